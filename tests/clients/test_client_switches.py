@@ -165,22 +165,3 @@ def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path, name: str, 
         assert own_settings.read_json(path) == {}
     else:
         assert own_settings.read_toml(path) == ({} if damaged or not text else {"a": 1})
-
-
-def test_what_is_no_regular_file_of_a_fair_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert own_settings.damage(str(tmp_path / "none")) == ""
-    assert own_settings.damage(str(tmp_path)) in ("it is no regular file", "Is a directory")
-    monkeypatch.setattr(own_settings, "_MOST_BYTES", 10)
-    path = written(tmp_path / "a.json", "[12345678]")
-    assert own_settings.damage(path) == ""
-    assert own_settings.damage(written(path, "[123456789]")) == "it is far too large"
-    assert own_settings.read_json(written(path, "[1]")) == {}
-
-
-def test_a_table_within_tables() -> None:
-    value = {"a": {"b": {"c": 1}}}
-    assert own_settings.table(value, "a", "b") == {"c": 1}
-    assert own_settings.table(value) == value
-    assert (
-        own_settings.table(value, "a", "b", "c") == own_settings.table(value, "x", "b") == own_settings.table(7) == {}
-    )

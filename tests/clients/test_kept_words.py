@@ -34,13 +34,6 @@ def kept(path: Path, data: bytes) -> str:
 LAST = {"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "b"}
 
 
-def test_a_short_file_is_read_whole(tmp_path: Path) -> None:
-    data = written(line("a", "dropped"), line("b", "kept"), line("d", "kept too"), LAST, line("e", "after"))
-    assert kept(tmp_path / "s.jsonl", data) == "kept\nkept too"
-    data = written(line("a", "dropped"), line("b", "kept"), {"type": "compaction", "firstKeptEntryIndex": 1})
-    assert kept(tmp_path / "s.jsonl", data) == "kept"
-
-
 def test_of_a_long_file_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     of = transcript.kept_of

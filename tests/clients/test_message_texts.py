@@ -26,11 +26,6 @@ def test_the_text_of_a_message(value: object, text: str) -> None:
     assert content.text_of(value) == text
 
 
-def test_the_kinds_of_parts_can_be_named() -> None:
-    assert content.text_of([part("a"), part("b", "x"), part("c", "y")], ("x", "y")) == "b\nc"
-    assert content.typed([part("a"), part("b", "x"), {"text": "c"}], ("x", None)) == "b\nc"
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -60,33 +55,6 @@ def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
     assert content.without_ours("a ") == "a "
 
 
-@pytest.mark.parametrize(
-    ("files", "given", "target"),
-    [
-        (["w", "v"], {"path": "p"}, "w"), ([], {"path": " p "}, "p"), ([], {"file_path": "", "filePath": "q"}, "q"),
-        ([], {"notebook_path": "n", "absolute_path": "a"}, "n"), ([], {"absolute_path": "a"}, "a"),
-        ([], {"path": 7}, ""), ([], "path", ""),
-    ],
-)  # fmt: skip
-def test_a_call_works_on_the_file_it_writes_else_on_the_one_it_names(files: list[str], given: Any, target: str) -> None:
-    assert content.tool("c", "n", files, "", given)["target"] == target
-
-
-def test_a_call_and_its_outcome_name_a_process_only_where_there_is_one() -> None:
-    made = {"call": "c", "name": "", "files": [], "command": "ls", "target": "", "given": "ls\nb"}
-    assert content.tool("c", None, [], "ls", {"a": "ls", "n": 1, "l": [{"x": "b"}]}) == made
-    returned = {"kind": "outcome", "call": "", "text": "x", "failed": True}
-    assert content.outcome(7, f"x{OURS}", True) == returned
-    assert content.outcome(None, "x", True, "p-1") == {**returned, "process": "p-1"}
-
-
-def test_texts_come_in_their_order_from_any_depth() -> None:
-    value = ["a", {"k": ["b", {"x": "c"}], "l": "d"}, 1, None, [["e"]], "f"]
-    assert content.texts_in(value) == ["a", "b", "c", "d", "e", "f"]
-    assert content.given_text("a") == "a"
-    assert content.given_text({"a": "b", "password": "hunter2", "c": ["d"]}) == "b\n[redacted:password]\nd"
-
-
 def test_a_plan_has_the_steps_that_say_something() -> None:
     steps = [{"text": "", "content": "one", "status": "done"}, {"text": 7}, "two", {"text": "three", "status": 1}]
     assert content.plan(steps, ("text", "content")) == {
@@ -95,11 +63,6 @@ def test_a_plan_has_the_steps_that_say_something() -> None:
     }  # fmt: skip
     assert content.plan([{"text": ""}], ("text",)) is None
     assert content.plan({"text": "x"}, ("text",)) is None
-
-
-def test_the_first_field_with_a_path_counts() -> None:
-    assert content.paths({"a": " ", "b": " x y ", "c": "z"}, "a", "b", "c") == ["x y"]
-    assert content.paths({"a": "x"}, "b") == content.paths(None, "a") == []
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,6 @@ def test_a_moment_in_words(ms: int | None, text: str) -> None:
     assert ms is None or text == "unknown" or clock.parse_iso(text) == ms
 
 
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [
-        ("1970-01-01", 0), (" 1970-01-01T00:00:01 ", 1000), ("1970-01-01T01:00:00+01:00", 0), ("now", None), ("", None),
-        ("1970-01-01T00:00:00Z", 0), ("1969-12-31T23:59:59Z", -1000),
-    ],
-)  # fmt: skip
-def test_words_as_a_moment(text: str, ms: int | None) -> None:
-    assert clock.parse_iso(text) == ms
-
-
 def test_a_frozen_clock_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time_ns", lambda: 7_999_999)
     for frozen, now in (("12", 12), ("0", 0), (str(LAST_MS + 1), LAST_MS), ("-1", 7), ("", 7), ("x", 7), ("1.5", 7)):

@@ -55,12 +55,6 @@ def test_the_command_stands_there_once_for_install_to_replace(host: Host) -> Non
     assert host.source(AGENT).count('const JOELCLAW = "joelclaw";\n') == 1
 
 
-def test_the_plugin_is_all_that_is_exported(host: Host) -> None:
-    """OpenCode takes every export for a plugin."""
-    host.answers()
-    assert run(host, "out(Object.keys(plugin));") == ["Joelclaw"]
-
-
 def test_texts_stand_in_the_system_prompt_of_the_session_alone(host: Host) -> None:
     host.answers(session_start="begin", prompt="refresh")
     told = run(
@@ -249,38 +243,3 @@ def test_nothing_stands_in_the_way_of_opencode(host: Host, fault: str) -> None:
     # Nothing took as long as what hangs, or the driver had not come to its end.
     assert {"event", "tool.execute.after"} & set(told["waited"]) == set()
     assert host.left_running() == []
-
-
-def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
-    host.break_joelclaw("hanging")
-    asked = run(
-        host,
-        """
-        for (const text of ["a", "b", "c"]) await prompt(text);
-        await call("experimental.compaction.autocontinue", {sessionID}, {});
-        out(spawned);
-        """,
-    )
-    assert asked == ["session_start", "prompt", "after_compaction"]
-
-
-def test_a_tools_input_keeps_its_names_and_is_cut(host: Host) -> None:
-    host.answers()
-    run(
-        host,
-        """
-        await prompt("a");
-        user("a");
-        const login = {user: "ann", password: "zQ7mangoTree9", args: ["--token", 3, null, {deep: true}]};
-        const long = Object.fromEntries([..."abcdefgh"].map((name) => [name, name.repeat(9000)]));
-        await spoke("b", [["login", login, "ok"], ["write", long, "ok"], ["list", undefined, "ok"]]);
-        await calls(2);
-        out(1);
-        """,
-    )
-    [turn] = [call for call in host.calls() if call["event"] == "turn_end"]
-    login, long, none = (tool["given"] for tool in turn["payload"]["entries"][1]["tools"])
-    assert login == {"user": "ann", "password": "zQ7mangoTree9", "args": ["--token", None, None, {"deep": None}]}
-    assert long["a"] == "a" * 2000 + "\n" + "a" * 2000
-    assert [name for name, text in long.items() if text] == ["a", "b", "c", "d"] and list(long) == [*"abcdefgh"]
-    assert none is None

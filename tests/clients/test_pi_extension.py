@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -217,28 +216,3 @@ def test_nothing_stands_in_the_way_of_pi(host: Host, fault: str) -> None:
     # Nothing took as long as what hangs, or the driver had not come to its end.
     assert {"session_start", "turn_end", "tool_execution_end"} & set(told["waited"]) == set()
     assert host.left_running() == []
-
-
-def test_a_hanging_command_is_asked_twice_and_then_only_at_a_compaction(host: Host) -> None:
-    host.break_joelclaw("hanging")
-    asked = run(
-        host,
-        """
-        for (const prompt of ["a", "b", "c", "d"]) await fire("before_agent_start", {prompt});
-        await fire("session_compact");
-        out(spawned);
-        """,
-    )
-    assert asked == ["prompt", "prompt", "after_compaction"]
-
-
-def test_pi_gives_up_after_seconds(host: Host) -> None:
-    source = host.source(AGENT)
-    limits = {name: int(value) for name, value in re.findall(r"^const (\w+_MS) = (\d+);", source, re.MULTILINE)}
-    assert limits == {"KILL_MS": 4000, "WAIT_MS": 3000, "END_MS": 2000}
-
-
-def test_plain_node_loads_it(host: Host) -> None:
-    """No compiler is needed: TypeScript by its name alone, by which pi finds it."""
-    assert run(host, "out(typeof extension);") == "function"
-    assert not re.search(r"^import type|: any\b", host.source(AGENT), re.MULTILINE)

@@ -69,23 +69,6 @@ def test_flags_beat_ours_that_beat_the_projects_that_beat_the_users(pi: Folders)
     assert pi.tokens("--reserve", "4000", "--keep-recent", "3000") == (4_000, 3_000)
 
 
-def test_they_decide_when_to_compact(pi: Folders) -> None:
-    assert pi.ask("decide", "--window", "20000")["reason"] == "below-threshold"
-    pi.own(reserveTokens=19_500)
-    decided = pi.ask("decide", "--window", "20000")
-    assert (decided["reason"], decided["compact"], decided["reserve"]) == ("above-threshold", True, 19_500)
-    assert pi.ask("decide", "--window", "20000", "--reserve", "100")["compact"] is False
-
-
-def test_in_pis_usual_folder(pi: Folders, tmp_path: Path) -> None:
-    home = tmp_path / "user"
-    (home / ".pi").mkdir(parents=True)
-    pi.own(reserveTokens=9_000)
-    pi.agent.rename(home / ".pi" / "agent")
-    found = pi.run("compaction", "prepare", str(pi.session.path), env={"HOME": str(home)}).result
-    assert found["settings"]["reserveTokens"] == 9_000
-
-
 @pytest.mark.parametrize("value", ["many", True, -1, 1e12, None, [5], {"a": 1}])
 def test_a_value_that_is_none_is_passed_over(pi: Folders, value: Any) -> None:
     pi.own(reserveTokens=9_000)
@@ -139,22 +122,6 @@ def test_a_project_switches_off_and_on_only_where_it_is_trusted(pi: Folders) -> 
     assert pi.ask("decide")["enabled"] is True
 
 
-@pytest.mark.parametrize("folder", ["", "/gone/long/ago", "a\0b", "relative"])
-def test_a_session_of_no_folder_has_the_users(pi: Folders, tmp_path: Path, folder: str) -> None:
-    pi.own(reserveTokens=9_000)
-    session = PiSession(tmp_path / "other.jsonl", cwd=folder)
-    session.user("Mend the tide tables.")
-    found = pi.run("compaction", "prepare", str(session.path), env=pi.env).result
-    assert found["settings"]["reserveTokens"] == (16_384 if "\0" in folder else 9_000)
-
-
-def test_they_are_pis_alone(pi: Folders, run: Run) -> None:
-    pi.own(reserveTokens=9_000, enabled=False)
-    transcript = Path(__file__).parents[1] / "agents" / "payloads" / "claude" / "session.jsonl"
-    decided = run("compaction", "decide", str(transcript), "--window", "200000", env=pi.env).result
-    assert (decided["reserve"], decided["enabled"]) == (16_384, True)
-
-
 def hook(pi: Folders, event: str) -> None:
     payload = {"session_id": "s", "cwd": str(pi.repo), "messages": ["Mend it."], "percent": 80}
     pi.run("hook", "pi", event, stdin=json.dumps(payload), env={**pi.env, **NOW})
@@ -173,17 +140,6 @@ def test_an_idle_session_is_not_compacted_where_that_is_switched_off(pi: Folders
     assert (scheduled["scheduled"], scheduled["reason"]) == (enabled, "scheduled" if enabled else "switched-off")
     other = pi.run("idle", "schedule", "--session", "t", "--percent", "80", "--agent", "claude", env={**pi.env, **NOW})
     assert other.result["scheduled"]
-
-
-def test_nor_where_it_was_switched_off_meanwhile(pi: Folders, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    pi.ours(f'[compaction]\nidle_trigger_minutes = 5\n[idle]\ncommand = "touch {log}"\n')
-    hook(pi, "turn_end")
-    pi.own(enabled=False)
-    ran = pi.run("idle", "run", "--once", env={**pi.env, **LATER}).result
-    assert (ran["completed"], ran["failed"], log.exists()) == (0, 0, False)
-    found = pi.run("otel", "search", "compaction idle", "--hours", "1", env=LATER).result["events"]
-    assert [event["action"] for event in found] == ["compaction.idle.cancelled"]
 
 
 @pytest.mark.spawned

@@ -9,7 +9,7 @@ import pytest
 
 from clients.claude import entries as claude
 from clients.codex import entries as codex
-from clients.entry import Compaction, Entry, path_to
+from clients.entry import Compaction, Entry
 from clients.file_operations import NONE, FileOperations
 from clients.lines import Line, Problems
 from clients.pi import entries as pi
@@ -41,35 +41,6 @@ def of_pi(role: str, content: Any = "hello", **message: Any) -> dict[str, Any]:
     return {"type": "message", "id": "e1", "parentId": "e0", "message": {"role": role, "content": content, **message}}
 
 
-@pytest.mark.parametrize(
-    ("role", "kept", "can_cut", "starts"),
-    [
-        ("user", "user", True, True), ("bashExecution", "bash", True, True), ("assistant", "assistant", True, False),
-        ("toolResult", "tool_result", False, False), ("custom", "custom", True, False),
-        ("hookMessage", "custom", True, False), ("branchSummary", "branch_summary", True, False),
-    ],
-)  # fmt: skip
-def test_pi_where_a_cut_may_fall(role: str, kept: str, can_cut: bool, starts: bool) -> None:
-    _, [entry], _ = read(pi, of_pi(role))
-    assert (entry.id, entry.parent, entry.kind, entry.line, entry.offset, entry.size) == (
-        "e1",
-        "e0",
-        "message",
-        1,
-        100,
-        50,
-    )
-    assert (entry.role, entry.can_cut, entry.starts_turn, entry.tokens) == (kept, can_cut, starts, -1)
-
-
-@pytest.mark.parametrize("kind", ["custom_message", "branch_summary"])
-def test_pi_other_texts_begin_a_turn(kind: str) -> None:
-    _, [entry], _ = read(pi, {"type": kind, "id": "e1", "summary": "x"})
-    assert (entry.can_cut, entry.starts_turn, entry.tokens) == (True, True, -1)
-    _, [empty], _ = read(pi, {"type": kind, "id": "e1"})
-    assert empty.tokens == (0 if kind == "branch_summary" else -1)
-
-
 def test_pi_the_header_and_what_is_no_entry() -> None:
     reader, found, problems = read(
         pi, {"type": "session", "version": 4}, {"type": "label"}, {"type": "label", "id": "l"}
@@ -84,23 +55,6 @@ def test_pi_the_header_and_what_is_no_entry() -> None:
     _, [unknown], problems = read(pi, of_pi("nobody"))
     assert (unknown.kind, unknown.role, unknown.size) == ("message", None, 0)
     assert problems.all() == ("line 1 is a message of the unknown role 'nobody'",)
-
-
-def test_pi_version_1_names_entries_by_their_place() -> None:
-    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryIndex": 2, "tokensBefore": 9}
-    lines: list[dict[str, Any]] = [
-        {"type": "session"},
-        *[{"type": "message", "message": {"role": "user"}}] * 2,
-        compaction,
-        {},
-    ]
-    _, found, problems = read(pi, *lines)
-    assert [entry.id for entry in found[1:4]] == ["line-2", "line-3", "line-4"]
-    assert [entry.parent for entry in found[1:4]] == ["", "line-2", "line-3"]
-    assert found[3].compaction == Compaction("s", "line-3", 9) and found[4] is None
-    assert problems.all() == ("line 5 is an entry without an id",)
-    later = [{"type": "session", "version": 2}, {**compaction, "id": "c", "firstKeptEntryId": "e7"}]
-    assert read(pi, *later)[1][1].compaction == Compaction("s", "e7", 9)
 
 
 def test_pi_what_an_answer_holds() -> None:
@@ -125,17 +79,6 @@ def test_pi_what_an_answer_holds() -> None:
     assert read(pi, of_pi("toolResult"))[1][0].answers == ()
 
 
-def test_pi_the_files_of_an_earlier_summary() -> None:
-    details = {"readFiles": ["a", 1, "a"], "modifiedFiles": ["b"]}
-    compaction = {"type": "compaction", "id": "c", "summary": "s", "details": details}
-    assert read(pi, compaction)[1][0].files == FileOperations(("a",), (), ("b",))
-    assert read(pi, {**compaction, "fromHook": True})[1][0].files == NONE
-    assert read(pi, {**compaction, "details": {"modifiedFiles": ["b"]}})[1][0].files == FileOperations((), (), ("b",))
-    empty: Any
-    for empty in ({}, {"readFiles": []}, {"readFiles": "a"}):
-        assert read(pi, {**compaction, "details": empty})[1][0].files == NONE
-
-
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -152,44 +95,6 @@ def test_pi_a_command_of_the_user(more: dict[str, Any], text: str) -> None:
     assert (message.text, message.excluded) == (text, False)
     [hidden] = said(pi, of_pi("bashExecution", command="ls", excludeFromContext=True))
     assert hidden.excluded
-
-
-def test_pi_the_messages_of_entries() -> None:
-    value = {**of_pi("toolResult", [{"type": "text", "text": "no"}], toolCallId="c1", isError=True), "timestamp": 5}
-    [result] = said(pi, value)
-    assert (result.role, result.text, result.call, result.failed) == ("tool_result", "no", "c1", True)
-    value["message"].update(isError=1, timestamp=0)
-    [result] = said(pi, value)
-    assert not result.failed
-    parts = [
-        {"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}, {"type": "image"}, {"type": "other"},
-        {"type": "toolCall", "id": "c", "name": "n", "arguments": {"x": 1}},
-    ]  # fmt: skip
-    [answer] = said(pi, of_pi("assistant", parts, stopReason="stop"))
-    assert [(b.kind, b.text, b.name, b.call) for b in answer.blocks] == [
-        ("text", "a", "", ""), ("thinking", "b", "", ""), ("image", "", "", ""), ("tool_call", "", "n", "c"),
-    ]  # fmt: skip
-    [summary] = said(pi, {"type": "branch_summary", "id": "b", "summary": "s"})
-    assert (summary.role, summary.text) == ("branch_summary", "s")
-    [inner] = said(pi, of_pi("compactionSummary", summary="t"))
-    assert (inner.role, inner.text) == ("compaction_summary", "t")
-    assert said(pi, {"type": "label", "id": "l"}) == []
-
-
-def test_pi_the_size_of_an_entry() -> None:
-    def size(value: dict[str, Any]) -> int:
-        return int(pi.size(value, read(pi, value)[1][0]))
-
-    image = {"type": "image"}
-    assert size(of_pi("user", "x" * 8)) == 2 and size(of_pi("user", "x" * 9)) == 3
-    assert size(of_pi("user", [{"type": "text", "text": "x" * 4}, image])) == 1
-    assert size(of_pi("toolResult", [image])) == size(of_pi("custom", [image])) == 1200
-    assert size(of_pi("assistant", [image])) == 0
-    assert size(of_pi("assistant", [{"type": "thinking", "thinking": "x" * 5}])) == 2
-    call = {"type": "toolCall", "name": "read", "arguments": {"a": 1}}
-    assert size(of_pi("assistant", [call])) == 3  # `read` and `{"a":1}`
-    assert size(of_pi("bashExecution", command="x" * 4, output="y" * 5)) == 3
-    assert size({"type": "compaction", "id": "c", "summary": "x" * 5}) == 2
 
 
 # -- Codex
@@ -272,34 +177,11 @@ def test_codex_a_compaction_and_the_history_that_it_leaves() -> None:
     assert [(one.role, one.text) for one in said(codex, value)] == [("user", "a"), ("compaction_summary", "s")]
 
 
-@pytest.mark.parametrize(
-    ("payload", "arguments"),
-    [
-        ({"arguments": '{"a": 1}'}, {"a": 1}), ({"arguments": "{broken"}, {"input": "{broken"}),
-        ({"input": "x"}, {"input": "x"}),
-        ({"arguments": ""}, {}), ({}, {}), ({"arguments": {"a": 1}}, {"a": 1}),
-        ({"type": "local_shell_call", "action": {"command": ["ls"]}}, {"command": ["ls"]}),
-    ],
-)  # fmt: skip
-def test_codex_what_a_tool_was_given(payload: dict[str, Any], arguments: dict[str, Any]) -> None:
-    assert codex._arguments(payload) == arguments
-
-
 def test_codex_files_of_calls() -> None:
     patch = "*** Begin Patch\n*** Add File: new.py\n+x\n*** Update File: old.py\n@@\n*** End Patch\n"
     assert codex._files({"name": "apply_patch", "input": patch}) == FileOperations((), ("new.py",), ("old.py",))
     assert codex._files({"name": "read_file", "arguments": '{"path": "a"}'}) == FileOperations(("a",))
     assert codex._files({"name": "shell", "arguments": '{"path": "a"}'}) == NONE
-
-
-def test_codex_what_was_thought() -> None:
-    for payload, texts in (
-        ({"summary": [{"text": "a"}, {"text": ""}], "content": [{"text": "c"}]}, ["a"]),
-        ({"summary": [{"text": ""}], "content": [{"text": "c"}]}, ["c"]),
-    ):
-        [message] = said(codex, of_codex("reasoning", **payload))
-        assert [(block.kind, block.text) for block in message.blocks] == [("thinking", text) for text in texts]
-    assert read(codex, of_codex("reasoning", summary=[]))[1] == [None]
 
 
 # -- Claude Code
@@ -361,12 +243,6 @@ def test_claude_what_the_user_says_and_what_tools_return() -> None:
         assert read(claude, {**queued, "attachment": other})[1][0].kind == "other"
 
 
-def test_claude_a_result_behind_what_was_said_is_one_too() -> None:
-    returned = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
-    found = said(claude, of_claude("user", "u", content=[{"type": "text", "text": "see"}, returned]))
-    assert [(one.role, one.call) for one in found] == [("tool_result", "t1"), ("user", "")]
-
-
 def test_claude_a_boundary_and_its_summary_are_one() -> None:
     about = {"preservedSegment": {"headUuid": "u1"}, "preTokens": 9}
     boundary = {
@@ -384,20 +260,6 @@ def test_claude_a_boundary_and_its_summary_are_one() -> None:
     assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))
     twice = branch(claude, boundary, summary, {**summary, "uuid": "s2", "parentUuid": "s"})
     assert [one.kind for one in twice] == ["compaction", "other", "compaction"]
-
-
-@pytest.mark.parametrize(
-    ("text", "bare"),
-    [
-        (" a ", "a"),
-        (f"{CONTINUED}. Summary:\n a ", "a"),
-        (f"{CONTINUED}.", f"{CONTINUED}."),
-        (f"a\n{GO_ON} without", "a"), (f"a\nIf you need specific details from before compaction, b\n{GO_ON}", "a"),
-        ("Summary:\na", "Summary:\na"),
-    ],
-)  # fmt: skip
-def test_claude_a_summary_without_what_stands_around_it(text: str, bare: str) -> None:
-    assert claude._bare(text) == bare
 
 
 def test_claude_parallel_calls_are_on_the_branch() -> None:
@@ -419,22 +281,3 @@ def test_claude_parallel_calls_are_on_the_branch() -> None:
 
 
 # -- any client
-
-
-def test_the_path_to_an_entry() -> None:
-    def entry(name: str, parent: str) -> Entry:
-        return Entry(name, parent, "message", 1, 0, 0)
-
-    tree = {
-        name: entry(name, parent) for name, parent in (("a", ""), ("b", "a"), ("c", "gone"), ("x", "y"), ("y", "x"))
-    }
-    for leaf, path, told in (
-        ("b", ["a", "b"], 0), ("none", [], 0), ("c", ["c"], 1), ("x", ["y", "x"], 1),
-    ):  # fmt: skip
-        problems = Problems()
-        assert [one.id for one in path_to(leaf, tree, problems)] == path
-        assert len(problems.all()) == told
-    problems = Problems()
-    for number in range(22):
-        problems.add(str(number))
-    assert problems.all() == (*map(str, range(20)), "and 2 more problems")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clients import file_operations, lines, registry
-from clients.entry import Entry, Transcript, path_to
+from clients import file_operations, lines
+from clients.entry import Entry, path_to
 from clients.file_operations import FileOperations
 from clients.lines import Line, Problems
 from clients.pi import install
@@ -33,14 +33,6 @@ def test_a_line_without_an_object_is_told_and_one_that_was_cut_off() -> None:
         [(Line(1, 0, 4), None), (Line(2, 4, 3), None), (Line(3, 7, 5), None)],
         ("line 1 is no JSON object", "line 2 is no JSON object", "line 3 is cut off"),
     )
-
-
-@pytest.mark.parametrize(("count", "more"), [(20, ()), (21, ("and 1 more problems",)), (25, ("and 5 more problems",))])
-def test_the_first_twenty_problems_are_told_in_words(count: int, more: tuple[str, ...]) -> None:
-    problems = Problems()
-    for number in range(count):
-        problems.add(str(number))
-    assert problems.all() == (*map(str, range(20)), *more)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +67,6 @@ def entry(name: str, parent: str = "", kind: Any = "message") -> Entry:
     return Entry(name, parent, kind, 1, 0, 0)
 
 
-def test_the_newest_compaction_of_a_branch() -> None:
-    def last(*kinds: Any) -> int:
-        return Transcript("pi", "/t", tuple(entry("e", kind=kind) for kind in kinds), {}).last_compaction()
-
-    assert [last(), last("message"), last("compaction"), last("compaction", "compaction", "other")] == [-1, -1, 0, 1]
-
-
 def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
     problems = Problems()
     tree = {"a": entry("a"), "b": entry("b", "a"), "c": entry("c", "gone"), "d": entry("d", "e"), "e": entry("e", "d")}
@@ -104,18 +89,3 @@ def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
 )  # fmt: skip
 def test_a_number_of_pi_is_the_project_s_else_the_user_s(projects: Any, own: Any, count: int | None) -> None:
     assert install._tokens({"n": projects}, {"n": own}, "n") == count
-
-
-def test_what_a_client_cannot_do_is_known_of_an_unknown_one_too() -> None:
-    nobody = registry.row("nobody")
-    assert (nobody.empty_answer, nobody.file_tells_compaction, nobody.has_entries) == ("", False, False)
-    assert nobody.compaction("/w") == {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
-    assert registry.row("pi").compaction("") == registry.row("pi").compaction("a\0b") == nobody.compaction("/w")
-    assert [registry.row(name).empty_answer for name in ("pi", "opencode", "codex")] == ['{"messages": []}'] * 2 + [""]
-    tells = [name for name in registry.CLIENTS if registry.row(name).file_tells_compaction]
-    assert tells == ["pi", "claude", "codex"]
-
-
-@pytest.mark.parametrize(("words", "text"), [("a", "a"), ("a b", "a or b"), ("a b c", "a, b or c")])
-def test_one_of_several_words(words: str, text: str) -> None:
-    assert registry.either(words.split()) == text

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from clients import tokens
-from clients.entry import Block
-
-
-@pytest.mark.parametrize(("characters", "count"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
-def test_four_characters_are_a_token_rounded_up(characters: int, count: int) -> None:
-    assert tokens.of_characters(characters) == count
 
 
 @pytest.mark.parametrize(("text", "units"), [("", 0), ("abc", 3), ("é", 1), ("日本", 2), ("😀", 2), ("\ud800", 1)])
 def test_a_character_beyond_the_basic_plane_is_two_units(text: str, units: int) -> None:
     assert tokens.units(text) == units
-
-
-@pytest.mark.parametrize(
-    ("text", "count", "first"),
-    [
-        ("abcd", 3, "abc"), ("abc", 3, "abc"), ("é😀x", 0, ""), ("é😀x", 1, "é"), ("é😀x", 2, "é"),
-        ("é😀x", 3, "é😀"), ("é😀x", 4, "é😀x"), ("é😀x", 5, "é😀x"), ("é😀x", 6, "é😀x"), ("😀😀", 2, "😀"),
-    ],
-)  # fmt: skip
-def test_a_pair_is_not_cut_in_two(text: str, count: int, first: str) -> None:
-    assert tokens.first_units(text, count) == first
-
-
-def test_the_parts_of_a_message_are_counted_together() -> None:
-    call = Block("tool_call", name="bash", arguments={"a": 1}, text="not counted")
-    blocks = [Block("text", "abc"), Block("thinking", "de"), call]
-    assert tokens.of_blocks(blocks) == 4  # 3 + 2 + 4 + 7 characters
-    assert tokens.of_blocks([Block("image", "x" * 90), Block("text", "x")]) == 1201
-    assert tokens.of_blocks([Block("image"), Block("text", "x")], images=False) == 1
 
 
 NUMBERS = [
@@ -54,19 +28,6 @@ NUMBERS = [
 def test_a_number_stands_as_javascript_writes_it(number: float, text: str) -> None:
     assert tokens.javascript_json(number) == text
     assert tokens.json_units([number]) == len(text) + 2
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "null"), (True, "true"), (False, "false"), ([], "[]"), ({}, "{}"), ("a\"é", '"a\\"é"'), ("\n", '"\\n"'),
-        ([1, "a", None], '[1,"a",null]'), ({"a": [1], "b": {"c": "😀"}}, '{"a":[1],"b":{"c":"😀"}}'),
-    ],
-)  # fmt: skip
-def test_a_value_stands_without_blanks(value: Any, text: str) -> None:
-    assert tokens.javascript_json(value) == text
-    assert tokens.json_units(value) == tokens.units(text)
-    assert json.loads(text) == value
 
 
 @pytest.mark.parametrize(

@@ -123,15 +123,6 @@ def test_claude_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
     assert claude.context_characters(line) == count
 
 
-def test_claude_a_session_starts_where_nothing_is_before_it() -> None:
-    line = {"type": "system", "sessionId": "s", "cwd": "/w"}
-    assert claude.items({**line, "parentUuid": None}) == [{"kind": "started", "session": "s", "cwd": "/w"}]
-    for other in (line, {**line, "parentUuid": "u"}, {**line, "parentUuid": None, "cwd": ""},
-                  {**line, "parentUuid": None, "sessionId": ""}):  # fmt: skip
-        assert claude.items(other) == []
-    assert claude.items(of_claude("hello", message={"role": "assistant", "content": "hello"})) == []
-
-
 # -- Codex
 
 
@@ -162,11 +153,6 @@ HEAD = "Chunk ID: 1\nWall time: 0\n"
 def test_codex_how_a_call_ended(output: Any, found: tuple[str, bool, str]) -> None:
     line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
     assert outcomes(codex.items(line)) == [found]
-
-
-@pytest.mark.parametrize("text", ["aborted by user", "patch rejected by user: no"])
-def test_codex_a_call_that_was_not_run_has_no_outcome(text: str) -> None:
-    assert codex.items(of_codex({"type": "function_call_output", "call_id": "c", "output": text})) == []
 
 
 def codex_call(name: str, given: Any, **fields: Any) -> list[Any]:
@@ -203,24 +189,6 @@ def test_codex_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
     assert codex.context_characters(line) == count
 
 
-def test_codex_a_line_tells_the_window_itself_or_with_its_usage() -> None:
-    assert codex.window_of(of_codex({"model_context_window": 7, "info": {"model_context_window": 9}})) == 7
-    assert codex.window_of(of_codex({"info": {"model_context_window": 9}})) == 9
-    assert codex.window_of(of_codex({})) == 0
-    usage = {"last_token_usage": {"total_tokens": 5}}
-    assert codex.items(of_codex({"type": "token_count", "info": usage}, "event_msg")) == [
-        {"kind": "usage", "tokens": 5, "window": None, "model": ""}
-    ]
-    assert codex.items(of_codex({"type": "other", "info": usage}, "event_msg")) == []
-
-
-def test_codex_a_session_without_an_id_is_none() -> None:
-    started = {"kind": "started", "session": "b", "cwd": ""}
-    assert codex.items(of_codex({"id": "", "session_id": "b"}, "session_meta")) == [started]
-    assert codex.items(of_codex({"cwd": "/w"}, "session_meta")) == []
-    assert codex.items(of_codex({"message": ""}, "compacted")) == [{"kind": "compaction", "tokens": None, "at": AT}]
-
-
 # -- Gemini CLI
 
 
@@ -250,15 +218,6 @@ def test_gemini_how_a_call_ended() -> None:
     assert outcomes(gemini_call("x", {"output": "a"}, status="cancelled")) == outcomes(gemini_call("x")) == []
 
 
-def test_gemini_a_plan_is_the_list_that_it_writes() -> None:
-    args = {"todos": [{"description": "one", "status": "done"}]}
-    line = {"type": "gemini", "toolCalls": [{"id": "w", "name": "write_todos", "args": args}]}
-    assert gemini.items(line)[1:] == [
-        {"kind": "plan", "whole": True, "steps": [{"id": "1", "text": "one", "status": "done"}]}
-    ]
-    assert len(gemini.items({**line, "toolCalls": [{"id": "w", "name": "other", "args": args}]})) == 1
-
-
 HISTORY = [
     {"id": "a", "content": [{"text": "ab"}]},
     {"id": "b", "content": [{"text": "x"}, {"text": "<state_snapshot>"}]},
@@ -278,11 +237,6 @@ GEMINI_CALLS = [{"args": {"p": "cde"}, "result": ["no"]}, {"args": "f"}]
 )  # fmt: skip
 def test_gemini_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
     assert gemini.context_characters(line) == count
-
-
-def test_gemini_a_history_that_was_compressed_names_its_summary() -> None:
-    assert gemini.snapshot_of({"$set": {"messages": HISTORY}}) == "b"
-    assert gemini.snapshot_of({"$set": {"messages": HISTORY[:1]}}) == gemini.snapshot_of({}) == ""
 
 
 # -- pi
@@ -330,18 +284,6 @@ def test_pi_a_plan_that_an_extension_keeps() -> None:
     assert len(pi_result("ok", failed=False, todos=[])) == 1
 
 
-def test_pi_a_message_has_its_own_time_else_that_of_its_line_and_an_id_with_it() -> None:
-    message = {"role": "user", "content": "hi"}
-    (found,) = pi.items(of_pi({**message, "timestamp": 5}))
-    assert (found["id"], found["at"]) == (f"pi:{AT}:m", 5)
-    (found,) = pi.items(of_pi(message))
-    assert (found["id"], found["at"]) == (f"pi:{AT}:m", AT)
-    (found,) = pi.items(of_pi(message, timestamp=None))
-    assert (found["id"], found["at"]) == ("pi::m", None)
-    (found,) = pi.items(of_pi(message, id=None))
-    assert found["id"] == ""
-
-
 KEPT = [
     {"type": "session", "id": "s"}, of_pi({"content": "one"}, id="a"), of_pi({"content": "two"}, id="b"),
     of_pi({"content": "three"}, id="c"), {"type": "compaction", "id": "d", "firstKeptEntryId": "b"},
@@ -363,8 +305,3 @@ def test_pi_what_a_compaction_left_stands_between_its_first_kept_entry_and_itsel
     for index, kept in ((1, "one\ntwo\nthree"), (3, "three"), (0, "one\ntwo\nthree"), (-1, ""), (True, ""), ("1", "")):
         assert pi.kept_of(file_of(KEPT, firstKeptEntryId="", firstKeptEntryIndex=index)) == kept
     assert pi.kept_of(file_of(KEPT, firstKeptEntryId="", firstKeptEntryIndex=1), whole=False) == ""
-
-
-def test_pi_the_last_compaction_counts() -> None:
-    again = [*KEPT, {"type": "compaction", "id": "f", "firstKeptEntryId": "e"}]
-    assert pi.kept_of(file_of(again)) == "four"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import subprocess
 import sys
@@ -16,12 +15,9 @@ from hypothesis import strategies as st
 
 from clients import registry
 from clients.claude import transcript as claude
-from clients.codex import entries as codex_entries
 from clients.codex import transcript as codex
-from clients.entry import Entry
 from clients.gemini import transcript as gemini
 from clients.pi import transcript as pi
-from core.errors import Failure
 
 MODULES = {"claude": claude, "codex": codex, "gemini": gemini, "pi": pi}
 STAMP = "2027-03-04T05:06:07.089Z"
@@ -132,11 +128,6 @@ def test_claude_what_nobody_said(line: dict[str, Any]) -> None:
     assert claude.items(line) == []
 
 
-def test_an_injection_behind_a_prompt_is_cut_off() -> None:
-    for text in (f"prune\n\n{OURS}", "prune\n<system-reminder>x</system-reminder>", "prune <joelclaw-memory cut off"):
-        assert said(claude.items(claude_user(text))) == [("user", "prune")]
-
-
 # -- Codex
 
 
@@ -212,11 +203,6 @@ def test_codex_a_part_that_the_client_put_there() -> None:
     assert said(codex.items(line)) == [("user", "Count the hives.")]
 
 
-def test_codex_usage_is_the_last_requests_and_the_window_its_own() -> None:
-    assert codex.items(codex_count(3060)) == [{"kind": "usage", "tokens": 3060, "window": 19_000, "model": ""}]
-    assert codex.items(of_codex({"type": "token_count", "info": None}, "event_msg")) == []
-
-
 @pytest.mark.parametrize(
     ("payload", "command", "files"),
     [
@@ -249,26 +235,6 @@ def test_codex_tool_calls(payload: dict[str, Any], command: str, files: list[str
 )
 def test_codex_the_files_of_a_patch(name: str, given_input: object) -> None:
     assert codex.files_of(name, given_input) == PATCHED
-
-
-@pytest.mark.parametrize(
-    ("output", "text", "failed"),
-    [
-        ("Chunk ID: 1\nProcess exited with code 0\nOutput:\nnine\n", "nine", False),
-        ("Chunk ID: 1\nProcess exited with code 2\nOutput:\n", "", True),
-        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno hive", "no hive", True),
-        ('{"output": "nine", "metadata": {"exit_code": 0}}', "nine", False),
-        ('{"output": "none", "metadata": {"exit_code": 3}}', "none", True),
-        ({"content": "none", "success": False}, "none", True),
-        ([{"type": "input_text", "text": "nine"}], "nine", False),
-        ("nine", "nine", False),
-        (None, "", False),
-    ],
-)
-def test_codex_outcomes(output: Any, text: str, failed: bool) -> None:
-    for kind in ("function_call_output", "custom_tool_call_output"):
-        line = of_codex({"type": kind, "call_id": "k-1", "output": output})
-        assert codex.items(line) == [{"kind": "outcome", "call": "k-1", "text": text, "failed": failed}]
 
 
 # -- Gemini CLI
@@ -367,32 +333,7 @@ def test_pi_a_session() -> None:
     assert found[4] == {"kind": "outcome", "call": "c-1", "text": "ok", "failed": True}
 
 
-def test_pi_an_answer_that_was_not_finished_has_no_usage() -> None:
-    text = {"type": "text", "text": "I we"}
-    for stop in ("aborted", "error"):
-        assert kinds(pi.items(pi_answer(text, stop=stop, input=500))) == ["said"]
-    assert kinds(pi.items(pi_answer(text, input=0))) == ["said"]
-
-
 # -- tools of each client
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "given_input", "files"),
-    [
-        (claude, "Write", {"file_path": "/a.py"}, ["/a.py"]),
-        (claude, "MultiEdit", {"file_path": "/a.py"}, ["/a.py"]),
-        (claude, "NotebookEdit", {"notebook_path": "/a.ipynb"}, ["/a.ipynb"]),
-        (claude, "Read", {"file_path": "/a.py"}, []),
-        (pi, "write", {"path": "a.py"}, ["a.py"]),
-        (pi, "read", {"path": "a.py"}, []),
-        (gemini, "replace", {"file_path": "/a.py"}, ["/a.py"]),
-        (gemini, "read_file", {"file_path": "/a.py"}, []),
-        (pi, "write", None, []),
-    ],
-)
-def test_files_that_a_tool_writes(module: Any, name: str, given_input: Any, files: list[str]) -> None:
-    assert module.files_of(name, given_input) == files
 
 
 # -- registry
@@ -446,13 +387,6 @@ def test_a_format_is_known_by_its_shape(agent: str) -> None:
     assert registry.detect(SAMPLES[agent]) == agent
     assert registry.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
     assert registry.detect(SAMPLES[agent][1:]) == agent
-
-
-def test_a_format_that_nobody_knows() -> None:
-    assert registry.detect([{"type": "message", "text": "hello"}, [], "x"]) is None
-    with pytest.raises(Failure) as failure:
-        registry.transcript("opencode")
-    assert failure.value.code == "UNKNOWN_AGENT"
 
 
 # -- whatever stands in a line
@@ -520,31 +454,6 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@settings(deadline=None, max_examples=100)
-@given(st.data(), st.sampled_from([line for lines in SAMPLES.values() for line in lines]), trees)
-def test_a_line_with_something_else_in_it_raises_nothing(data: st.DataObject, line: Any, tree: Any) -> None:
-    changed = {"line": copy.deepcopy(line)}
-    for path in data.draw(st.lists(st.sampled_from(places(changed)[1:]), min_size=1, max_size=3)):
-        at = changed
-        try:
-            for key in path[:-1]:
-                at = at[key]
-            at[path[-1]] = copy.deepcopy(tree)
-        except (KeyError, IndexError, TypeError):  # an earlier change took the place away
-            continue
-    read_everything(changed["line"])
-
-
-def test_deep_nesting_raises_nothing() -> None:
-    deep: Any = "x"
-    for _ in range(5000):
-        deep = [{"content": deep}]
-    for line in (claude_user(deep), of_gemini("user", deep), of_pi({"role": "user", "content": deep})):
-        for module in MODULES.values():
-            module.items(line)
-            module.context_characters(line)
-
-
 # -- times
 
 
@@ -593,18 +502,3 @@ def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
     others = {f"clients.{other}.transcript" for other in registry.KEEPING_FILES if other != agent}
     assert not loaded & others
-
-
-def test_codex_a_compaction_leaves_the_users_messages_and_the_summary() -> None:
-    def said(role: str, text: str) -> dict[str, Any]:
-        kind = "output_text" if role == "assistant" else "input_text"
-        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
-
-    history = [said("user", "Fix the queue"), said("assistant", "I do."), said("user", "The queue is half fixed")]
-    payload = {"message": "The queue is half fixed", "replacement_history": history}
-    entry = Entry("e", "", "compaction", 1, 0, 0, "compaction_summary")
-    found = list(codex_entries.messages({"timestamp": "", "type": "compacted", "payload": payload}, entry))
-    assert [(one.role, one.blocks[0].text) for one in found] == [
-        ("user", "Fix the queue"),
-        ("compaction_summary", "The queue is half fixed"),
-    ]

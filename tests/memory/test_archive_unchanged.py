@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from conftest import Run
 from secret_samples import POSITIVE
 
 from core.store import sqlite
-from memory.archive import ingest
 
 HOUR_MS = 3_600_000
 LATER_MS = int(time.time() * 1000) + HOUR_MS
@@ -70,15 +68,6 @@ def path_of(person: Path, number: int) -> Path:
     return person / ".claude" / "projects" / "-w" / f"{IDS[number]}.jsonl"
 
 
-def replaced_in_place(path: Path, text: str) -> None:
-    """Another content of the same size and time."""
-    before = path.stat()
-    assert len(text) == before.st_size
-    path.write_text(text)
-    while path.stat().st_ctime_ns == before.st_ctime_ns or path.stat().st_mtime_ns != before.st_mtime_ns:
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
 def test_what_is_as_it_was_is_not_opened(archive: Archive, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     first = archive()
     assert (first["transcripts"], first["subagents"], first["skippedCount"]) == (4, 1, 1)
@@ -109,26 +98,6 @@ def test_of_a_session_that_grew_what_is_new_is_read(archive: Archive, opened: li
     assert archive()["unchanged"] == 4 and opened == []
 
 
-def test_half_a_line_is_read_when_it_is_whole(archive: Archive, opened: list[str], person: Path) -> None:
-    made = Transcript(path_of(person, 0), first=900)
-    line = json.dumps(made.entry("user", "the last question")).encode()
-    made.append(line[:30])
-    archive()
-    opened.clear()
-    assert archive()["bytes"] == 0 and opened == []
-    made.append(line[30:] + b"\n")
-    assert archive()["episodes"]["added"] == 1
-
-
-def test_another_content_of_the_same_size_and_time_is_noticed(archive: Archive, person: Path) -> None:
-    """The system keeps a time of its own of each change."""
-    archive()
-    first = path_of(person, 0)
-    replaced_in_place(first, first.read_text().replace("u-000000", "v-000000").replace("question", "riddle->"))
-    result = archive()
-    assert (result["unchanged"], result["episodes"]["added"]) == (3, 2)
-
-
 def test_a_file_that_took_the_place_of_another_is_noticed(archive: Archive, person: Path, tmp_path: Path) -> None:
     archive()
     first = path_of(person, 0)
@@ -139,18 +108,6 @@ def test_a_file_that_took_the_place_of_another_is_noticed(archive: Archive, pers
     other.replace(first)
     assert (first.stat().st_size, first.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
     assert archive()["episodes"]["added"] == 2
-
-
-def test_what_has_just_changed_is_read_once_more(archive: Archive, opened: list[str], person: Path) -> None:
-    """A coarse clock gives two changes one time: what is younger than two seconds may have changed since."""
-    changed_ms = max(path.stat().st_ctime_ns for path in person.rglob("*.jsonl")) // 1_000_000
-    archive(now=changed_ms + 1_900)
-    opened.clear()
-    assert archive(now=changed_ms + 2_001)["unchanged"] == 4
-    assert len(set(opened)) == 6
-    opened.clear()
-    assert archive(now=changed_ms + 2_001)["unchanged"] == 4
-    assert opened == []
 
 
 def test_what_was_left_out_is_looked_at_again_after_a_day(archive: Archive, opened: list[str]) -> None:
@@ -182,21 +139,6 @@ def test_what_cannot_be_read_is_tried_again(archive: Archive, person: Path, monk
     assert (refused["transcripts"], refused["skippedCount"]) == (3, 2)
     assert "Permission denied" in {one["reason"] for one in refused["skipped"]}
     assert archive()["episodes"]["added"] == 2
-
-
-def test_what_a_hook_has_read_meanwhile_is_opened_once(
-    archive: Archive, opened: list[str], person: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive()
-    Transcript(path_of(person, 3), first=900).user("one more question")
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    db = sqlite.open_writing(busy_ms=400, durable=False)
-    ingest.ingest_file(db, str(path_of(person, 3)), agent="claude", session=IDS[3], cwd="", now=1, vectors=False)
-    db.close()
-    opened.clear()
-    assert archive()["unchanged"] == 4 and set(opened) == {path_of(person, 3).name}
-    opened.clear()
-    assert archive()["unchanged"] == 4 and opened == []
 
 
 def test_a_file_that_is_gone_is_known_no_more(archive: Archive, person: Path, home: Path) -> None:

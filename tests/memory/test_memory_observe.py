@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, Run, clean_environment
 from faults import attempt
-from terminal import on_terminal, without_style
 from test_model_command import script
 
 from core.store.sessions import observed
@@ -136,17 +132,6 @@ def test_what_the_model_notes_is_remembered(run: Run, home: Path, made: Transcri
     assert "The gateway retries three times with 250 ms between." in [hit["observation"] for hit in hits]
 
 
-def test_again_it_does_nothing_and_says_so(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    run("memory", "observe", str(made.path), "--command", model.command)
-    before = stored(home)
-    for words in ([str(made.path)], ["--session", SESSION]):
-        result = run("memory", "observe", *words, "--command", model.command).result
-        assert result["unchanged"] is True
-        assert (result["turns"], result["observations"]["count"]) == (0, 0)
-    assert stored(home) == before
-    assert len(model.prompts) == 1
-
-
 def test_it_goes_on_behind_the_last_turn(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     run("memory", "observe", str(made.path), "--command", model.command)
     made.user("From now on deploys run on Tuesdays only.")
@@ -159,26 +144,6 @@ def test_it_goes_on_behind_the_last_turn(run: Run, home: Path, made: Transcript,
     assert source["episodes"] == [made.last_id]
 
 
-def test_an_archived_session(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    run("memory", "archive", str(made.path))
-    result = run("memory", "observe", "--session", SESSION, "--command", model.command).result
-    assert result["observations"]["added"] == 4
-    assert "episodes" not in result
-
-
-def test_the_command_may_be_a_setting(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    home.mkdir()
-    (home / "config.toml").write_text(f"[model]\ncommand = {json.dumps(model.command)}\n")
-    assert run("memory", "observe", str(made.path)).result["observations"]["added"] == 4
-    made.user("And one thing more: tabs, never spaces.")
-    run("memory", "observe", str(made.path), env={"JOELCLAW_MODEL_COMMAND": "false"}, ok=False)
-    project = made.path.parent / ".joelclaw"
-    project.mkdir()
-    (project / "config.toml").write_text('[model]\ncommand = "touch run-by-the-project"\n')
-    run("memory", "observe", str(made.path))
-    assert not (made.path.parent / "run-by-the-project").exists()
-
-
 def test_what_is_said_again_is_merged(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     first = run("memory", "write", "The gateway retries three times, with 250 ms between").result
     result = run("memory", "observe", str(made.path), "--command", model.command).result
@@ -189,14 +154,6 @@ def test_what_is_said_again_is_merged(run: Run, home: Path, made: Transcript, mo
     assert (result["observations"]["added"], result["observations"]["merged"]) == (0, 4)
     assert len(stored(home)) == 4
     assert [source["episodes"][-1] for source in evidence(home, first["id"])] == ["claude:u-00000005", made.last_id]
-
-
-def test_nothing_worth_noting(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    model.says("<observations></observations>")
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["turns"], result["observations"]["count"]) == (3, 0)
-    assert run("memory", "observe", str(made.path), "--command", model.command).result["unchanged"] is True
-    assert len(model.prompts) == 1
 
 
 def test_a_transcript_that_gives_orders_changes_nothing(run: Run, home: Path, made: Transcript, model: Fake) -> None:
@@ -258,28 +215,6 @@ def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(
     assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
 
 
-def test_turns_of_which_no_reply_can_be_read_do_not_keep_those_behind_them_waiting(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    model.says("I am sorry, I cannot do that.")
-    for _ in range(2):
-        run("memory", "observe", str(made.path), "--command", model.command, ok=False)
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert result["passedTurns"] > 0
-    assert (result["turns"], result["observations"]["count"], result["left"]["turns"]) == (0, 0, 0)
-    assert stored(home) == []
-    assert events(run)[-1]["metadata"]["passedTurns"] == result["passedTurns"]
-    model.says(FORM)
-    assert run("memory", "observe", str(made.path), "--command", model.command).result["unchanged"]
-
-
-def test_half_a_reply_gives_what_is_whole(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    model.says(FORM[: FORM.index("be the slow")])
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert result["ranges"][0]["cut"] is True
-    assert texts(home) == ["The gateway was given retries.", "The gateway retries three times with 250 ms between."]
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -338,15 +273,6 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake) -
     assert len(stored(home)) == len(model.prompts)
 
 
-def test_several_ranges_in_one_run(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
-    made = long_session(tmp_path / "s.jsonl", 40)
-    model.says(EACH)
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert result["rangeCount"] == len(result["ranges"]) == len(model.prompts) == 3
-    assert sum(one["turns"] for one in result["ranges"]) == 40
-    assert len(stored(home)) == 3
-
-
 def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path) -> None:
     made = long_session(tmp_path / "s.jsonl", 40)
     for seconds in ("3", "12", "100"):  # the first in which the first range is answered will do
@@ -363,14 +289,6 @@ def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path) -> None:
     assert len(stored(home)) == 1
 
 
-def test_time_that_is_too_short_for_any_answer(run: Run, made: Transcript) -> None:
-    done = run(
-        "memory", "observe", str(made.path), "--command", "sleep 3600", env={"JOELCLAW_OBSERVE_SECONDS": "1"}, ok=False
-    )
-    assert done.json["error"]["code"] == "MODEL_TIMEOUT"
-    assert "observe.seconds" in done.json["fix"]
-
-
 def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, tmp_path: Path) -> None:
     made = long_session(tmp_path / "s.jsonl", 40)
     odd = Fake(tmp_path / "odd", EACH)
@@ -381,15 +299,6 @@ def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, 
     result = run("memory", "observe", str(made.path), "--command", odd.command).result
     assert (result["rangeCount"], result["left"]["turns"]) == (2, 0)
     assert len(stored(home)) == 3
-
-
-def test_turns_of_tools_alone_ask_no_model(run: Run, tmp_path: Path, model: Fake) -> None:
-    made = Transcript(tmp_path / "s.jsonl")
-    made.call("toolu_01Abcdefgh12345678", "Read", file_path="/a")
-    made.call("toolu_01Bbcdefgh12345678", "Edit", file_path="/home/u/a.py")
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["turns"], result["rangeCount"], result["left"]["turns"]) == (0, 0, 0)
-    assert model.prompts == []
 
 
 def test_forgotten_turns_are_not_told(run: Run, made: Transcript, model: Fake) -> None:
@@ -424,40 +333,3 @@ def test_bad_input(run: Run, tmp_path: Path, model: Fake, words: list[str], code
     assert (done.code, done.json["error"]["code"]) == (exit_code, code)
     assert done.json["fix"]
     assert model.prompts == []
-
-
-def test_a_transcript_that_is_cut_or_damaged_is_read_as_far_as_it_goes(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    made.append(b"\xff\xfe not a line\n")
-    made.user("The line behind the damage.")
-    made.append(b'{"type": "user", "message": {"role": "us')
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert (result["badLines"], result["turns"]) == (1, 4)
-    assert "behind the damage" in model.prompts[0]
-
-
-def test_time_is_that_of_the_clock(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    run("memory", "observe", str(made.path), "--command", model.command, env={"JOELCLAW_NOW_MS": str(NOW_MS)})
-    assert {one["created_at"][:10] for one in stored(home)} == {"2026-09-21"}
-
-
-def test_on_a_terminal(home: Path, tmp_path: Path, model: Fake) -> None:
-    made = long_session(tmp_path / "s.jsonl", 12)
-    words = ("memory", "observe", str(made.path), "--command", model.command)
-    env = {"JOELCLAW_OBSERVE_MAX_TOKENS": "9000", "JOELCLAW_DEBUG": "1"}  # a view that fails is no JSON then
-    shown = without_style(on_terminal(home, *words, env=env).out)
-    assert "4 new, " in shown
-    assert "since observe.max_tokens is used" in shown
-    assert "joelclaw memory observe --session s" in shown
-    on_terminal(home, *words)
-    assert "nothing was said since" in without_style(on_terminal(home, *words, env=env).out)
-    assert "in the background" in without_style(on_terminal(home, *words, "--detach", env=env).out)
-
-
-def test_quoting_of_the_command(run: Run, made: Transcript, tmp_path: Path) -> None:
-    folder = tmp_path / "two words"
-    odd = Fake(folder)
-    command = f"{shlex.quote(sys.executable)} -S {shlex.quote(os.fspath(folder / 'model.py'))}"
-    assert run("memory", "observe", str(made.path), f"--command={command}").result["turns"] == 3
-    assert len(odd.prompts) == 1

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shlex
 import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from conftest import JOELCLAW, Run
 from test_memory_observe import Fake, made, model, stored
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
@@ -64,20 +61,6 @@ def test_it_returns_at_once_and_does_its_work(run: Run, home: Path, made: Transc
     assert lock_of(home).stat().st_mode & 0o777 == 0o600
 
 
-def test_it_does_not_wait_for_the_model(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
-    began = time.monotonic()
-    run("memory", "observe", str(made.path), "--command", command, "--detach")
-    assert time.monotonic() - began < 60  # not an hour
-    try:
-        until(told.exists)
-        assert all(map(runs, pids(told)))
-    finally:
-        os.kill(holder(home), signal.SIGKILL)
-        until(lambda: not any(map(runs, pids(told))))
-
-
 def test_one_at_a_time_of_a_session(run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake) -> None:
     told, go = tmp_path / "told", tmp_path / "go"
     source = (
@@ -94,16 +77,6 @@ def test_one_at_a_time_of_a_session(run: Run, home: Path, made: Transcript, tmp_
     go.touch()
     ended(home)
     assert len(told.read_text().split()) == 1
-    assert model.prompts == []
-
-
-def test_a_run_in_the_foreground_keeps_one_in_the_background_away(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    lock_of(home).parent.mkdir(parents=True)
-    with lock_of(home).open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        run("memory", "observe", str(made.path), "--command", model.command, "--detach")
     assert model.prompts == []
 
 
@@ -126,32 +99,6 @@ def test_nothing_is_left_of_one_that_is_killed(
     assert result["observations"]["added"] == 4
 
 
-def test_the_hard_stop_ends_the_model_too(home: Path, made: Transcript, tmp_path: Path) -> None:
-    """As the one that starts it sets it: the kernel ends the process, and its keeper all below it."""
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
-    with subprocess.Popen(
-        [JOELCLAW, "memory", "observe", str(made.path), "--command", command],
-        env=clean_environment(home, **{background_process.LIMIT: "600"}),
-        stdout=subprocess.DEVNULL,
-    ) as process:
-        until(told.exists)
-        process.send_signal(signal.SIGALRM)  # what the kernel sends at the limit: `test_deferred_task` waits for one
-        assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM
-    assert len(pids(told)) == 2
-    until(lambda: not any(map(runs, pids(told))))
-
-
-def test_the_budget_of_time_ends_it_by_itself(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
-    seconds = {"JOELCLAW_OBSERVE_SECONDS": "10"}
-    run("memory", "observe", str(made.path), "--command", command, "--detach", env=seconds)
-    ended(home)
-    assert not [pid for pid in pids(told) if runs(pid)]
-    assert "MODEL_TIMEOUT" in last_event(run, "memory.observe.failed")["error"]
-
-
 def test_what_goes_wrong_in_the_background_is_an_event(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     model.says("I would rather not.")
     run("memory", "observe", str(made.path), "--command", model.command, "--detach")
@@ -159,21 +106,6 @@ def test_what_goes_wrong_in_the_background_is_an_event(run: Run, home: Path, mad
     failed = last_event(run, "memory.observe.failed")
     assert "OBSERVE_REPLY_INVALID" in failed["error"]
     assert failed["sessionId"] == SESSION
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["--session", "x"], "MODEL_NOT_CONFIGURED"),
-        (["nowhere", "--command", "cat"], "MEMORY_INVALID_ARGS"),
-        (["empty", "--command", "cat"], "TRANSCRIPT_UNREADABLE"),
-    ],
-)
-def test_what_can_be_told_at_once_is(run: Run, home: Path, tmp_path: Path, words: list[str], code: str) -> None:
-    (tmp_path / "empty").touch()
-    done = run("memory", "observe", *words, "--detach", ok=False, cwd=tmp_path)
-    assert done.json["error"]["code"] == code
-    assert not (home / "sessions").exists()
 
 
 def test_a_hook_of_the_model_starts_no_other(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:

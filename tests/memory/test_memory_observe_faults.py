@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from pathlib import Path
 
-import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import write_lock
 from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
 from test_model_command import runs, script, until
-
-from core.store import migrations
 
 pytestmark = pytest.mark.spawned
 
@@ -56,23 +52,6 @@ def test_killed_while_the_model_works(
     assert len(texts(home)) == 4
 
 
-def test_killed_between_the_answer_and_the_store(
-    run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake
-) -> None:
-    command, told, go = waiting(tmp_path)
-    with spawn(home, str(made.path), "--command", command) as process:
-        until(told.exists)
-        with write_lock(home):
-            go.touch()
-            until(lambda: not runs(int(told.read_text())))
-            until(lambda: not children(process.pid))  # the answer is read: the keeper has gone
-            assert process.poll() is None
-            process.kill()
-            process.communicate(timeout=PATIENCE_S)
-    assert stored(home) == []
-    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4
-
-
 def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
     """The second range's model kills the command: the first one is stored, and not asked about again."""
     made = long_session(tmp_path / "s.jsonl", 40)
@@ -99,21 +78,6 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def test_one_at_a_time_of_a_session(run: Run, home: Path, tmp_path: Path, made: Transcript, model: Fake) -> None:
-    command, told, go = waiting(tmp_path)
-    other = long_session(tmp_path / "other.jsonl", 2)
-    other.path.write_text(other.path.read_text().replace("u-0", "v-0"))
-    with spawn(home, str(made.path), "--command", command) as process:
-        until(told.exists)
-        done = run("memory", "observe", "--session", SESSION, "--command", model.command, ok=False)
-        assert (done.code, done.json["error"]["code"]) == (1, "OBSERVE_BUSY")
-        assert run("memory", "observe", str(other.path), "--command", model.command).result["turns"] == 2
-        go.touch()
-        out, _ = process.communicate(timeout=PATIENCE_S)
-    assert json.loads(out)["result"]["observations"]["count"] == 4
-    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["unchanged"] is True
-
-
 def test_a_store_that_cannot_be_written(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     run("memory", "archive", str(made.path))
     with write_lock(home):
@@ -123,16 +87,3 @@ def test_a_store_that_cannot_be_written(run: Run, home: Path, made: Transcript, 
         )  # fmt: skip
     assert done.json["error"]["code"] == "STORE_BUSY"
     assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["turns"] == 3
-
-
-def test_a_store_of_the_second_schema_is_brought_up_to_date(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    home.mkdir(mode=0o700)
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("PRAGMA journal_mode = WAL")
-    for step in migrations.STEPS[:2]:
-        db.execute(step)
-    db.execute("PRAGMA user_version = 2")
-    db.close()
-    assert run("memory", "observe", str(made.path), "--command", model.command).result["observations"]["added"] == 4

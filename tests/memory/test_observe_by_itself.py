@@ -15,7 +15,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from faults import write_lock
-from test_memory_observe import EACH, Fake, made, model, stored, texts
+from test_memory_observe import EACH, Fake, made, model, stored
 from test_memory_observe_detached import holder
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
@@ -113,19 +113,6 @@ def test_what_is_about_to_be_dropped_is_observed(run: Run, home: Path, made: Tra
     assert "250 ms between" in run("recall", "how often does the gateway retry", "--raw").out
 
 
-def test_so_is_what_was_said_until_the_end(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    settings(home, model.command)
-    compaction(run, made.path)
-    over(home)
-    made.user("And tell me what the gateway does when Redis is away.")
-    end(run, made.path)
-    over(home)
-    first, second = events(run, "completed")
-    assert [first["metadata"]["trigger"], second["metadata"]["trigger"]] == ["compaction", "session-end"]
-    assert second["metadata"]["turns"] == 1
-    assert "Redis is away" in model.prompts[1] and "250 ms" not in model.prompts[1]
-
-
 def test_what_the_hook_could_not_archive_is_observed_too(run: Run, home: Path, made: Transcript, model: Fake) -> None:
     settings(home, model.command)
     run("memory", "write", "The outbox is swept each night.")
@@ -135,21 +122,6 @@ def test_what_the_hook_could_not_archive_is_observed_too(run: Run, home: Path, m
     assert "250 ms between them" in model.prompts[0]
     (event,) = events(run, "completed", "unchanged", "failed")
     assert (event["action"], event["metadata"]["turns"]) == ("memory.observe.completed", 3)
-
-
-def test_nothing_new_is_told_quietly_and_asks_nobody(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    settings(home, model.command)
-    compaction(run, made.path)
-    over(home)
-    end(run, made.path)
-    over(home)
-    run("hook", "claude", stdin=payload("SessionStart", None, "opened-and-closed", source="startup"))
-    end(run, None, "opened-and-closed")
-    over(home)
-    assert len(model.prompts) == 1
-    told = events(run, "unchanged", "failed")
-    assert [(one["level"], one["sessionId"]) for one in told] == [("debug", SESSION), ("debug", "opened-and-closed")]
-    assert {one["metadata"]["trigger"] for one in told} == {"session-end"}
 
 
 @pytest.mark.parametrize("agent", ["pi", "claude", "codex", "gemini", "opencode"])
@@ -172,19 +144,6 @@ def test_every_client_tells_of_both(run: Run, home: Path, model: Fake, agent: st
     assert {first["sessionId"], second["sessionId"]} == {"s"}
 
 
-def test_a_compaction_and_the_end_at_once_observe_each_turn_once(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    settings(home, model.command)
-    run("hook", "claude", stdin=payload("Stop", made.path))
-    at_once(home, [payload("PreCompact", made.path), payload("SessionEnd", made.path)])
-    over(home)
-    assert len(model.prompts) == 1
-    assert len(stored(home)) == 4
-    assert len(events(run, "completed")) == 1
-    assert events(run, "failed") == []
-
-
 def test_a_second_compaction_starts_none_and_what_was_left_is_observed_next(
     run: Run, home: Path, made: Transcript, tmp_path: Path
 ) -> None:
@@ -203,48 +162,6 @@ def test_a_second_compaction_starts_none_and_what_was_left_is_observed_next(
     assert sorted(path.suffix for path in told.iterdir()) == [".saw-1", ".saw-1"], "one after the other"
     assert sum(event["metadata"]["turns"] for event in events(run, "completed")) == 4
     assert events(run, "failed") == []
-
-
-def test_a_session_that_is_observed_by_hand_waits(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    settings(home, model.command)
-    lock_of(home).parent.mkdir(parents=True)
-    with lock_of(home).open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        compaction(run, made.path)
-        assert waiting(home) == [SESSION]
-        assert not place(home).exists()
-    end(run, None, "another")
-    over(home)
-    assert len(model.prompts) == 1
-    assert [event["metadata"]["trigger"] for event in events(run, "completed")] == ["compaction"]
-
-
-def test_an_observer_that_hangs_is_ended_at_its_limit(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
-    told = tmp_path / "pids"
-    settings(home, script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}", "seconds = 10")
-    compaction(run, made.path)
-    over(home)
-    assert len(pids(told)) == 2
-    assert not [pid for pid in pids(told) if runs(pid)]
-    (failed,) = events(run, "failed")
-    assert "MODEL_TIMEOUT" in failed["error"]
-    assert (failed["metadata"]["trigger"], failed["sessionId"]) == ("compaction", SESSION)
-    assert background_process.wait(str(lock_of(home)), 0)
-
-
-def test_one_that_fails_says_why_and_the_next_time_it_is_asked_again(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    settings(home, "sh -c 'cat > /dev/null; echo no credits left >&2; exit 3'")
-    compaction(run, made.path)
-    over(home)
-    (failed,) = events(run, "failed")
-    assert "MODEL_FAILED" in failed["error"] and "no credits left" in failed["error"]
-    assert (failed["level"], failed["metadata"]["observations"]["added"]) == ("error", 0)
-    settings(home, model.command)
-    end(run, made.path)
-    over(home)
-    assert len(stored(home)) == 4
 
 
 @pytest.mark.parametrize("why", ["no model", "switched off", "by the environment", "within a model"])
@@ -272,20 +189,6 @@ def test_switched_off_while_some_wait(run: Run, home: Path, made: Transcript, mo
     assert waiting(home) == [] and model.prompts == []
 
 
-def test_what_is_no_session_among_those_that_wait_is_dropped(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    settings(home, model.command)
-    folder = home / "sessions" / ".work" / "observe-waiting"
-    folder.mkdir(parents=True)
-    (folder / "half").write_text("half\nsession-end")
-    (folder / "begun").touch()  # its writer was killed
-    end(run, made.path)
-    until(lambda: waiting(home) == ["begun"])
-    until(lambda: bool(events(run, "completed")))
-    assert len(model.prompts) == 1
-
-
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGALRM])
 def test_a_job_that_is_killed_leaves_nothing_in_the_way(
     run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals
@@ -304,26 +207,6 @@ def test_a_job_that_is_killed_leaves_nothing_in_the_way(
     end(run, made.path)
     over(home)
     assert len(stored(home)) == 4
-
-
-def test_it_outlives_a_client_that_kills_its_hooks(home: Path, made: Transcript, tmp_path: Path, run: Run) -> None:
-    told, go = tmp_path / "told", tmp_path / "go"
-    told.mkdir()
-    answer = f"print('<observations><facts>{ALLOWED}</facts></observations>')\n"
-    settings(home, script(tmp_path / "holds.py", HOLDS + answer) + f" {told} {go}")
-    client = f"{JOELCLAW} hook claude; sleep 3600"
-    with subprocess.Popen(
-        ["sh", "-c", client], stdin=-1, stdout=-1, env=clean_environment(home), start_new_session=True
-    ) as process:
-        assert process.stdin is not None
-        process.stdin.write(payload("SessionEnd", made.path).encode())
-        process.stdin.close()
-        until(lambda: any(told.iterdir()))
-        os.killpg(process.pid, signal.SIGKILL)
-    go.touch()
-    over(home)
-    assert len(events(run, "completed")) == 1
-    assert texts(home) == ["The gateway retries three times, it was agreed."]
 
 
 def test_twenty_sessions_that_end_at_once_let_two_models_work(run: Run, home: Path, tmp_path: Path) -> None:
@@ -380,26 +263,3 @@ def test_a_repository_chooses_neither_the_model_nor_where_it_works(
     over(home)
     assert [path.name for path in marks.iterdir()] == ["where"]
     assert ["MODEL_NOT_FOUND" in event["error"] for event in events(run, "failed")] == [True, True]
-
-
-def test_without_a_model_a_repository_starts_none(run: Run, home: Path, made: Transcript, tmp_path: Path) -> None:
-    (tmp_path / ".joelclaw").mkdir()
-    text = f'[model]\ncommand = "touch {tmp_path}/chosen"\n[observe]\nauto = true\n'
-    (tmp_path / ".joelclaw" / "config.toml").write_text(text)
-    compaction(run, made.path)
-    end(run, made.path)
-    assert waiting(home) == []
-    assert not place(home).exists() and not (tmp_path / "chosen").exists()
-
-
-def test_a_secret_goes_neither_to_the_observer_nor_into_memory(
-    run: Run, home: Path, made: Transcript, model: Fake
-) -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    model.says(f"<observations><facts>- [gate=allow] The gateway's token is {secret}.</facts></observations>")
-    made.user(f"The token is {secret}, put it into the environment.")
-    settings(home, model.command)
-    end(run, made.path)
-    over(home)
-    assert len(stored(home)) == 1
-    assert secret not in model.prompts[0] + "".join(texts(home))
