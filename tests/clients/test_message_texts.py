@@ -94,4 +94,4 @@ def test_a_time_is_milliseconds_since_the_epoch(value: object, ms: int | None) -
 
 @pytest.mark.parametrize(("value", "number"), [(1.9, 1), (10**12, 10**12), (10**12 + 1, 0), (True, 0), ("7", 0)])
 def test_a_number_of_tokens(value: object, number: int) -> None:
-    assert content.get_int(value) == number
+    assert content.whole(value) == number
