@@ -18,8 +18,8 @@ from core.store import candidates, spaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     import apsw
 
@@ -44,51 +44,84 @@ _BATCH_CHARS = 8_000
 
 
 class _Engine:
-    """The loaded library and its model, which live as long as the process."""
+    """The library and its model, loaded at the first question; they live as long as the process."""
 
-    __slots__ = ("_floats", "_library", "_model", "_strings")
+    __slots__ = ("_asked", "_library", "_model", "reason")
 
-    def __init__(self, library: ctypes.CDLL, model: int) -> None:
-        import ctypes
+    def __init__(self) -> None:
+        self._asked = False
+        self._library: Any = None
+        self._model: Any = None
+        self.reason = ""
 
-        self._library = library
-        self._model = ctypes.c_void_p(model)
-        self._floats = ctypes.c_float
-        self._strings = ctypes.c_char_p
+    def is_there(self) -> bool:
+        """Whether texts can be embedded here; `reason` says why not."""
+        if not self._asked:
+            self._asked = True
+            try:
+                self.reason = self._load()
+            except (OSError, AttributeError, ImportError) as error:  # not a library, not this library, no ctypes
+                self.reason = f"{_PACKAGE} cannot be loaded: {error}"
+        return not self.reason
 
     def embed(self, texts: list[bytes], *, query: bool) -> list[bytes]:
         """One vector a text, b"" where the engine fails. The engine puts `query: ` or `passage: ` before each."""
-        made = (self._floats * (DIMENSIONS * len(texts)))()
-        given = (self._strings * len(texts))(*texts)
+        if not self.is_there():
+            return [b""] * len(texts)
+        import ctypes
+
+        made = (ctypes.c_float * (DIMENSIONS * len(texts)))()
+        given = (ctypes.c_char_p * len(texts))(*texts)
         if self._library.e5_embed_batch(self._model, given, len(texts), int(query), made):
             return [b""] * len(texts)
         floats = memoryview(made).cast("B").cast("f")
         return [_scaled(floats[at : at + DIMENSIONS].tolist()) for at in range(0, len(floats), DIMENSIONS)]
 
+    def _load(self) -> str:
+        # Looked for by name, since `importlib.util` costs more than the engine itself.
+        folders = (os.path.join(entry, _PACKAGE) for entry in sys.path)
+        folder = next((one for one in folders if os.path.isfile(os.path.join(one, "__init__.py"))), "")
+        if not folder:
+            return f"{_PACKAGE} is not installed"
+        weights = os.path.join(folder, _WEIGHTS)
+        if not os.path.isfile(weights) or os.path.getsize(weights) != _WEIGHTS_BYTES:
+            return f"{folder} does not hold the weights of {_PACKAGE} 0.3"
+        found = sorted(name for name in os.listdir(folder) if name.startswith("_engine") and name.endswith(_LIBRARIES))
+        if not found:
+            return f"{folder} holds no compiled engine"
+        if not _processor_fits():
+            return f"{_PACKAGE} needs a processor with AVX2 and FMA"
+        # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
+        # when it is loaded, so who wants more for `memory index` sets it.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        import ctypes
 
-class _State:
-    """What is known of the extra in this process: nothing before the first question."""
+        library = ctypes.CDLL(os.path.join(folder, found[0]))
+        library.e5_load.restype = ctypes.c_void_p
+        library.e5_load.argtypes = [ctypes.c_char_p]
+        library.e5_dim.argtypes = [ctypes.c_void_p]
+        library.e5_embed_batch.argtypes = [
+            *(ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_int),
+            ctypes.POINTER(ctypes.c_float),
+        ]
+        model = library.e5_load(os.fsencode(weights))
+        if not model or library.e5_dim(model) != DIMENSIONS:
+            return f"{weights} is not what {_PACKAGE} 0.3 holds"
+        self._library, self._model = library, ctypes.c_void_p(model)
+        return ""
 
-    __slots__ = ("asked", "engine", "reason")
 
-    def __init__(self) -> None:
-        self.asked = False
-        self.engine: _Engine | None = None
-        self.reason = ""
-
-
-_state = _State()
+_engine = _Engine()
 
 
 def available() -> bool:
     """Whether texts can be embedded here. Loads the engine on the first call (5 ms, 25 MB)."""
-    return _engine() is not None
+    return _engine.is_there()
 
 
 def unavailable_because() -> str:
     """Why `available` is false, in a few words; "" where it is true."""
-    _engine()
-    return _state.reason
+    return "" if available() else _engine.reason
 
 
 def embed_query(text: str) -> bytes:
@@ -97,12 +130,11 @@ def embed_query(text: str) -> bytes:
     Of a text over QUERY_LIMIT its first and last part count. A question mostly in another script than Latin has none:
     its characters are all unknown to these weights, and so alike.
     """
-    engine = _engine()
-    if engine is None or not _latin(text):
+    if not available() or not _latin(text):
         return b""
     if len(text) > QUERY_LIMIT:
         text = f"{text[: QUERY_LIMIT // 2]} {text[-QUERY_LIMIT // 2 :]}"
-    return engine.embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
+    return _engine.embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
 
 
 def document_text(text: str, context: str = "", title: str = "") -> str:
@@ -118,17 +150,12 @@ def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
     for text in texts:
         prepared = _prepared(text, TEXT_LIMIT)
         if batch and (len(batch) == _BATCH_TEXTS or size + len(prepared) > _BATCH_CHARS):
-            yield from _embedded(batch)
+            yield from _engine.embed(batch, query=False)
             batch, size = [], 0
         batch.append(prepared)
         size += len(prepared)
     if batch:
-        yield from _embedded(batch)
-
-
-def _embedded(batch: list[bytes]) -> list[bytes]:
-    engine = _engine()
-    return engine.embed(batch, query=False) if engine is not None else [b""] * len(batch)
+        yield from _engine.embed(batch, query=False)
 
 
 def _prepared(text: str, limit: int) -> bytes:
@@ -153,61 +180,6 @@ def _scaled(components: Sequence[float]) -> bytes:
         return b""
     factor = 127 / peak
     return array("b", [round(component * factor) for component in components]).tobytes()
-
-
-def _engine() -> _Engine | None:
-    if not _state.asked:
-        _state.asked = True
-        try:
-            _state.engine, _state.reason = _load()
-        except (OSError, AttributeError, ImportError) as error:  # not a library, not this library, no ctypes
-            _state.reason = f"{_PACKAGE} cannot be loaded: {error}"
-    return _state.engine
-
-
-def _load() -> tuple[_Engine | None, str]:
-    folder = _folder()
-    if not folder:
-        return None, f"{_PACKAGE} is not installed"
-    weights = os.path.join(folder, _WEIGHTS)
-    if not os.path.isfile(weights) or os.path.getsize(weights) != _WEIGHTS_BYTES:
-        return None, f"{folder} does not hold the weights of {_PACKAGE} 0.3"
-    libraries = sorted(name for name in os.listdir(folder) if name.startswith("_engine") and name.endswith(_LIBRARIES))
-    if not libraries:
-        return None, f"{folder} holds no compiled engine"
-    if not _processor_fits():
-        return None, f"{_PACKAGE} needs a processor with AVX2 and FMA"
-    # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
-    # when it is loaded, so who wants more for `memory index` sets it.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    import ctypes
-
-    library = ctypes.CDLL(os.path.join(folder, libraries[0]))
-    library.e5_load.restype = ctypes.c_void_p
-    library.e5_load.argtypes = [ctypes.c_char_p]
-    library.e5_dim.restype = ctypes.c_int
-    library.e5_dim.argtypes = [ctypes.c_void_p]
-    library.e5_embed_batch.restype = ctypes.c_int
-    library.e5_embed_batch.argtypes = [
-        ctypes.c_void_p,
-        ctypes.POINTER(ctypes.c_char_p),
-        ctypes.c_int,
-        ctypes.c_int,
-        ctypes.POINTER(ctypes.c_float),
-    ]
-    model = library.e5_load(os.fsencode(weights))
-    if not model or library.e5_dim(model) != DIMENSIONS:
-        return None, f"{weights} is not what {_PACKAGE} 0.3 holds"
-    return _Engine(library, model), ""
-
-
-def _folder() -> str:
-    """Where the package lies: looked for by name, since `importlib.util` costs more than the engine itself."""
-    for entry in sys.path:
-        folder = os.path.join(entry, _PACKAGE)
-        if os.path.isfile(os.path.join(folder, "__init__.py")):
-            return folder
-    return ""
 
 
 def _processor_fits() -> bool:

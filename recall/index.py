@@ -8,20 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from core import files
 from core.errors import Failure
-from core.process import background_process
+from core.process import background_process, extras
 from core.store import spaces, sqlite
+from core.store.spaces import Pending
 from core.store.sqlite import apsw
 from recall import contextual_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from core.store.spaces import Pending
 
 _PAGE = 64
 """Documents read at once. Each few are stored in a transaction of their own, so that hooks do not wait for them."""
@@ -45,13 +41,8 @@ class Indexed:
 def require() -> None:
     """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
     if not contextual_vectors.available():
-        from core.process import extras
-
-        raise Failure(
-            "CAPABILITY_NOT_CONFIGURED",
-            f"contextual vectors are not available: {contextual_vectors.unavailable_because()}",
-            extras.contextual(),
-        )
+        why = f"contextual vectors are not available: {contextual_vectors.unavailable_because()}"
+        raise Failure("CAPABILITY_NOT_CONFIGURED", why, extras.contextual())
 
 
 @contextlib.contextmanager
@@ -69,9 +60,8 @@ def alone() -> Iterator[bool]:
         with files.FileLock(_lock(), wait_s=0):
             yield False
     except files.LockTimeout:
-        raise Failure(
-            "INDEX_BUSY", "another process indexes this store", "let it go on: `joelclaw status` says how far it is"
-        ) from None
+        fix = "let it go on: `joelclaw status` says how far it is"
+        raise Failure("INDEX_BUSY", "another process indexes this store", fix) from None
 
 
 def begin() -> bool:
@@ -120,6 +110,10 @@ def index(
     """
     require()
     began = time.monotonic()
+
+    def over() -> bool:
+        return budget_s is not None and time.monotonic() - began >= budget_s
+
     try:
         with sqlite.transaction(db):
             number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
@@ -128,15 +122,18 @@ def index(
         started(most)
         indexed = taken = 0
         last: Pending | None = None
-        while taken < most and not _over(began, budget_s):
+        while taken < most and not over():
             page = spaces.pending(db, number, min(_PAGE, most - taken), after=last)
             if not page:
                 break
             for at in range(0, len(page), _TRANSACTION):
-                if _over(began, budget_s):
+                if over():
                     break
                 some = page[at : at + _TRANSACTION]
-                indexed += _store(db, number, some)
+                texts = [contextual_vectors.document_text(text, around, title) for _, _, title, text, around in some]
+                made = list(contextual_vectors.embed_passages(texts))
+                with sqlite.transaction(db):  # it holds nothing but the writes
+                    indexed += spaces.add_vectors(db, number, list(zip(some, made, strict=True)))
                 taken += len(some)
                 progress(len(some))
             last = page[-1]
@@ -144,18 +141,3 @@ def index(
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
     return Indexed(contextual_vectors.SPACE, indexed, remaining, round(time.monotonic() - began, 2))
-
-
-def _over(began: float, budget_s: float | None) -> bool:
-    return budget_s is not None and time.monotonic() - began >= budget_s
-
-
-def _store(db: apsw.Connection, number: int, some: Sequence[Pending]) -> int:
-    """The vectors are made first; the transaction holds nothing but the writes."""
-    made = list(
-        contextual_vectors.embed_passages(
-            contextual_vectors.document_text(text, context, title) for _, _, title, text, context in some
-        )
-    )
-    with sqlite.transaction(db):
-        return spaces.add_vectors(db, number, list(zip(some, made, strict=True)))

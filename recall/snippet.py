@@ -1,4 +1,4 @@
-"""The passage of a text around what was asked for, cut to a number of characters. Hot path."""
+"""The part of a text around what was asked for, cut to a number of characters. Hot path."""
 
 from __future__ import annotations
 
@@ -22,38 +22,30 @@ def around(text: str, wanted: Sequence[str], room: int) -> str:
     Args:
         room: characters of the result, 2 or more.
     """
-    lines = [line.strip() for line in text.splitlines()]
-    lines = [line for line in lines if line]
-    if not lines:
-        return ""
-    if len(text) <= room:
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    if not lines or len(text) <= room:
         return "\n".join(lines)
-    exact = [word for word in wanted if word]
-    lower = [word.lower() for word in exact]
-    weights = [len(lower) - at for at in range(len(lower))]
-    best, most = 0, 0.0
-    for at, line in enumerate(lines):
-        folded = line.lower()
-        worth = 0.0
-        for word, small, weight in zip(exact, lower, weights, strict=True):
-            if small in folded:
-                worth += weight * (2.0 if word in line else 1.5)
-        if worth > most:
-            best, most = at, worth
-    line = lines[best]
-    if len(line) > room:
-        return _cut(line, exact, lower, room)
-    return _widened(lines, best, room)
+    words = [word for word in wanted if word]
+    worths = [
+        sum(
+            (len(words) - at) * (2.0 if word in line else 1.5)
+            for at, word in enumerate(words)
+            if word.lower() in line.lower()
+        )
+        for line in lines
+    ]
+    best = worths.index(max(worths))
+    return _cut(lines[best], words, room) if len(lines[best]) > room else _widened(lines, best, room)
 
 
-def _cut(line: str, exact: Sequence[str], lower: Sequence[str], room: int) -> str:
+def _cut(line: str, words: Sequence[str], room: int) -> str:
     """A part of a line that is too long: around the first of what is wanted that stands in it."""
     folded = line.lower()
     place, length = 0, 0
-    for word, small in zip(exact, lower, strict=True):
+    for word in words:
         found = line.find(word)
         if found < 0 and len(folded) == len(line):  # folding may lengthen a text
-            found = folded.find(small)
+            found = folded.find(word.lower())
         if found >= 0:
             place, length = found, len(word)
             break
@@ -69,23 +61,25 @@ def _cut(line: str, exact: Sequence[str], lower: Sequence[str], room: int) -> st
 
 def _widened(lines: Sequence[str], at: int, room: int) -> str:
     """A line with those after and before it, in turn, that have room; of the last one tried, its beginning."""
-    first, last = at, at
-    left = room - len(lines[at])
-    tail = ""
-    while True:
+    shown, left = [lines[at]], room - len(lines[at])
+    after, before = at + 1, at - 1
+    grown = True
+    while grown:
         grown = False
-        if last + 1 < len(lines) and not tail:
-            following = lines[last + 1]
-            if len(following) + 1 <= left:
-                last += 1
-                left -= len(following) + 1
+        if after < len(lines):
+            if len(lines[after]) < left:
+                shown.append(lines[after])
+                left -= len(lines[after]) + 1
+                after += 1
                 grown = True
-            elif left > _LEAST_LINE + len(CUT):
-                tail = following[: left - 1 - len(CUT)].rstrip() + CUT
-                left -= len(tail) + 1
-        if first and len(lines[first - 1]) + 1 <= left:
-            first -= 1
-            left -= len(lines[first]) + 1
+            else:
+                if left > _LEAST_LINE + len(CUT):
+                    shown.append(lines[after][: left - 1 - len(CUT)].rstrip() + CUT)
+                    left -= len(shown[-1]) + 1
+                after = len(lines)
+        if before >= 0 and len(lines[before]) < left:
+            shown.insert(0, lines[before])
+            left -= len(lines[before]) + 1
+            before -= 1
             grown = True
-        if not grown:
-            return "\n".join([*lines[first : last + 1], *([tail] if tail else [])])
+    return "\n".join(shown)

@@ -5,20 +5,16 @@ A document's vectors of every space go when its text changes (`documents.replace
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.store.documents import STATIC_SPACE
+from core.store.sqlite import apsw
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import apsw
-
-    Pending = tuple[int, int, str, str, str]
-    """A document without a vector in a space, as it was when it was read: row, creation, title, text, neighbours."""
-
-
+Pending = tuple[int, int, str, str, str]
+"""A document without a vector in a space, as it was when it was read: row, creation, title, text, neighbours."""
 _WITHOUT_VECTOR = (
-    "forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM vector WHERE document = document.rowid AND space = ?)"
+    "FROM document WHERE forgotten_at IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM vector WHERE document = document.rowid AND space = ?)"
 )
 
 
@@ -29,14 +25,10 @@ def code(db: apsw.Connection, name: str) -> int:
 
 def ensure(db: apsw.Connection, name: str, dimensions: int) -> int:
     """The number of a space, added where it is new; inside the caller's transaction."""
-    known = code(db, name)
-    if known:
-        return known
     # 1 is kept for the static space, which a store without sqlite-vec may not hold yet.
-    db.execute(
-        "INSERT INTO vector_space SELECT max(coalesce(max(code), 0), ?) + 1, ?, ? FROM vector_space",
-        (STATIC_SPACE, name, dimensions),
-    )
+    if not code(db, name):
+        new = "INSERT INTO vector_space SELECT max(coalesce(max(code), 0), ?) + 1, ?, ? FROM vector_space"
+        db.execute(new, (STATIC_SPACE, name, dimensions))
     return code(db, name)
 
 
@@ -48,20 +40,14 @@ def pending(db: apsw.Connection, number: int, limit: int, *, after: Pending | No
     """
     where, parameters = _WITHOUT_VECTOR, [number]
     if after is not None:
-        where = "(created_at, rowid) < (?, ?) AND " + where
-        parameters = [after[1], after[0], number]
-    return list(
-        db.execute(
-            f"SELECT rowid, created_at, title, text, context FROM document WHERE {where}"
-            " ORDER BY created_at DESC, rowid DESC LIMIT ?",
-            (*parameters, limit),
-        )
-    )
+        where, parameters = f"{where} AND (created_at, rowid) < (?, ?)", [number, after[1], after[0]]
+    query = f"SELECT rowid, created_at, title, text, context {where} ORDER BY created_at DESC, rowid DESC LIMIT ?"
+    return list(db.execute(query, (*parameters, limit)))
 
 
 def missing(db: apsw.Connection, number: int) -> int:
     """How many documents have no vector in the space."""
-    return int(db.execute(f"SELECT count(*) FROM document WHERE {_WITHOUT_VECTOR}", (number,)).get)
+    return int(db.execute(f"SELECT count(*) {_WITHOUT_VECTOR}", (number,)).get)
 
 
 def held(db: apsw.Connection, number: int) -> int:
@@ -74,14 +60,10 @@ def add_vectors(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, 
 
     Nothing was locked while they were made: where the text has changed since, or was forgotten, its vector is dropped.
     """
-    kept = 0
-    for (rowid, _, title, text, context), value in made:
-        if not value:
-            continue
-        db.execute(
-            "INSERT OR REPLACE INTO vector (document, space, value) SELECT rowid, ?, ? FROM document"
-            " WHERE rowid = ? AND title = ? AND text = ? AND context = ? AND forgotten_at IS NULL",
-            (number, value, rowid, title, text, context),
-        )
-        kept += db.changes()
-    return kept
+    before = db.total_changes()
+    db.executemany(
+        "INSERT OR REPLACE INTO vector (document, space, value) SELECT rowid, ?, ? FROM document"
+        " WHERE rowid = ? AND title = ? AND text = ? AND context = ? AND forgotten_at IS NULL",
+        [(number, value, rowid, title, text, around) for (rowid, _, title, text, around), value in made if value],
+    )
+    return db.total_changes() - before

