@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from session.lost.summary_coverage import SummaryCoverage
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
-MOST_ALIKE = 2
-"""Of names that always came together, such as the fields of a listing, two weigh in full, and each further one less."""
 ERROR_CHARS = 200
 LONGEST_COMMAND = 200
 """A longer one is a script that somebody wrote for one look."""
@@ -93,7 +91,7 @@ class Work:
         listed = {one.file.rpartition("/")[2] for one in self.files()}
         listed |= {call["tool"] for call in (*self.before, *self.after)} | set(self.folder.split("/")) | _DULL_NAMES
         prompts = {call["number"]: call["prompt"] for call in self.before}
-        ranked: list[tuple[bool, float, Name, tuple[int, int, int, str]]] = []
+        ranked: list[tuple[bool, float, str, Name]] = []
         known = {row["name"] for row in self.names}
         for row in self.names:
             name = row["name"]
@@ -108,15 +106,8 @@ class Work:
                 prompts_before=self._prompts_before(prompts.get(last, 0)), calls_before=self.call - last, again=again,
                 get=by_name(name, self.session),
             )  # fmt: skip
-            alike = (row["first"], row["last"], row["calls"], place)
-            ranked.append((again, -self._faded(row["weight"], row["last"]), one, alike))
-        ranked.sort(key=lambda entry: (*entry[:2], entry[2].name))
-        counted: dict[tuple[int, int, int, str], int] = {}
-        spread: list[tuple[bool, float, Name]] = []
-        for again, weight, one, alike in ranked:
-            counted[alike] = counted.get(alike, 0) + 1
-            spread.append((again, weight * min(1.0, MOST_ALIKE / counted[alike]), one))
-        return [one for _, _, one in sorted(spread, key=lambda entry: entry[:2])]
+            ranked.append((again, -self._faded(row["weight"], row["last"]), name, one))
+        return [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
 
     def commands(self) -> list[Command]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
