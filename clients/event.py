@@ -1,8 +1,17 @@
-"""What clients say, whichever it is: lines of a transcript as items, hooks as events. Types only."""
+"""What clients say, whichever it is: lines of a transcript as items, hooks as events; and what their modules offer.
+
+Types only: nothing here is imported at run time.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from clients.entry import Entry, Message
+    from clients.lines import Line, Problems
 
 
 class Tool(TypedDict):
@@ -167,3 +176,48 @@ class Text(TypedDict):
 
     customType: str
     content: str
+
+
+class Format(Protocol):
+    """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
+
+    May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`), `kept_of`
+    (`session.hook.pipeline`) and `is_subagents`.
+    """
+
+    SAID_MARKS: tuple[bytes, ...]
+    CONTEXT_MARKS: tuple[bytes, ...]
+    items: Callable[[object], list[Item]]
+    files_of: Callable[[str, object], list[str]]
+    context_characters: Callable[[dict[str, Any]], int]
+    wrote: Callable[[dict[str, Any]], bool]
+
+
+class Reader(Protocol):
+    """Turns the lines of a session file into entries, and finds the active branch, oldest first."""
+
+    model: str
+    window: int
+    entry: Callable[[Line, dict[str, Any], Problems], Entry | None]
+    branch: Callable[[list[Entry], dict[str, Entry], Problems], list[Entry]]
+
+
+class Entries(Protocol):
+    """`entries.py` of a client: its reader, and the messages and the estimated tokens of an entry."""
+
+    Reader: Callable[[], Reader]
+    messages: Callable[[dict[str, Any], Entry], Iterable[Message]]
+    size: Callable[[dict[str, Any], Entry], int]
+
+
+class CompactionSettings(TypedDict):
+    """What a client's own settings say of its compactions; None where they do not say."""
+
+    reserve: int | None
+    """Tokens kept free for the answer."""
+    keep: int | None
+    """Tokens of the newest messages that stay as they are."""
+    enabled: bool
+    """It compacts unasked."""
+    dropped: tuple[tuple[str, str], ...]
+    """A project's file that was left out, and what is wrong with it."""

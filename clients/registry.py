@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clients.client import Format
+    from clients.event import Format
 
 CLIENTS: dict[str, Client] = {client.name: client for client in (Pi(), Claude(), Codex(), Gemini(), OpenCode())}
 _UNKNOWN = Client()

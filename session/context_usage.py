@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Literal
 
-    from clients.client import Format
+    from clients.event import Format
     from core.config import Config
     from session.records import ContextUsage
 

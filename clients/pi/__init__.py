@@ -6,7 +6,7 @@ from clients.client import ExtensionClient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from clients.client import CompactionSettings
+    from clients.event import CompactionSettings
 
 
 class Pi(ExtensionClient):

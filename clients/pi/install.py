@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.client import Client, CompactionSettings
+    from clients.client import Client
+    from clients.event import CompactionSettings
     from clients.own_settings import Obstacle
 
 _FILE = "settings.json"

@@ -21,13 +21,12 @@ from memory.archive import transcript_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any, TypedDict
 
     import apsw
 
-    from clients.client import Format
-    from clients.event import Item
+    from clients.event import Format, Item
     from memory.archive.session_archive import Piece, SessionArchive
 
     class Ingested(TypedDict):
@@ -53,7 +52,7 @@ _GLANCE_BYTES = 16 * 1024
 """New lines without a message are skipped unread up to so many bytes; beyond, they are ingested."""
 MOST_ITEMS = 400
 _HEAD_BYTES = 1024
-_MOST_TRIES = 8
+MOST_TRIES = 8
 
 
 def ingest_file(
@@ -83,7 +82,7 @@ def ingest_file(
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
-    ingested = _nothing()
+    ingested = nothing()
     try:
         descriptor = transcript_lines.opened(path)
     except FileNotFoundError:
@@ -91,10 +90,10 @@ def ingest_file(
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     try:
-        source, silences = source_of(path), _Silences(session, cwd)
+        source, silences = source_of(path), Silences(session, cwd)
         archive: SessionArchive | None = None
         tries = 0
-        while tries < _MOST_TRIES:
+        while tries < MOST_TRIES:
             found = transcripts.position(db, source)
             offset, carried = _resumed(descriptor, found)
             # As before most prompts: the reader and the store are not imported for it, and the offset stays.
@@ -114,7 +113,7 @@ def ingest_file(
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
                 continue
-            _count(ingested, stored, piece)
+            count(ingested, stored, piece)
             ingested["skipped"] += bad + too_long
             ingested["bytes"] += end - offset
             progress(end - offset)
@@ -130,38 +129,6 @@ def ingest_file(
     return ingested
 
 
-def ingest_items(
-    db: apsw.Connection, items: Sequence[Item], *, agent: str, session: str, cwd: str, now: int, vectors: bool
-) -> Ingested:
-    """Archive what a client without a transcript file gives; what it has given before changes nothing.
-
-    Raises:
-        Failure: what the store says; nothing was changed.
-    """
-    from memory.archive.session_archive import SessionArchive
-
-    ingested = _nothing()
-    archive = SessionArchive(db, agent, session, cwd, now, vectors)
-    source = source_of_session(session)
-    try:
-        for _ in range(_MOST_TRIES):
-            found = transcripts.position(db, source)
-            carried = _carried(found)
-            piece = archive.piece(carried)
-            silences = _Silences(session, cwd)
-            for item in _after(items, carried, archive.session):
-                if not silences.cover(item.get("at")):
-                    piece.add(item)
-            stored = archive.store(source, found, piece)
-            if stored is not None:
-                _count(ingested, stored, piece)
-                return ingested
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-    ingested["complete"] = False
-    return ingested
-
-
 def source_of(path: str) -> str:
     """The name under which a file's offset is stored: its real path, or a hash of one like a secret."""
     real = os.path.realpath(path)
@@ -169,14 +136,7 @@ def source_of(path: str) -> str:
     return "hash-" + ids.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
-def source_of_session(session: str) -> str:
-    """The same for a session without a file."""
-    from memory.archive.session_archive import clean_name
-
-    return "session:" + clean_name(session)
-
-
-def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silences) -> int:
+def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: Silences) -> int:
     """Add what lines say; how many are no JSON objects."""
     bad = 0
     for line in lines:
@@ -212,11 +172,12 @@ def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, 
     offset, head, _ = found
     is_same = offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
     if is_same and (not offset or os.pread(descriptor, 1, offset - 1) == b"\n"):
-        return offset, _carried(found)
+        return offset, carried_in(found)
     return 0, {}
 
 
-def _carried(found: tuple[int, str, str] | None) -> dict[str, Any]:
+def carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
+    """What the stretch before left, of a position (`transcripts.position`)."""
     try:
         value = json_text.loads(found[2]) if found else {}
     except json_text.InvalidJSON:
@@ -228,7 +189,7 @@ def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
 
 
-class _Silences:
+class Silences:
     """The times in which a session was switched off. What has no time is of the time of what stood before it."""
 
     def __init__(self, session: str, cwd: str) -> None:
@@ -252,23 +213,13 @@ class _Silences:
         return is_silent(self._all, self._last)
 
 
-def _after(items: Sequence[Item], carried: dict[str, Any], session: str) -> Sequence[Item]:
-    """The items from the last known message on: clients give the same ones again."""
-    from memory.archive.episode_draft import identifier_of, read_carry
-
-    known = [draft["id"] for draft in read_carry(carried)["drafts"]]
-    for place in range(len(items) - 1, -1, -1):
-        item = items[place]
-        if item["kind"] == "said" and known and identifier_of(item, session, b"", 0) == known[-1]:
-            return items[place:]
-    return items
-
-
-def _nothing() -> Ingested:
+def nothing() -> Ingested:
+    """What a call ingested that found nothing new."""
     return {"added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "complete": True, "items": []}
 
 
-def _count(ingested: Ingested, stored: tuple[int, int, int], piece: Piece) -> None:
+def count(ingested: Ingested, stored: tuple[int, int, int], piece: Piece) -> None:
+    """Add what came of a piece."""
     ingested["added"] += stored[0]
     ingested["updated"] += stored[1]
     ingested["calls"] += stored[2]
