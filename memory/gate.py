@@ -8,7 +8,7 @@ fact: talk about the work, a question, what a machine prints. What decides somet
 from __future__ import annotations
 
 from core import json_text, words
-from memory.noise import ACKNOWLEDGEMENTS, PLANS, SUMMARIES, TRACES, begins_with
+from memory import noise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,19 +138,18 @@ def _is_order(text: str) -> bool:
 
 def _talk(lower: str) -> tuple[str, float, str] | None:
     """Talk about the work instead of what came of it."""
-    if lower.startswith("<") and any(mark in lower for mark in TRACES):
+    kind = noise.talk(lower)
+    if kind == "trace":
         return "discard", 0.85, "a tool call, not a statement"
-    if begins_with(lower, PLANS) and not lower.startswith("let me know"):
+    if kind == "plan" and not lower.startswith("let me know"):
         verdict = "hold" if len(lower) > _LONG_SLUDGE else "discard"
         return verdict, 0.8, "announces a step instead of stating a fact"
-    if begins_with(lower, SUMMARIES):
+    if kind == "summary":
         return "hold", 0.75, "an assistant's summary of its own work"
-    for opening in ACKNOWLEDGEMENTS if lower.startswith(tuple(ACKNOWLEDGEMENTS)) else ():
-        behind = lower[len(opening) :]
-        if lower.startswith(opening) and behind.lstrip()[:1] in _PAUSES:
-            if width(behind.strip(_PAUSES + " ")) < SHORTEST:
-                return "discard", 0.85, "an acknowledgement"
-            return "hold", 0.7, "opens as an acknowledgement"
+    if kind == "acknowledgement":
+        if width((noise.acknowledged(lower) or "").strip(_PAUSES + " \n")) < SHORTEST:
+            return "discard", 0.85, "an acknowledgement"
+        return "hold", 0.7, "opens as an acknowledgement"
     return None
 
 

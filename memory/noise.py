@@ -6,7 +6,9 @@ ask for approval, and what earlier injections said.
 
 from __future__ import annotations
 
-from core.quoting import DELIMITER
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # How agents open a turn that talks about the work instead of what came of it, in lower case (the mirrored CLI's noise
 # filter, and what transcripts show): announcing a step, summing up, acknowledging, calling a tool.
@@ -39,7 +41,7 @@ _OURS = (
     "## project context:",
     "## context refresh",
     "## system knowledge (auto-retrieved)",
-    "<" + DELIMITER,
+    "<joelclaw-memory",
 )
 _PAUSES = ",.!;:—–\n"
 _READ_CHARS = 4_000
@@ -48,11 +50,24 @@ _READ_CHARS = 4_000
 def is_noise(text: str) -> bool:
     """Whether a memory's text is procedural sludge that no agent should be handed."""
     lower = text[:_READ_CHARS].lower().replace("’", "'").strip()
-    if not lower or any(mark in lower for mark in (*_PROCEDURAL, *_OURS)):
-        return True
-    if begins_with(lower, PLANS) or begins_with(lower, SUMMARIES) or begins_with(lower, list(TRACES)):
-        return True
-    return any(lower.startswith(phrase) and _pauses(lower[len(phrase) :]) for phrase in ACKNOWLEDGEMENTS)
+    return not lower or any(mark in lower for mark in (*_PROCEDURAL, *_OURS)) or bool(talk(lower))
+
+
+def talk(lower: str) -> str:
+    """Which talk about the work a text in lower case opens with; "" for none."""
+    for kind, phrases in (("trace", TRACES), ("plan", PLANS), ("summary", SUMMARIES)):
+        if begins_with(lower, phrases):
+            return kind
+    return "acknowledgement" if acknowledged(lower) is not None else ""
+
+
+def acknowledged(lower: str) -> str | None:
+    """What stands behind an acknowledgement and its pause; None where a text opens with none."""
+    for phrase in ACKNOWLEDGEMENTS if lower.startswith(tuple(ACKNOWLEDGEMENTS)) else ():
+        behind = lower[len(phrase) :].lstrip(" ")
+        if lower.startswith(phrase) and behind[:1] in _PAUSES:  # "" is in it
+            return behind
+    return None
 
 
 def is_own(text: str) -> bool:
@@ -60,11 +75,7 @@ def is_own(text: str) -> bool:
     return text[:200].lower().lstrip().startswith(_OURS)
 
 
-def _pauses(rest: str) -> bool:
-    return rest.lstrip(" ")[:1] in _PAUSES  # "" is in it
-
-
-def begins_with(lower: str, phrases: list[str]) -> bool:
+def begins_with(lower: str, phrases: Sequence[str]) -> bool:
     """Whether the text begins with one of the phrases, and the phrase ends where a word does."""
     return lower.startswith(tuple(phrases)) and any(
         lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from core import clock
 from core.store import documents, events, overview
-from core.store.history import hook_calls
 from core.store.layout import COLLECTIONS
 from core.store.sessions import session_rows
 from recall import categories
@@ -115,6 +114,8 @@ def _counted(db: apsw.Connection | None, since: int) -> list[tuple[str, int, int
     """
     if db is None:
         return [(name, 0, 0) for name in _METRICS]
+    from core.store.history import hook_calls
+
     asked: EventQuery = {
         "words": ["recall", "completed"], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,

@@ -31,6 +31,12 @@ VERDICT_FIELDS = (
     "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback"
 )  # fmt: skip
 CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
+_RESULT = {
+    "observation": "text", "category": "category_id", "source": "source", "tags": "tags", "id": "id",
+    "verdict": "write_verdict", "confidence": "write_confidence", "reason": "write_reason",
+    "categoryId": "category_id", "categoryConfidence": "category_confidence", "categorySource": "category_source",
+    "mergedCount": "merged_count", "session": "session_id", "project": "project",
+}  # fmt: skip
 _SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
 
 
@@ -242,33 +248,22 @@ def _category_rank(document: Document) -> int:
     return _SOURCE_RANK.index(source) if source in _SOURCE_RANK else 0
 
 
-def _category(document: Document) -> str:
-    """The category as people read it; operations, also where nothing in the text speaks for one, as `ops`."""
-    if document["category_id"] == categories.OPERATIONS:
-        return _DEFAULT_CATEGORY
-    return categories.short(document["category_id"])
-
-
 def _result(document: Document, given: str, found: list[str], was_merged: bool) -> dict[str, Any]:
-    """`merged`: the text took the place of one that said the same, whose id is in `mergedInto`."""
-    return {
-        "observation": document["text"],
-        "category": given or _category(document),
-        "source": document["source"],
-        "tags": document["tags"],
-        "id": document["id"],
-        "verdict": document["write_verdict"],
-        "confidence": document["write_confidence"],
-        "reason": document["write_reason"],
-        "categoryId": document["category_id"],
-        "categoryConfidence": document["category_confidence"],
-        "categorySource": document["category_source"],
+    """`merged`: the text took the place of one that said the same, whose id is in `mergedInto`.
+
+    The category is told as it was given, else as people read it: operations, also where nothing speaks for one, as ops.
+    """
+    is_plain = document["category_id"] == categories.OPERATIONS
+    category = given or (_DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"]))
+    result: dict[str, Any] = {
+        key: document[name]  # type: ignore[literal-required]  # keys of the TypedDict
+        for key, name in _RESULT.items()
+    }
+    result |= {
+        "category": category,
         "merged": was_merged,
-        "mergedCount": document["merged_count"],
         "redacted": list(dict.fromkeys(found)),
         "created_at": clock.iso(document["created_at"]),
-        "session": document["session_id"],
-        "project": document["project"],
         "isGlobal": _is_for_all(document),
-        **({"mergedInto": document["id"]} if was_merged else {}),
     }
+    return {**result, "mergedInto": document["id"]} if was_merged else result

@@ -79,11 +79,8 @@ def _index() -> dict[str, Any]:
     """Index in the background what lacks a contextual vector; whether that runs, and how far it is."""
     from recall import index
 
-    try:
-        db = sqlite.open_reading()
-        indexed, remaining = index.counts(db) if db is not None else (0, 0)
-    except sqlite.apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    db = sqlite.open_reading()
+    indexed, remaining = index.counts(db) if db is not None else (0, 0)
     running = bool(remaining) and index.begin()
     return {"running": running, "indexed": indexed, "remaining": remaining}
 

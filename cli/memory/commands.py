@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-from clients import registry
 
 _FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
 _VERDICTS = ("allow", "hold", "discard")
+_KEEPING_FILES = ("claude", "codex", "gemini", "pi")
+"""Those of `clients.registry`, of which a hot command loads nothing."""
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
 
 COMMANDS: tuple[Command, ...] = (
@@ -207,7 +208,7 @@ COMMANDS: tuple[Command, ...] = (
                 "agent",
                 ("--agent",),
                 "who wrote them (default: told by the file)",
-                choices=registry.KEEPING_FILES,
+                choices=_KEEPING_FILES,
                 metavar="NAME",
             ),
         ),

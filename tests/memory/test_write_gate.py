@@ -7,6 +7,9 @@ from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.memory import commands
+from clients import registry
+from core.quoting import DELIMITER
 from memory import gate, noise
 
 DURABLE = [
@@ -201,3 +204,8 @@ def test_what_is_noise(text: str, is_noise: bool) -> None:
 )  # fmt: skip
 def test_what_is_our_own(text: str, own: bool) -> None:
     assert noise.is_own(text) is own
+
+
+def test_what_hot_commands_know_without_loading_it_is_as_it_is_there() -> None:
+    assert noise.is_own(f"<{DELIMITER} source=x>")
+    assert commands._KEEPING_FILES == registry.KEEPING_FILES
