@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
@@ -80,15 +81,15 @@ def every(path: str) -> list[str]:
     return sorted(names, key=_age)
 
 
-def as_it_was(path: str, text: str) -> str:
-    """The newest copy that differs from a text in nothing but white space; without one the text."""
+def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
+    """The newest copy that says the same as a text, and differs from it in white space alone; without one the text."""
     wanted = "".join(text.split())
     for name in reversed(every(path)):
         try:
             old = (_data(name) or b"").decode()
         except UnicodeDecodeError:
             continue
-        if "".join(old.split()) == wanted or (not old.strip() and wanted == "{}"):
+        if ("".join(old.split()) == wanted and same(old, text)) or (not old.strip() and wanted == "{}"):
             return old
     return text
 

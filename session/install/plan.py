@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -196,7 +196,7 @@ class _File:
                 ours.check(value)
                 left = ours.take_out(value, self.receipt.made if self.receipt else None)
                 if not json_edit.same(value, left):
-                    after = self._restored(json_edit.edited(self.text, left, comments=self.client.comments))
+                    after = self._restored(json_edit.edited(self.text, left, comments=self.client.comments), self._same)
             except Malformed as error:
                 raise _refused(self.client, self.path, error) from None
         return self._plan(after, None, [] if after != self.before else [NOTHING])
@@ -220,21 +220,25 @@ class _File:
         try:
             server = toml_server.Server(self.text)
             if server.is_ours:
-                after = self._restored(server.take_out())
+                after = self._restored(server.take_out(), toml_server.same)
             elif server.is_there and self.receipt is not None:
                 kept, notes = self.receipt, [self._changed_server()]
         except Malformed as error:
             raise _refused(self.client, self.path, error, "TOML") from None
         return self._plan(after, kept, notes if notes or after != self.before else [NOTHING])
 
+    def _same(self, one: str, other: str) -> bool:
+        values = (json_edit.parsed(text, comments=self.client.comments) for text in (one, other))
+        return json_edit.same(*values)
+
     def _changed_server(self) -> str:
         return f"{self.path}: [mcp_servers.joelclaw] was changed by somebody; it was left as it is"
 
-    def _restored(self, new: str) -> bytes | None:
+    def _restored(self, new: str, same: Callable[[str, str], bool]) -> bytes | None:
         """What is left without ours: nothing of a file that we made, and the white space of before."""
         if new.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
             return None
-        return (backups.as_it_was(self.path, new) if self.untouched else new).encode()
+        return (backups.as_it_was(self.path, new, same) if self.untouched else new).encode()
 
     def _written(self, new: str, notes: list[str], *, created: bool, made: frozenset[str] = frozenset()) -> Plan:
         after = None if self.before is None and not new else new.encode()

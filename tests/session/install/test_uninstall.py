@@ -163,3 +163,15 @@ def test_all_without_anything(run: Run, user: Path) -> None:
     done = run("uninstall", "--all", env=environment(user))
     assert done.result["agents"] == []
     assert len(done.result["skipped"]) == len(FILES)
+
+
+def test_what_was_changed_in_white_space_alone_stays_changed(install: Install, user: Path) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{"model": "x y"}')
+    install("claude")
+    path.write_text(path.read_text().replace("x y", "xy"))
+    (user / ".claude" / "skills" / "joelclaw" / "SKILL.md").unlink()
+    install("claude", "--mcp")
+    install("claude", verb="uninstall")
+    assert json.loads(path.read_text()) == {"model": "xy"}
