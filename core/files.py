@@ -192,5 +192,10 @@ class FileLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor >= 0:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also where a command that we started holds it, too
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def fileno(self) -> int:
+        """Its descriptor: a command that inherits it holds the lock, too."""
+        return self._descriptor

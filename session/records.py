@@ -45,14 +45,6 @@ class Pending(TypedDict):
     turns: int
 
 
-class InFlight(TypedDict):
-    """Who compacts the session right now; void when the process is gone."""
-
-    hash: str
-    pid: int
-    startedAt: int
-
-
 class IdleTimer(TypedDict):
     """When this session may be compacted if nothing is said until then; ms since the epoch."""
 
@@ -123,7 +115,6 @@ class SessionState(TypedDict):
     halfRefreshed: bool
     signpost: RecoveryNote | None
     idleTimer: IdleTimer | None
-    idleInFlight: InFlight | None
     turnBeganAt: int | None
     counts: Counts
     startedAt: int

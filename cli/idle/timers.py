@@ -64,7 +64,7 @@ def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler tak
 def _timers() -> list[dict[str, Any]]:
     from session.idle import run
 
-    return run.listed(run.states(), config.load(), clock.now_ms())
+    return run.listed(run.states(), clock.now_ms())
 
 
 def _listed(found: list[dict[str, Any]], command: str, description: str) -> Answer:

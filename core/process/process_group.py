@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType, TracebackType
     from typing import Any
+
+    from core.files import FileLock
 
     Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
 
@@ -114,7 +116,7 @@ def run(
     most: int = 0,
     guarded: bool = False,
     interrupts: Interrupts | None = None,
-    begun: Callable[[int], None] | None = None,
+    lock: FileLock | None = None,
 ) -> Ended:
     """Run a command to its end; whatever it started is gone when this returns, unless it left the group.
 
@@ -123,7 +125,7 @@ def run(
         data: for its stdin, which it need not read.
         most: it may print so many bytes, and all are returned; 0 for any number, of which the last are.
         guarded: it is killed where we end, too, however that happens.
-        begun: called with its process id, which is that of the group.
+        lock: held by the command, too: it stays locked where we are killed and the command goes on.
     """
     if not words or "\0" in "".join(words) or shutil.which(words[0]) is None:
         return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
@@ -137,7 +139,7 @@ def run(
             stdin=subprocess.PIPE if data else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(alive,) if guarded else (),
+            pass_fds=(*((alive,) if guarded else ()), *((lock.fileno(),) if lock is not None else ())),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -148,8 +150,6 @@ def run(
     exchange = _Exchange(process, data, most)
     reason: Reason = "stopped"
     try:
-        if begun is not None:
-            begun(process.pid)
         reason = exchange.until_over(time.monotonic() + seconds, interrupts)
     finally:
         _end(process)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from session.records import SessionState
 
@@ -19,8 +19,6 @@ NONE, WAITING, DUE, TURN_RUNNING, IN_PROGRESS = "none", "waiting", "due", "turn-
 MINUTE_MS = 60_000
 STALE_MS = 60 * MINUTE_MS
 """A turn without a sign of life for so long is over: its agent was killed."""
-MARGIN_MS = MINUTE_MS
-"""Added to the command's time limit: after that, the mark of a running compaction no longer counts."""
 _ROUNDING = 1e-9
 
 
@@ -82,14 +80,9 @@ def is_running(state: SessionState, now: int) -> bool:
     return began is not None and now - max(began, state["updatedAt"]) < STALE_MS
 
 
-def status(state: SessionState, now: int, alive: Callable[[int], bool], longest_ms: int) -> str:
-    """The status of the session's timer: NONE, WAITING, DUE, TURN_RUNNING or IN_PROGRESS.
-
-    Args:
-        alive: says whether a process runs.
-        longest_ms: how long a compaction may take.
-    """
-    timer, mark = state["idleTimer"], state["idleInFlight"]
+def status(state: SessionState, now: int, *, busy: bool) -> str:
+    """The status of the session's timer: NONE, WAITING, DUE, TURN_RUNNING, or IN_PROGRESS where it is `busy`."""
+    timer = state["idleTimer"]
     if timer is None:
         return NONE
     for happened in (state["lastMessageAt"], state["lastCompactionAt"]):
@@ -97,31 +90,9 @@ def status(state: SessionState, now: int, alive: Callable[[int], bool], longest_
             return NONE  # told by an agent whose hooks know no timers
     if now < timer["dueAt"]:
         return WAITING
-    if mark is not None and 0 <= now - mark["startedAt"] < longest_ms + MARGIN_MS and alive(mark["pid"]):
+    if busy:
         return IN_PROGRESS
     return TURN_RUNNING if is_running(state, now) else DUE
-
-
-def claim(state: SessionState, pid: int, now: int) -> SessionState:
-    """Mark the session as being compacted by a process; its timer stays until that is over."""
-    return {**state, "idleInFlight": {"hash": "idle", "pid": pid, "startedAt": now}}
-
-
-def is_claimed(state: SessionState, pid: int, scheduled_at: int) -> bool:
-    """Whether the process still holds its claim, and the timer is the one that it claimed."""
-    mark, timer = state["idleInFlight"], state["idleTimer"]
-    return mark is not None and mark["pid"] == pid and timer is not None and timer["scheduledAt"] == scheduled_at
-
-
-def finish(state: SessionState, pids: Iterable[int], scheduled_at: int, *, again: bool) -> SessionState:
-    """The state after a compaction under one of these processes: without its mark and its timer. A newer timer stays,
-    and so does its own where it is to be run `again`."""
-    mark, timer = state["idleInFlight"], state["idleTimer"]
-    if mark is not None and mark["pid"] in pids:
-        mark = None
-    if timer is not None and timer["scheduledAt"] == scheduled_at and not again:
-        timer = None
-    return {**state, "idleInFlight": mark, "idleTimer": timer}
 
 
 def words(template: str, values: Mapping[str, str]) -> list[str]:

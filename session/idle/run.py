@@ -33,6 +33,8 @@ _NO_TIMER = b'"idleTimer": null'
 _KEPT = 100
 _RETRY_MS = 60_000
 """How long a session is left alone after a try, in case its state could not be written."""
+_LOOK_S = 0.1
+"""How long a look at the lock by another process may last."""
 _LONGEST_PAUSE_S, _SHORTEST_PAUSE_S = 1.0, 0.02
 
 
@@ -72,12 +74,12 @@ def _with_timer(path: str) -> SessionState | None:
         return None
 
 
-def listed(timed: Sequence[SessionState], config: Config, now: int) -> list[dict[str, Any]]:
+def listed(timed: Sequence[SessionState], now: int) -> list[dict[str, Any]]:
     """The timers of sessions as lists show them; without those that a message or a compaction has removed."""
     found = []
     for one in timed:
         timer = one["idleTimer"]
-        standing = rules.status(one, now, state_file.is_alive, _longest_ms(config))
+        standing = rules.status(one, now, busy=_is_held(one["sessionId"]))
         if timer is not None and standing != rules.NONE:
             found.append(
                 {
@@ -94,8 +96,16 @@ def listed(timed: Sequence[SessionState], config: Config, now: int) -> list[dict
     return found
 
 
-def _longest_ms(config: Config) -> int:
-    return config.get_int("idle.timeout_seconds") * 1000
+def _is_held(session_id: str) -> bool:
+    """Whether a process compacts the session: an `idle run`, or the command that a killed one left."""
+    path = work_lock(session_id, "idle")
+    if not os.path.exists(path):
+        return False
+    try:
+        with files.FileLock(path, 0):
+            return False
+    except files.LockTimeout:
+        return True
 
 
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
@@ -114,7 +124,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     retry_at: dict[str, int] = {}
     while not interrupts.came():
         now = clock.now_ms()
-        found = listed(_on(states()), config, now)
+        found = listed(_on(states()), now)
         for timer in found:
             session, standing = timer["sessionId"], timer["standing"]
             if interrupts.came():
@@ -149,9 +159,9 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
     """Compact one session; None where its timer is no longer due. Raises nothing: faults become events."""
     attempt = _Attempt(session_id)
     try:
-        with files.FileLock(work_lock(session_id, "idle"), 0):
-            current, timer = attempt.claim(config)
-            return _compact(attempt, current, timer, config, interrupts, report)
+        with files.FileLock(work_lock(session_id, "idle"), _LOOK_S) as lock:
+            current, timer = attempt.begin()
+            return _compact(attempt, current, timer, lock, config, interrupts, report)
     except (NotNow, files.LockTimeout):
         return None
     except Exception as fault:
@@ -165,6 +175,7 @@ def _compact(
     attempt: _Attempt,
     current: SessionState,
     timer: IdleTimer,
+    lock: files.FileLock,
     config: Config,
     interrupts: Interrupts,
     report: Report,
@@ -189,7 +200,7 @@ def _compact(
             cwd=folder,
             environment={**os.environ, timers.RUNNING: "1"},
             interrupts=interrupts,
-            begun=attempt.hand_over,
+            lock=lock,
         )
         error = "" if ended.status == 0 and not ended.reason else ended.explained()
         if not error and attempt.was_compacted(timer, size) is False:
@@ -214,56 +225,38 @@ def _compact(
 
 
 class _Attempt:
-    """One process's claim on one session's timer; its lock is held meanwhile, since a command that has ended is no
-    longer alive, and its session not yet done."""
+    """One try to compact a session; the lock of this work is held."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
         self._scheduled_at = 0
-        self._pids = [os.getpid()]
 
-    def claim(self, config: Config) -> tuple[SessionState, IdleTimer]:
-        """Mark the session as being compacted by us; returns its state and its timer.
+    def begin(self) -> tuple[SessionState, IdleTimer]:
+        """The session's state and its timer.
 
         Raises:
-            NotNow: it is not due, or another process compacts it.
-            Failure: the state cannot be read or written.
+            NotNow: it is not due any more.
+            Failure: the state cannot be read.
         """
-        now = clock.now_ms()
         with state_file.locked(self._session_id):
             known, _ = state_file.load(self._session_id)
-            timer = known["idleTimer"] if known is not None else None
-            if known is None or timer is None:
-                raise NotNow
-            if rules.status(known, now, state_file.is_alive, _longest_ms(config)) != rules.DUE:
-                raise NotNow
-            self._scheduled_at = timer["scheduledAt"]
-            claimed = rules.claim(known, os.getpid(), now)
-            state_file.write(claimed)
-        return claimed, timer
+        timer = known["idleTimer"] if known is not None else None
+        if known is None or timer is None or rules.status(known, clock.now_ms(), busy=False) != rules.DUE:
+            raise NotNow
+        self._scheduled_at = timer["scheduledAt"]
+        return known, timer
 
     def confirm(self) -> None:
-        """Check the claim again, just before the command is started.
+        """Look once more, just before the command is started.
 
         Raises:
             NotNow: a message has come.
         """
         known = state_file.peek(self._session_id)
-        is_ours = known is not None and rules.is_claimed(known, os.getpid(), self._scheduled_at)
-        if known is None or not is_ours or rules.is_running(known, clock.now_ms()):
+        timer = known["idleTimer"] if known is not None else None
+        is_same = timer is not None and timer["scheduledAt"] == self._scheduled_at
+        if known is None or not is_same or rules.is_running(known, clock.now_ms()):
             raise NotNow
-
-    def hand_over(self, pid: int) -> None:
-        """Put the command's process into the mark: if we are killed, nobody starts a second one while it runs."""
-        self._pids.append(pid)
-        try:
-            with state_file.locked(self._session_id):
-                known, _ = state_file.load(self._session_id)
-                mark = known["idleInFlight"] if known is not None else None
-                if known is not None and mark is not None and mark["pid"] == os.getpid():
-                    state_file.write(rules.claim(known, pid, mark["startedAt"]))
-        except (Failure, OSError):
-            pass
 
     def was_compacted(self, timer: IdleTimer, size: int) -> bool | None:
         """Whether the transcript holds a compaction after `size` bytes, or a hook reported one; None: unknown.
@@ -277,17 +270,17 @@ class _Attempt:
         return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
 
     def finish(self, *, again: bool) -> bool:
-        """Remove the mark, and the timer unless it is run `again`; returns whether a message came meanwhile."""
+        """Remove the timer, a newer one excepted, unless it runs `again`; returns whether a message came meanwhile."""
         try:
             with state_file.locked(self._session_id):
                 known, _ = state_file.load(self._session_id)
                 if known is None:
                     return False
-                after = rules.finish(known, self._pids, self._scheduled_at, again=again)
-                if after != known:
-                    state_file.write(after)
+                timer = known["idleTimer"]
+                if timer is not None and timer["scheduledAt"] == self._scheduled_at and not again:
+                    state_file.write(rules.cancel(known))
         except (Failure, OSError):
-            return False  # the mark does not count once its process is gone
+            return False
         came = known["lastMessageAt"], known["turnBeganAt"]
         return any(at is not None and at > self._scheduled_at for at in came)
 

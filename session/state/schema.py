@@ -108,7 +108,6 @@ _PENDING: Fields = {
     "asked": _FLAG,
     "turns": _WHOLE,
 }
-_IN_FLIGHT: Fields = {"hash": _text(_ID_CHARS), "pid": _WHOLE, "startedAt": _WHOLE}
 _IDLE_TIMER: Fields = {
     "scheduledAt": _WHOLE,
     "dueAt": _WHOLE,
@@ -146,7 +145,6 @@ FIELDS: Fields = {
     "halfRefreshed": _FLAG,
     "signpost": _maybe_one({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, _ID_CHARS)}),
     "idleTimer": _maybe_one(_IDLE_TIMER),
-    "idleInFlight": _maybe_one(_IN_FLIGHT),
     "turnBeganAt": _MAYBE_NUMBER,
     "counts": _one(_COUNTS),
     "startedAt": _WHOLE,

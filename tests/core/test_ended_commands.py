@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -32,9 +31,7 @@ def test_how_it_ended_in_words(ended: Ended, told: str) -> None:
 def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts() as interrupts:
-        stop = process_group.run(
-            ["sleep", "3600"], seconds=60, interrupts=interrupts, begun=lambda _: os.kill(os.getpid(), signal.SIGTERM)
-        )
+        stop = process_group.run(["sh", "-c", "kill $PPID; sleep 3600"], seconds=60, interrupts=interrupts)
         assert stop.reason == "stopped" and interrupts.came()
     assert signal.getsignal(signal.SIGTERM) == before
 

@@ -44,7 +44,7 @@ DAMAGE = {
     "no version": b'{"sessionId": "s1"}',
     "another session": b'{"version": 1, "sessionId": "s2"}',
     "wrong type": b'{"version": 1, "sessionId": "s1", "files": [1]}',
-    "wrong mark": b'{"version": 1, "sessionId": "s1", "idleInFlight": {"pid": "x"}}',
+    "wrong mark": b'{"version": 1, "sessionId": "s1", "idleTimer": {"dueAt": "x"}}',
     "wrong cache": b'{"version": 1, "sessionId": "s1", "recallCache": [{"hits": 3}]}',
     "deep": b"[" * 200_000,
     "huge": b'{"version": 1, "sessionId": "s1", "role": "' + b"x" * 2_000_000 + b'"}',

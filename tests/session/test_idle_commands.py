@@ -203,7 +203,7 @@ def test_a_value_out_of_bounds_is_told_with_file_key_and_range(
 ) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(f"[compaction]\n{key} = {value}\n")
-    failed = run("idle", "list", ok=False)
+    failed = run("idle", "schedule", "--session", "s", ok=False)
     assert failed.json["error"]["code"] == "CONFIG_INVALID"
     assert str(home / "config.toml") in failed.json["error"]["message"]
     assert f"compaction.{key}" in failed.json["error"]["message"]

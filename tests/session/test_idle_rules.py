@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from session.records import SessionState
 
 MINUTE = 60_000
-LONGEST = 600_000
 LEAST = 0.7
 
 
@@ -30,8 +29,8 @@ def scheduled(used: float | None = 0.8, *, minutes: int = 10, now: int = NOW_MS)
     return state
 
 
-def status(state: SessionState, now: int, alive: bool = True) -> str:
-    return rules.status(state, now, lambda _: alive, LONGEST)
+def status(state: SessionState, now: int, busy: bool = False) -> str:
+    return rules.status(state, now, busy=busy)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
@@ -78,31 +77,6 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
     assert status({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
 
 
-def test_a_claim_keeps_others_away_until_its_process_is_gone() -> None:
-    due = NOW_MS + 10 * MINUTE
-    state = rules.claim(scheduled(), 7, due)
-    assert rules.is_claimed(state, 7, NOW_MS)
-    assert not rules.is_claimed(state, 8, NOW_MS)
-    assert not rules.is_claimed(rules.cancel(state), 7, NOW_MS)
-    assert status(state, due) == "in-progress"
-    assert status(state, due, alive=False) == "due"
-    assert status(state, due + LONGEST + rules.MARGIN_MS) == "due"
-    # a turn that ends meanwhile makes a new timer, and not a second compaction at once
-    newer, _ = rules.schedule(state, used=0.8, minutes=1, least=LEAST, now=due - MINUTE)
-    assert status(newer, due) == "in-progress"
-
-
-def test_after_an_attempt_its_timer_is_gone_and_a_newer_one_stays() -> None:
-    state = rules.claim(scheduled(), 7, NOW_MS)
-    over = rules.finish(state, [6, 7], NOW_MS, again=False)
-    assert (over["idleTimer"], over["idleInFlight"]) == (None, None)
-    again = rules.finish(state, [7], NOW_MS, again=True)
-    assert again["idleTimer"] is not None
-    assert again["idleInFlight"] is None
-    newer = rules.claim(scheduled(now=NOW_MS + 5), 9, NOW_MS)
-    assert rules.finish(newer, [7], NOW_MS, again=False) == newer
-
-
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
     found = rules.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
@@ -118,12 +92,12 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         rules.words("run 'x", {})
 
 
-steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "claim", "finish", "die", "wait"])
+steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "begin", "finish", "wait"])
 
 
 @given(st.lists(steps, max_size=40))
 def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(happened: list[str]) -> None:
-    state, now, alive = blank(), NOW_MS, True
+    state, now = blank(), NOW_MS
     at_work: int | None = None
     silent_since: int | None = None
     for step in happened:
@@ -140,24 +114,20 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             state = {**state, "turnBeganAt": None}
         elif step == "compaction":
             state, silent_since = zones.compact(state, now), None
-        elif step == "claim" and status(state, now, alive) == "due":
-            assert at_work is None or not alive
-            state, alive = rules.claim(state, 7, now), True
+        elif step == "begin" and status(state, now, at_work is not None) == "due":
             timer = state["idleTimer"]
             assert timer is not None
             at_work = timer["scheduledAt"]
-        elif step == "finish" and at_work is not None and alive:
-            state = rules.finish(state, [7], at_work, again=False)
-            silent_since = None if silent_since == at_work else silent_since
+        elif step == "finish" and at_work is not None:
+            if silent_since == at_work:
+                state, silent_since = rules.cancel(state), None
             at_work = None
-        elif step == "die":
-            alive = False
         elif step == "wait":
             now += 50_000
-        found = status(state, now, alive)
+        found = status(state, now, at_work is not None)
         if found == "due":
             assert silent_since is not None
             assert now - silent_since >= MINUTE
-            assert at_work is None or not alive
+            assert at_work is None
         assert (found == "none") == (silent_since is None)
         assert schema.bounded(state) == state

@@ -97,7 +97,7 @@ def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
         "completed": 1, "failed": 0, "cancelled": 0, "skipped": 0, "stopped": False, "timersLeft": 0, "sessions": [],
     }  # fmt: skip
     assert idle.lines() == [f"s {idle.project} pi {idle.project} 1"]
-    assert (idle.state()["idleTimer"], idle.state()["idleInFlight"]) == (None, None)
+    assert idle.state()["idleTimer"] is None
     assert idle.events() == [("s", "compaction.idle.completed", None), ("s", "compaction.idle.started", None)]
     assert idle.once()["sessions"] == []
     assert len(idle.lines()) == 1
@@ -194,7 +194,6 @@ def test_told_to_end_it_ends_what_it_runs_and_leaves_the_timer(idle: Idle, numbe
     assert (result["stopped"], result["failed"], result["timersLeft"]) == (True, 1, 1)
     assert len(idle.lines()) == 2
     until(lambda: not any(is_there(int(pid)) for pid in idle.lines()))  # a process that was killed ends when it may run
-    assert idle.state()["idleInFlight"] is None
 
 
 def test_it_wakes_up_for_a_timer_that_is_set_meanwhile_and_ends_on_ctrl_c(idle: Idle) -> None:
@@ -212,15 +211,14 @@ def test_killed_it_leaves_a_command_that_nobody_starts_twice(idle: Idle) -> None
     idle.command(f"echo $$ >> {idle.log}; exec sleep 300")
     idle.schedule()
     process = idle.begin(**DUE)
-    until(lambda: idle.lines() and (idle.state()["idleInFlight"] or {}).get("pid") == int(idle.lines()[0]))
+    until(idle.lines)
     process.kill()
     process.communicate(timeout=WAIT_S)
     assert idle.once()["sessions"][0]["reason"] == "in-progress"
     os.kill(int(idle.lines()[0]), signal.SIGKILL)
     until(lambda: not is_there(int(idle.lines()[0])))
     idle.command("exit 0")
-    # A zombie that nobody reaps still counts as alive, so only the time that a compaction may take is certain.
-    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 21 * MINUTE))["completed"] == 1
+    assert idle.once()["completed"] == 1
 
 
 def test_hooks_inside_the_command_are_no_users_turn(idle: Idle) -> None:
@@ -239,7 +237,7 @@ def test_a_message_meanwhile_is_told_and_what_it_left_stays(idle: Idle) -> None:
     idle.schedule()
     result = idle.once()
     assert result["sessions"][0]["messageMeanwhile"] is True
-    assert (idle.state()["idleTimer"], idle.state()["idleInFlight"]) == (None, None)
+    assert idle.state()["idleTimer"] is None
     assert idle.state()["turnBeganAt"] == NOW_MS + 10 * MINUTE
 
 
