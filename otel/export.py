@@ -13,6 +13,7 @@ from core.errors import Failure
 from core.process import background_jobs
 from core.store import events as stored
 from core.store import export_cursor, sqlite
+from otel import log
 from otel.otlp import destination
 from otel.otlp.destination import Delivered
 
@@ -104,6 +105,7 @@ def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
 
 
 def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[Delivered]:
+    log.store_waiting()
     db = sqlite.open_reading()
     last = stored.last_seq(db) if db is not None else 0
     reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}

@@ -11,25 +11,19 @@ from otel.event import as_words, identifier, parse_level
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict
+    from typing import Any
 
     from core.config import Config
     from core.records import Event, EventQuery
 
-    class Page(TypedDict):
-        """Events that a search found, and how many there are of each level, source, component and action."""
-
-        found: int
-        events: list[Event]
-        counts: dict[str, dict[str, int]]
-
+    Page = tuple[int, list[Event], dict[str, dict[str, int]]]
+    """How many events were found, those of the page, and how many there are of each value of a facet."""
 
 MAX_FACET_VALUES = 20
 MAX_WORDS = 64
 MAX_NAMES = 100
 RECENT_MS = 15 * 60_000
 FACETS = ("level", "source", "component", "action")
-ERRORS = ("error", "fatal")
 _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
 
 
@@ -55,17 +49,16 @@ def query(
     Raises:
         Failure: OTEL_INVALID_ARGS, a level that there is not, or more than `MAX_NAMES` names.
     """
-    wanted: list[str] = []
+    levels = []
     for name in _names("--level", level):
         known = parse_level(name)
         if known is None:
-            raise usage(
-                "OTEL_INVALID_ARGS", f"there is no level {name!r}", "give --level debug, info, warn, error or fatal"
-            )
-        wanted.append(known)
+            fix = "give --level debug, info, warn, error or fatal"
+            raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
+        levels.append(known)
     return {
         "words": words(text),
-        "levels": wanted,
+        "levels": levels,
         "sources": _names("--source", source),
         "components": _names("--component", component),
         "session": identifier(session),
@@ -99,36 +92,28 @@ def find(
     Raises:
         Failure: the local file cannot be read.
     """
-    (found,), origin = _pages([asked], cluster, limit, page)
+    ((found, events, counts),), origin = _pages([asked], cluster, limit, page)
     return {
         **({} if text is None else {"query": text}),
-        "found": found["found"],
+        "found": found,
         "page": page,
         "limit": limit,
         "filterBy": filter_by(asked),
-        "events": [shown(event) for event in found["events"]],
-        "facets": _facets(found),
+        "events": [shown(event) for event in events],
+        "facets": _facets(counts),
         **origin,
     }
 
 
 def stats(asked: EventQuery, *, hours: float, now: int, cluster: Config | None = None) -> dict[str, Any]:
-    """How many events and errors there are in the window and in the last 15 minutes.
-
-    Args:
-        cluster: as of `find`.
-
-    Raises:
-        Failure: the local file cannot be read.
-    """
-    recent: EventQuery = {**asked, "since": now - RECENT_MS}
-    (whole, last), origin = _pages([asked, recent], cluster, 0, 1)
+    """How many events and errors there are in the window and in the last 15 minutes; see `find`."""
+    (whole, recent), origin = _pages([asked, {**asked, "since": now - RECENT_MS}], cluster, 0, 1)
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
         "filterBy": filter_by(asked),
         **_rates(whole),
-        "recent15m": _rates(last),
-        "facets": _facets(whole),
+        "recent15m": _rates(recent),
+        "facets": _facets(whole[2]),
         **origin,
     }
 
@@ -154,62 +139,57 @@ def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, 
     """Of every machine. The server finds whole words, the last one of a query by its beginning too."""
     from core.store.typesense import mapping, schema, search_client
 
-    searches = [
-        {
-            "collection": schema.EVENTS,
-            "q": " ".join(asked["words"]) or "*",
-            "query_by": "search_text",
-            "filter_by": filter_by(asked),
-            "num_typos": 0,
-            "prefix": True,
-            "drop_tokens_threshold": 0,
-            "split_join_tokens": "off",
-            "sort_by": "timestamp:desc",
-            "facet_by": ",".join(FACETS),
-            "max_facet_values": MAX_FACET_VALUES,
-            "exclude_fields": "search_text",
-            "highlight_fields": "none",
-            "highlight_full_fields": "none",
-            "enable_highlight_v1": False,
-            "page": page,
-            "per_page": limit,
-        }
-        for asked in queries
-    ]
+    same = {
+        "collection": schema.EVENTS,
+        "query_by": "search_text",
+        "num_typos": 0,
+        "drop_tokens_threshold": 0,
+        "split_join_tokens": "off",
+        "sort_by": "timestamp:desc",
+        "facet_by": ",".join(FACETS),
+        "max_facet_values": MAX_FACET_VALUES,
+        "exclude_fields": "search_text",
+        "highlight_fields": "none",
+        "highlight_full_fields": "none",
+        "enable_highlight_v1": False,
+        "page": page,
+        "per_page": limit,
+    }
     cluster = search_client.connect(settings)
     try:
-        answers = cluster.multi_search(searches)
+        answers = cluster.multi_search(
+            [{**same, "q": " ".join(one["words"]) or "*", "filter_by": filter_by(one)} for one in queries]
+        )
     finally:
         cluster.close()
     return [
-        {
-            "found": int(answer["found"]),
-            "events": [mapping.event_from_remote(hit["document"]) for hit in answer.get("hits", ())],
-            "counts": {
+        (
+            int(answer["found"]),
+            [mapping.event_from_remote(hit["document"]) for hit in answer.get("hits", ())],
+            {
                 facet["field_name"]: {one["value"]: int(one["count"]) for one in facet["counts"]}
                 for facet in answer.get("facet_counts", ())
             },
-        }
+        )
         for answer in answers
     ]
 
 
 def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[Page]:
     db = sqlite.open_reading()
+    if db is None:
+        return [(0, [], {}) for _ in queries]
     pages: list[Page] = []
-    if db is not None:
-        db.execute("BEGIN")  # the page and the counts are of one moment
+    db.execute("BEGIN")  # the page and the counts are of one moment
     for asked in queries:
-        made: Page = {"found": 0, "events": [], "counts": {name: {} for name in FACETS}}
-        for *values, number in stored.tally(db, asked) if db is not None else ():
-            made["found"] += number
+        counts: dict[str, dict[str, int]] = {name: {} for name in FACETS}
+        found = 0
+        for *values, number in stored.tally(db, asked):
+            found += number
             for name, value in zip(FACETS, values, strict=True):
-                made["counts"][name][value] = made["counts"][name].get(value, 0) + number
-        if db is not None and limit:
-            made["events"] = stored.newest(db, asked, limit, (page - 1) * limit)
-        pages.append(made)
-    if db is not None:
-        db.execute("COMMIT")
+                counts[name][value] = counts[name].get(value, 0) + number
+        pages.append((found, stored.newest(db, asked, limit, (page - 1) * limit) if limit else [], counts))
+    db.execute("COMMIT")
     return pages
 
 
@@ -240,19 +220,18 @@ def filter_by(asked: EventQuery) -> str:
     return " && ".join(parts)
 
 
-def _facets(page: Page) -> list[dict[str, Any]]:
+def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
     """The most frequent values of each facet, at most `MAX_FACET_VALUES`."""
     rows = []
     for name in FACETS:
-        ranked = sorted(page["counts"].get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:MAX_FACET_VALUES]
+        ranked = sorted(counts.get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:MAX_FACET_VALUES]
         rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
     return rows
 
 
 def _rates(page: Page) -> dict[str, Any]:
-    levels = page["counts"].get("level", {})
-    errors = sum(levels.get(level, 0) for level in ERRORS)
-    total = page["found"]
+    total, _, counts = page
+    errors = sum(counts.get("level", {}).get(level, 0) for level in ("error", "fatal"))
     return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
 
 

@@ -19,12 +19,12 @@ _MOST_BYTES = 262_144
 _FOLDER = "spool"
 _NAME = "events.jsonl"
 _TAKEN = _NAME + ".taken-"
-_HELD = ".held"
+_TEXTS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
 def keep(events: Sequence[Event]) -> bool:
     """Append events to the spool; whether they are there. A full spool (256 KB) takes no more."""
-    return _append(_NAME, events)
+    return _append(path(), events)
 
 
 def hold(events: Sequence[Event]) -> str:
@@ -32,14 +32,14 @@ def hold(events: Sequence[Event]) -> str:
 
     A process that is killed before they are stored leaves it, and the next hook takes them in.
     """
-    name = f"{_TAKEN}{os.getpid()}{_HELD}"
-    return os.path.join(_folder(), name) if _append(name, events) else ""
+    held = os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.held")
+    return held if _append(held, events) else ""
 
 
-def _append(name: str, events: Sequence[Event]) -> bool:
+def _append(where: str, events: Sequence[Event]) -> bool:
     try:
-        path = os.path.join(files.private_folder(_folder()), name)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        files.private_folder(_folder())
+        descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(descriptor).st_size > _MOST_BYTES:
                 return False
@@ -67,21 +67,19 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
     """
     folder = _folder()
     try:
-        os.rename(os.path.join(folder, _NAME), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
+        os.rename(path(), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
     except OSError:
         pass  # nothing new; what a killed process took may still be there
     events: list[Event] = []
     taken: list[str] = []
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return [], []
-    for path in (os.path.join(folder, name) for name in names if name.startswith(_TAKEN)):
-        try:
-            events += _events(path) if path != held else []
-        except OSError:
-            continue
-        taken += [path] if path != held else []
+    for name in os.listdir(folder) if waiting(held) else ():
+        file = os.path.join(folder, name)
+        if name.startswith(_TAKEN) and file != held:
+            try:
+                events += _events(file)
+            except OSError:
+                continue
+            taken.append(file)
     return events, taken
 
 
@@ -97,17 +95,23 @@ def lying_in(home: str) -> list[Event]:
     return found
 
 
-def _events(path: str) -> list[Event]:
+def _events(where: str) -> list[Event]:
     """The events in a file of JSON lines; what does not read as one is left out."""
     found: list[Event] = []
-    with open(path, "rb") as file:
+    with open(where, "rb") as file:
         lines = file.read(_MOST_BYTES * 2).splitlines()
     for line in lines:
         try:
             event = json_text.loads(line)
         except json_text.InvalidJSON:
             continue
-        if isinstance(event, dict) and _is_event(event):
+        if (
+            isinstance(event, dict)
+            and all(isinstance(event.get(name), str) for name in _TEXTS)
+            and isinstance(event.get("timestamp"), int)
+            and isinstance(event.get("success"), bool)
+            and isinstance(event.get("metadata"), dict)
+        ):
             found.append(event)  # type: ignore[arg-type]  # its fields were looked at
     return found
 
@@ -134,13 +138,3 @@ def drop(paths: Sequence[str]) -> None:
 
 def _folder() -> str:
     return os.path.join(files.home(), _FOLDER)
-
-
-def _is_event(value: dict[str, object]) -> bool:
-    texts = ("id", "sessionId", "systemId", "level", "source", "component", "action")
-    return (
-        all(isinstance(value.get(name), str) for name in texts)
-        and isinstance(value.get("timestamp"), int)
-        and isinstance(value.get("success"), bool)
-        and isinstance(value.get("metadata"), dict)
-    )

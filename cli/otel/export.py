@@ -14,7 +14,7 @@ from core import clock, config, home_files, json_text
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
-from otel import export
+from otel import export, log
 from otel.otlp import destination
 
 if TYPE_CHECKING:
@@ -70,18 +70,12 @@ def _follow(settings: Config) -> int:
     """Until Ctrl-C or SIGTERM: then exit 0. One line of JSON for each batch of news."""
     show = _live if os.isatty(1) and "--json" not in sys.argv else _line
     came: list[int] = []
-    report = sys.unraisablehook
 
     def end(number: int, _: object) -> None:
-        came.append(number)
+        came.append(number)  # an interrupt in a finalizer of the SDK cannot leave it: the next round ends
         raise KeyboardInterrupt
 
-    def report_others(what: sys.UnraisableHookArgs) -> None:
-        """An interrupt in a finalizer of the SDK cannot leave it; `came` ends the next round, without a traceback."""
-        if not isinstance(what.exc_value, KeyboardInterrupt):
-            report(what)
-
-    sys.unraisablehook = report_others
+    sys.unraisablehook = lambda _: None
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
@@ -96,6 +90,7 @@ def _follow(settings: Config) -> int:
 def _into_file(where: str) -> Answer | int:
     from otel.otlp import json_lines
 
+    log.store_waiting()
     db = sqlite.open_reading()
     if where == "-":
         for _, line in json_lines.every_line(db):

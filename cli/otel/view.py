@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from cli.terminal import console, next_steps, pairs, rows_table, safe, size
@@ -17,9 +16,15 @@ if TYPE_CHECKING:
     from cli.answer import Answer
     from core.records import Event
 
-
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
-_BAR = 20
+_WHY_NOT = {
+    "duplicate-id": "An event with this id is stored already.",
+    "debug-noise": "Not stored: too many debug events of this kind within a minute.",
+}
+_IMPORTED = {
+    "lines": "lines", "records": "log records", "added": "added", "duplicates": "known before",
+    "others": "spans and metrics", "failed": "bad",
+}  # fmt: skip
 
 
 def emitted(answer: Answer) -> None:
@@ -28,11 +33,7 @@ def emitted(answer: Answer) -> None:
     screen = console()
     screen.print(_line(search.shown(result)))
     if not result["stored"]:
-        why = {
-            "duplicate-id": "An event with this id is stored already.",
-            "debug-noise": "Not stored: too many debug events of this kind within a minute.",
-        }
-        screen.print(safe(why.get(result["reason"], result["reason"]), "yellow"))
+        screen.print(safe(_WHY_NOT[result["reason"]], "yellow"))
     if result.get("ignored"):
         screen.print(safe("Keys that mean nothing here: " + ", ".join(result["ignored"]), "yellow"))
     next_steps(answer, screen)
@@ -48,8 +49,7 @@ def events(answer: Answer) -> None:
         screen.print(_line(event))
     if result["events"]:
         first = (result["page"] - 1) * result["limit"] + 1
-        last = first + len(result["events"]) - 1
-        screen.print(safe(f"\n{first} to {last} of {result['found']:,}", "dim"))
+        screen.print(safe(f"\n{first} to {first + len(result['events']) - 1} of {result['found']:,}", "dim"))
         _print_facets(result["facets"])
     next_steps(answer, screen)
 
@@ -58,16 +58,12 @@ def stats(answer: Answer) -> None:
     """Events and errors in the window and in the last 15 minutes, and what they are of."""
     result: Any = answer.result
     screen = console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for name in ("events", "errors", "error rate"):
-        table.add_column(name, justify="right")
-    for name, rates in ((f"last {result['windowHours']:g} h", result), ("last 15 min", result["recent15m"])):
-        style = "bold red" if rates["errors"] else "green"
-        table.add_row(
-            name, safe(rates["total"]), safe(rates["errors"], style), safe(f"{rates['errorRate']:.1%}", style)
-        )
-    screen.print(table)
+    windows = {f"last {result['windowHours']:g} h": result, "last 15 min": result["recent15m"]}
+    rows = [
+        {"": name, "events": one["total"], "errors": one["errors"], "error rate": f"{one['errorRate']:.1%}"}
+        for name, one in windows.items()
+    ]
+    screen.print(rows_table(rows))
     _print_facets(result["facets"])
     next_steps(answer, screen)
 
@@ -88,44 +84,33 @@ def live(found: Sequence[Event]) -> None:
 
 
 def _line(event: Mapping[str, Any]) -> Text:
-    style = _STYLES.get(event["level"], "")
-    line = Text()
-    line.append_text(safe(event["ts"].replace("T", " ").rstrip("Z") + " ", "dim"))
-    line.append_text(safe(f"{event['level']:<5} ", style))
-    line.append_text(safe(event["action"], "bold" if event["success"] else "bold red"))
-    line.append_text(safe(f"  {event['source']}/{event['component']}", "cyan"))
-    if event["duration_ms"] is not None:
-        line.append_text(safe(f"  {event['duration_ms']:g} ms", "magenta"))
-    if event["error"]:
-        line.append_text(safe("  " + event["error"].replace("\n", " "), "red"))
-    if event["metadata"]:
-        shown = " ".join(f"{key}={_value(value)}" for key, value in event["metadata"].items())
-        line.append_text(safe("  " + shown, "dim"))
-    return line
+    duration = f"  {event['duration_ms']:g} ms" if event["duration_ms"] is not None else ""
+    metadata = " ".join(f"{key}={_value(value)}" for key, value in event["metadata"].items())
+    return Text.assemble(
+        safe(event["ts"].replace("T", " ").rstrip("Z") + " ", "dim"),
+        safe(f"{event['level']:<5} ", _STYLES.get(event["level"], "")),
+        safe(event["action"], "bold" if event["success"] else "bold red"),
+        safe(f"  {event['source']}/{event['component']}", "cyan"),
+        safe(duration, "magenta"),
+        safe("  " + event["error"].replace("\n", " ") if event["error"] else "", "red"),
+        safe("  " + metadata if metadata else "", "dim"),
+    )
 
 
 def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json_text.dumps(value)
-    text = text.replace("\n", " ")
+    text = (value if isinstance(value, str) else json_text.dumps(value)).replace("\n", " ")
     return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _print_facets(facets: Sequence[Mapping[str, Any]]) -> None:
-    """The values of each facet with a bar for each, relative to the most frequent."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    table.add_column(justify="right")
-    table.add_column(style="cyan")
-    for facet in facets:
-        for place, entry in enumerate(facet["counts"][:8]):
-            length = max(1, round(_BAR * entry["count"] / facet["counts"][0]["count"]))
-            name = "" if place else facet["field_name"]
-            table.add_row(name, safe(entry["value"]), safe(entry["count"]), "█" * length)
-    if table.row_count:
-        screen = console()
-        screen.print()
-        screen.print(table)
+    rows = [
+        {"": "" if place else facet["field_name"], "value": one["value"], "events": one["count"]}
+        for facet in facets
+        for place, one in enumerate(facet["counts"][:8])
+    ]
+    if rows:
+        console().print()
+        console().print(rows_table(rows))
 
 
 def exported(answer: Answer) -> None:
@@ -133,17 +118,23 @@ def exported(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if "file" in result:
-        rows = {"written": result["file"], "events": result["events"], "size": size(result["bytes"])}
-        screen.print(pairs(rows))
+        screen.print(pairs({"written": result["file"], "events": result["events"], "size": size(result["bytes"])}))
     elif "mode" in result:
-        _status(result)
+        screen.print(pairs({"otel.export": "off (OTEL_SDK_DISABLED)" if result["disabled"] else result["mode"]}))
+        if "problem" in result:
+            screen.print(safe(f"{result['problem']['message']}\n  {result['problem']['fix']}", "bold red"))
+        if result["destinations"]:
+            names = ("signal", "endpoint", "waiting", "exported", "rejected", "lastExportAt")
+            screen.print(rows_table(result["destinations"], names))
     elif result["disabled"]:
         screen.print(safe("Switched off: OTEL_SDK_DISABLED, or OTEL_*_EXPORTER=none.", "yellow"))
     else:
         screen.print(rows_table(result["destinations"], ("signal", "endpoint", "sent", "rejected", "waiting")))
-        for one in result["destinations"]:
-            if one.get("warning"):
-                screen.print(safe(f"{one['signal']}: {one['warning']}", "yellow"))
+    for one in result.get("destinations", ()):
+        said = one.get("warning") or one.get("lastError")
+        if said:
+            again = f", next try {one['nextTryAt']}" if one.get("nextTryAt") else ""
+            screen.print(safe(f"{one['signal']}: {said}{again}", "yellow"))
     next_steps(answer, screen)
 
 
@@ -151,15 +142,7 @@ def imported(answer: Answer) -> None:
     """What became of the lines, and what is wrong with the bad ones."""
     result: Any = answer.result
     screen = console()
-    names = {
-        "lines": "lines",
-        "records": "log records",
-        "added": "added",
-        "duplicates": "known before",
-        "others": "spans and metrics",
-        "failed": "bad",
-    }
-    screen.print(pairs({shown: result[name] for name, shown in names.items() if result[name] or name == "lines"}))
+    screen.print(pairs({shown: result[name] for name, shown in _IMPORTED.items() if result[name] or name == "lines"}))
     if result["errors"]:
         screen.print(rows_table(result["errors"], ("line", "reason")))
     next_steps(answer, screen)
@@ -175,18 +158,3 @@ def live_export(row: Mapping[str, Any]) -> None:
         screen.print(safe(f"{row['ts']}  {row.get('signal', '')}  {row['error']}", "bold red"))
     else:
         screen.print(safe(f"{row['ts']}  {row['signal']:<7}  {row['sent']:,} sent  {row['endpoint']}"))
-
-
-def _status(result: Mapping[str, Any]) -> None:
-    screen = console()
-    mode = "off" if result["disabled"] else result["mode"]
-    screen.print(pairs({"otel.export": mode + (" (OTEL_SDK_DISABLED)" if result["disabled"] else "")}))
-    if "problem" in result:
-        screen.print(safe(f"{result['problem']['message']}\n  {result['problem']['fix']}", "bold red"))
-    if result["destinations"]:
-        names = ("signal", "endpoint", "waiting", "exported", "rejected", "lastExportAt")
-        screen.print(rows_table(result["destinations"], names))
-    for one in result["destinations"]:
-        if one["lastError"]:
-            again = f", next try {one['nextTryAt']}" if one["nextTryAt"] else ""
-            screen.print(safe(f"{one['signal']}: {one['lastError']}{again}", "red"))

@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import requests
-from google.protobuf import json_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
@@ -47,16 +45,10 @@ of the receiver, and nothing is passed over."""
 _LONGEST_WAIT_S = 300.0
 _SHOWN = 300
 _REFUSALS = (400, 413)
-_SIGNALS: dict[str, tuple[type[Any], type[Any], str]] = {
-    "logs": (OTLPLogExporter, ExportLogsServiceResponse, "rejected_log_records"),
-    "traces": (OTLPSpanExporter, ExportTraceServiceResponse, "rejected_spans"),
+_SIGNALS: dict[str, tuple[type[Any], type[Any]]] = {
+    "logs": (OTLPLogExporter, ExportLogsServiceResponse),
+    "traces": (OTLPSpanExporter, ExportTraceServiceResponse),
 }
-_PLAIN_FAULTS = (
-    ("Connection refused", "connection refused"),
-    ("Name or service not known", "host not known"),
-    ("Temporary failure in name resolution", "host not known"),
-    ("Remote end closed", "the connection was closed before an answer came"),
-)
 
 
 @dataclass(frozen=True)
@@ -228,7 +220,7 @@ class _Transfer:
 
     def _send(self, batch: Any) -> _Outcome:
         """Send one batch, once."""
-        made, form, rejected_field = _SIGNALS[self._destination.signal]
+        made, form = _SIGNALS[self._destination.signal]
         if self._exporter is None:  # headers, time limit, compression and certificates: it reads the variables
             self._exporter = made(endpoint=self._destination.url, session=self._session)
         self._session.forget()
@@ -238,23 +230,23 @@ class _Transfer:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
         answer, fault = self._session.answer, self._session.fault
+        if isinstance(fault, requests.exceptions.Timeout):
+            return _Outcome(message="no answer in time")
         if fault is not None:
-            return _Outcome(message=_line(_reason(fault)))
+            refused = "Connection refused" in str(fault)
+            return _Outcome(message="connection refused" if refused else _line(f"no connection: {fault}"))
         if answer is None:
             return _Outcome(refused=True, message=_line(why))
         if not 200 <= answer.status_code < 300:
             return _refusal(answer)
         reply = form()
         try:
-            if "json" in answer.headers.get("content-type", "").lower():
-                json_format.Parse(answer.content, reply, ignore_unknown_fields=True)
-            else:
-                reply.ParseFromString(answer.content)
-        except (DecodeError, json_format.ParseError, UnicodeDecodeError):
+            reply.ParseFromString(answer.content)
+        except DecodeError:
             return _Outcome(taken=True, message="the receiver's answer is no OTLP, though its status is 2xx")
         partial = reply.partial_success
-        rejected = max(0, int(getattr(partial, rejected_field)))
-        return _Outcome(taken=True, rejected=rejected, message=_line(str(partial.error_message)))
+        rejected = partial.rejected_log_records if self._destination.signal == "logs" else partial.rejected_spans
+        return _Outcome(taken=True, rejected=max(0, int(rejected)), message=_line(str(partial.error_message)))
 
 
 def batch_size(signal: str) -> int:
@@ -265,13 +257,8 @@ def batch_size(signal: str) -> int:
 
 
 def _refusal(answer: requests.Response) -> _Outcome:
-    said = answer.content[: _SHOWN * 4].decode("utf-8", "replace")
-    if "protobuf" in answer.headers.get("content-type", ""):
-        try:
-            said = str(Status.FromString(answer.content).message)
-        except DecodeError:
-            said = ""
     about = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
+    said = "" if "protobuf" in answer.headers.get("content-type", "") else answer.text[: _SHOWN * 4]
     asked = answer.headers.get("retry-after", "").strip()
     return _Outcome(
         refused=answer.status_code in _REFUSALS,
@@ -279,14 +266,6 @@ def _refusal(answer: requests.Response) -> _Outcome:
         status=answer.status_code,
         wait_s=min(float(asked), _LONGEST_WAIT_S) if asked.isascii() and asked.isdigit() else 0.0,
     )
-
-
-def _reason(fault: BaseException) -> str:
-    if isinstance(fault, requests.exceptions.Timeout):
-        return "no answer in time"
-    text = str(fault)
-    plain = next((plain for sign, plain in _PLAIN_FAULTS if sign in text), "")
-    return plain or f"no connection: {text or type(fault).__name__}"
 
 
 def _line(text: str) -> str:
