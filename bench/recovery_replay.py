@@ -4,7 +4,7 @@ The transcript grows line by line beside it, and the clock stands at each line's
 measured: Claude Code calls PreCompact, SubagentStop of its summariser (with the summary), SessionStart `compact` and
 PostCompact, and writes boundary and summary after them; Codex calls PreCompact, writes, and calls PostCompact and
 SessionStart `compact`; pi's extension tells before_compaction, and after_compaction when the entry is written. Gemini
-CLI tells nothing: the signpost comes with the next event that reaches its model.
+CLI tells nothing: the recovery note comes with the next event that reaches its model.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BOUND_S = 2.0
 _LIMIT_S = 60
 _REST_S = 10
 _LATE_HOOKS = 10
-"""For so many events the signpost of a client that tells nothing of its compaction is waited for."""
+"""For so many events the recovery note of a client that tells nothing of its compaction is waited for."""
 _EXTENSION_NAMES: dict[Kind, str] = {
     "start": "session_start",
     "prompt": "prompt",
@@ -212,7 +212,7 @@ class Replay:
             return None
         if not written:
             return None
-        return self._signpost_by_now() if self.is_silent else self._compacted(here)
+        return self._note_by_now() if self.is_silent else self._compacted(here)
 
     def _compacted(self, here: list[tuple[int, Moment]]) -> str:
         """The events of a compaction whose summary is there; the text that is handed out."""
@@ -230,7 +230,7 @@ class Replay:
             self._tell("PostCompact", trigger="auto")
         return self.hook("after_compaction", place)
 
-    def _signpost_by_now(self) -> str | None:
+    def _note_by_now(self) -> str | None:
         """The first text since a compaction that the client did not tell of; None while it may still come."""
         hooks, injections = self.before
         texts = [one.text for one in self.injections[injections:] if one.kind in ("prompt", "tool")]

@@ -1,7 +1,7 @@
 """`make demo`: replay a recorded pi session through a compaction, each step a process of its own in a throwaway home.
 
 What an agent's hooks do, in their order: at the end of each turn `checkpoint save` (and the turn's texts are archived
-with `memory import`), before the compaction `checkpoint flush`, after it `inject recovery`. Then the signpost's own
+with `memory import`), before the compaction `checkpoint flush`, after it `inject recovery`. Then the note's own
 queries are run, and the facts that the summary dropped are looked for in what comes back. The session is a real one of
 pi, but its model was scripted, and with it the summary: on sessions of real models `make recovery-bench` measures.
 """
@@ -155,15 +155,15 @@ def bare_python() -> float:
     return statistics.median(times)
 
 
-def show_facts(console: Console, facts: list[dict[str, str]], summary: str, signpost: str, found: str) -> int:
+def show_facts(console: Console, facts: list[dict[str, str]], summary: str, note: str, found: str) -> int:
     """What became of each fact; returns how many came back."""
     table = Table(title="What the session knew before the compaction", title_justify="left", expand=False)
-    for heading in ("kind", "fact", "scripted summary", "signpost", "its queries"):
+    for heading in ("kind", "fact", "scripted summary", "recovery note", "its queries"):
         table.add_column(heading)
     back = 0
     for fact in facts:
         needle = fact["needle"]
-        marks = [needle in text for text in (summary, signpost, found)]
+        marks = [needle in text for text in (summary, note, found)]
         back += any(marks[1:])
         table.add_row(fact["kind"], needle, *("[green]yes[/]" if mark else "[dim]-[/]" for mark in marks))
     console.print(table)
@@ -194,15 +194,15 @@ def main() -> int:
         track = Table(title="While the context fills", title_justify="left")
         for heading in ("prompt", "context", "zone", "checkpoint save"):
             track.add_column(heading)
-        summary, signpost, after_ms, number = "", "", 0, 0
+        summary, note, after_ms, number = "", "", 0, 0
         for item in turns(entries, scenario["client"]["contextWindow"]):
             if isinstance(item, dict):
                 summary, after_ms = item["summary"], milliseconds(item)
                 stage.json("checkpoint", "flush", "--session", SESSION, at_ms=after_ms)
                 track.add_row("[bold]compaction[/]", f"{item['tokensBefore']} tokens", "", "checkpoint flush")
-                signpost = stage.run("inject", "recovery", "--session", SESSION, "--raw", at_ms=after_ms)
+                note = stage.run("inject", "recovery", "--session", SESSION, "--raw", at_ms=after_ms)
                 continue
-            if signpost:
+            if note:
                 break
             number += 1
             archive(stage, item, number)
@@ -213,16 +213,16 @@ def main() -> int:
         kept = "what the summary kept: pi compacted by itself, its model and so this text were scripted"
         console.print(Panel(Text(summary.strip()), title=kept, title_align="left"))
         console.print(
-            Panel(Text(signpost.strip()), title="what the agent gets back", title_align="left", border_style="green")
+            Panel(Text(note.strip()), title="what the agent gets back", title_align="left", border_style="green")
         )
-        queries = re.findall(r'recall "([^"]+)"', signpost)
+        queries = re.findall(r'recall "([^"]+)"', note)
         hits = [hit for query in queries for hit in stage.json("recall", query, at_ms=after_ms)["hits"]]
         found = "\n".join(f"{hit['observation']}\n{hit['context']}" for hit in hits)
-        back = show_facts(console, scenario["facts"], summary, signpost, found)
+        back = show_facts(console, scenario["facts"], summary, note, found)
         show_costs(console, stage)
     total = len(scenario["facts"])
     console.print(f"[bold]{back} of {total}[/] facts that the scripted summary dropped came back.")
-    console.print(f"With `joelclaw` on PATH, as it is installed: the signpost had {len(queries)} queries.")
+    console.print(f"With `joelclaw` on PATH, as it is installed: the recovery note had {len(queries)} queries.")
     return 0 if back else 1
 
 
