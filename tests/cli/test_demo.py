@@ -11,7 +11,7 @@ from conftest import PATIENCE_S, ROOT, clean_environment
 from faults import patient
 
 
-def test_the_demo_shows_the_recovery note_the_facts_and_the_costs(tmp_path: Path) -> None:
+def test_the_demo_shows_the_recovery_note_the_facts_and_the_costs(tmp_path: Path) -> None:
     home = tmp_path / "untouched"
     done = subprocess.run(
         [sys.executable, str(ROOT / "demo" / "replay.py")],
