@@ -131,11 +131,7 @@ def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
 
 
 def _members(home: str) -> Iterator[str]:
-    """The names of a home's files that belong to a backup, the store left out, in order.
-
-    Raises:
-        OSError: a folder cannot be read.
-    """
+    """The names of a home's files that belong to a backup, the store left out, in order."""
     for folder, folders, names in os.walk(home, onerror=_raise if os.path.isdir(home) else None):
         below = "" if folder == home else os.path.relpath(folder, home) + "/"
         folders[:] = sorted(one for one in folders if one == _WORK or is_kept(f"{below}{one}/x"))

@@ -120,12 +120,7 @@ class _Bounded:
 
 
 def _lay_out(file: str, folder: str) -> dict[str, Any]:
-    """Write the members into a folder, and compare each with the manifest, which is returned.
-
-    Raises:
-        Failure: BACKUP_DAMAGED, BACKUP_TOO_NEW, STORE_TOO_NEW.
-        OSError: the folder cannot be written.
-    """
+    """Write the members into a folder, and compare each with the manifest, which is returned."""
     found: dict[str, tuple[int, str]] = {}
     manifest: object = None
     with open(file, "rb") as opened:
@@ -223,12 +218,7 @@ def _put(staging: str, target: str, *, force: bool) -> list[str]:
 
 
 def _move(source: str, target: str, aside: list[str]) -> None:
-    """Move a home to its place, and those that are there, or are made there meanwhile, aside.
-
-    Raises:
-        Failure: RESTORE_BUSY.
-        OSError: it stays where it is.
-    """
+    """Move a home to its place, and those that are there, or are made there meanwhile, aside."""
     for _ in range(_TRIES):
         if os.path.isdir(target) and os.listdir(target):
             free = f"{target}.before-restore-{clock.now_ms()}"

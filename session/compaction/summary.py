@@ -121,11 +121,7 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
 
 
 def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, problems: list[str]) -> str:
-    """The model's summary of a part; it is not asked about no messages.
-
-    Raises:
-        Failure: what its command says; MODEL_SHAPELESS.
-    """
+    """The model's summary of a part; it is not asked about no messages."""
     earlier = form.body(part.previous)
     if not part.messages:
         return earlier

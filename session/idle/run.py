@@ -43,11 +43,7 @@ class NotNow(Exception):
 
 
 def states() -> list[SessionState]:
-    """The states with a timer, the soonest first; files that cannot be read are left out.
-
-    Raises:
-        Failure: STATE_UNREADABLE, when the folder cannot be listed.
-    """
+    """The states with a timer, the soonest first; files that cannot be read are left out."""
     folder = state_file.folder()
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -157,11 +153,9 @@ def _on(states: Sequence[SessionState]) -> list[SessionState]:
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
     """Compact one session; None where its timer is no longer due. Raises nothing: faults become events."""
-    attempt = _Attempt(session_id)
     try:
         with files.FileLock(work_lock(session_id, "idle"), _LOOK_S) as lock:
-            current, timer = attempt.begin()
-            return _compact(attempt, current, timer, lock, config, interrupts, report)
+            return _compact(session_id, lock, config, interrupts, report)
     except (NotNow, files.LockTimeout):
         return None
     except Exception as fault:
@@ -172,24 +166,19 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
 
 
 def _compact(
-    attempt: _Attempt,
-    current: SessionState,
-    timer: IdleTimer,
-    lock: files.FileLock,
-    config: Config,
-    interrupts: Interrupts,
-    report: Report,
+    session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
 ) -> dict[str, Any]:
     began = time.monotonic()
+    current, timer = _due(session_id)
     store = SessionStore(config, clock.now_ms())
-    session_id = current["sessionId"]
+    since = timer["scheduledAt"]
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
-    about = {"ratio": timer["ratio"], "scheduledAt": timer["scheduledAt"]}
+    about = {"ratio": timer["ratio"], "scheduledAt": since}
     ended: Ended | None = None
     try:
         words, folder = _command(current, timer, config)
         _record(store, "started", current, {**about, "command": words[0]})
-        attempt.confirm()
+        _due(session_id, since=since)
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
@@ -203,10 +192,10 @@ def _compact(
             lock=lock,
         )
         error = "" if ended.status == 0 and not ended.reason else ended.explained()
-        if not error and attempt.was_compacted(timer, size) is False:
+        if not error and _was_compacted(session_id, timer, size) is False:
             error = f"the command ended well, and the session is not compacted; {ended.explained()}"
     except NotNow:
-        attempt.finish(again=False)
+        _finish(session_id, since, again=False)
         result["outcome"] = "cancelled"
         _record(store, "cancelled", current, about)
         report("finished", result)
@@ -214,7 +203,7 @@ def _compact(
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
     result["exitStatus"] = ended.status if ended is not None else None
-    result["messageMeanwhile"] = attempt.finish(again=ended is not None and ended.reason == "stopped")
+    result["messageMeanwhile"] = _finish(session_id, since, again=ended is not None and ended.reason == "stopped")
     result["ms"] = round((time.monotonic() - began) * 1000)
     about |= {"exitStatus": result["exitStatus"], "messageMeanwhile": result["messageMeanwhile"]}
     if error:
@@ -224,74 +213,49 @@ def _compact(
     return result
 
 
-class _Attempt:
-    """One try to compact a session; the lock of this work is held."""
+def _due(session_id: str, *, since: int = 0) -> tuple[SessionState, IdleTimer]:
+    """The session's state and its timer, which is due; `since`: it must have been set then.
 
-    def __init__(self, session_id: str) -> None:
-        self._session_id = session_id
-        self._scheduled_at = 0
+    Raises:
+        NotNow: a message or a compaction has come, or another turn has set a new timer.
+    """
+    known = state_file.peek(session_id)
+    timer = known["idleTimer"] if known is not None else None
+    if known is None or timer is None or rules.status(known, clock.now_ms(), busy=False) != rules.DUE:
+        raise NotNow
+    if since and timer["scheduledAt"] != since:
+        raise NotNow
+    return known, timer
 
-    def begin(self) -> tuple[SessionState, IdleTimer]:
-        """The session's state and its timer.
 
-        Raises:
-            NotNow: it is not due any more.
-            Failure: the state cannot be read.
-        """
-        with state_file.locked(self._session_id):
-            known, _ = state_file.load(self._session_id)
-        timer = known["idleTimer"] if known is not None else None
-        if known is None or timer is None or rules.status(known, clock.now_ms(), busy=False) != rules.DUE:
-            raise NotNow
-        self._scheduled_at = timer["scheduledAt"]
-        return known, timer
+def _was_compacted(session_id: str, timer: IdleTimer, size: int) -> bool | None:
+    """Whether the transcript holds a compaction after `size` bytes, or a hook reported one; None: unknown.
 
-    def confirm(self) -> None:
-        """Look once more, just before the command is started.
+    Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
+    """
+    known = state_file.peek(session_id)
+    at = known["lastCompactionAt"] if known is not None else None
+    if at is not None and at > timer["scheduledAt"]:
+        return True
+    return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
 
-        Raises:
-            NotNow: a message has come.
-        """
-        known = state_file.peek(self._session_id)
-        timer = known["idleTimer"] if known is not None else None
-        is_same = timer is not None and timer["scheduledAt"] == self._scheduled_at
-        if known is None or not is_same or rules.is_running(known, clock.now_ms()):
-            raise NotNow
 
-    def was_compacted(self, timer: IdleTimer, size: int) -> bool | None:
-        """Whether the transcript holds a compaction after `size` bytes, or a hook reported one; None: unknown.
-
-        Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
-        """
-        known = state_file.peek(self._session_id)
-        at = known["lastCompactionAt"] if known is not None else None
-        if at is not None and at > timer["scheduledAt"]:
-            return True
-        return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
-
-    def finish(self, *, again: bool) -> bool:
-        """Remove the timer, a newer one excepted, unless it runs `again`; returns whether a message came meanwhile."""
-        try:
-            with state_file.locked(self._session_id):
-                known, _ = state_file.load(self._session_id)
-                if known is None:
-                    return False
-                timer = known["idleTimer"]
-                if timer is not None and timer["scheduledAt"] == self._scheduled_at and not again:
-                    state_file.write(rules.cancel(known))
-        except (Failure, OSError):
-            return False
-        came = known["lastMessageAt"], known["turnBeganAt"]
-        return any(at is not None and at > self._scheduled_at for at in came)
+def _finish(session_id: str, since: int, *, again: bool) -> bool:
+    """Remove the timer that was set then, unless it runs `again`; returns whether a message came meanwhile."""
+    try:
+        with state_file.locked(session_id):
+            known, _ = state_file.load(session_id)
+            timer = known["idleTimer"] if known is not None else None
+            if known is not None and timer is not None and timer["scheduledAt"] == since and not again:
+                state_file.write(rules.cancel(known))
+    except (Failure, OSError):
+        return False
+    came = (known["lastMessageAt"], known["turnBeganAt"]) if known is not None else ()
+    return any(at is not None and at > since for at in came)
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
-    """The command that compacts a session, and the folder in which it is run.
-
-    Raises:
-        Failure: there is no command, no folder, or no id that the agent would know.
-        NotNow: the agent's own settings have been changed meanwhile: it is not to be compacted unasked.
-    """
+    """The command that compacts a session, and the folder in which it is run."""
     session_id, agent = current["sessionId"], current["agent"]
     template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
     if not template:

@@ -68,11 +68,7 @@ def schedule(
 
     Args:
         percent: context usage; without it and tokens, the session's last known one.
-        minutes: 0 for `compaction.idle_trigger_minutes`.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
+        minutes: 0 for `compaction.idle_trigger_minutes`."""
     now = clock.now_ms()
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)
@@ -102,11 +98,7 @@ def schedule(
 
 
 def cancel(session_id: str) -> dict[str, Any]:
-    """Remove the session's timer; returns what the command prints.
-
-    Raises:
-        Failure: the state cannot be read or written (STATE_...).
-    """
+    """Remove the session's timer; returns what the command prints."""
     result = {"sessionId": session_id, "known": os.path.exists(state_file.path_of(session_id)), "cancelled": False}
     if result["known"]:
         with state_file.locked(session_id):

@@ -43,11 +43,7 @@ def was_compacted(path: str, agent: str, since: int) -> bool | None:
 
 
 def _items(path: str, agent: str, since: int = -1) -> Iterator[Any]:
-    """What a transcript says; with `since` only lines behind it that may tell of a context's size.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """What a transcript says; with `since` only lines behind it that may tell of a context's size."""
     if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
         return
     form = registry.row(agent).transcript()

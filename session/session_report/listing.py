@@ -74,11 +74,7 @@ class Known:
 def known(db: apsw.Connection) -> list[Known]:
     """Every session with a state, an archive or hooks, the one that did something last first.
 
-    Where only hooks tell of one, its project and its task are not known.
-
-    Raises:
-        Failure: STATE_UNREADABLE.
-    """
+    Where only hooks tell of one, its project and its task are not known."""
     archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
     for summary in session_list.every():
@@ -97,11 +93,7 @@ def known(db: apsw.Connection) -> list[Known]:
 def sessions(
     db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
-    """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms).
-
-    Raises:
-        Failure: STATE_UNREADABLE.
-    """
+    """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms)."""
     rows: list[dict[str, Any]] = []
     count = 0
     for one in _asked(known(db), project, client, since):

@@ -26,11 +26,7 @@ MEMORY_CHARS = 160
 
 
 def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, Any]:
-    """What is known of a session; times are ISO in UTC, durations ms; what is not known is None or "".
-
-    Raises:
-        apsw.Error: the store cannot be read.
-    """
+    """What is known of a session; times are ISO in UTC, durations ms; what is not known is None or ""."""
     state, problem = _state(session)
     about = _Kept(db, session)
     named = [name for one in about.injected for name in one["memories"]]

@@ -20,11 +20,7 @@ _OUTCOMES = ("ok", "degraded", "failed", "late")
 def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     """The report on the last `hours`; `now` in ms since the epoch.
 
-    A rate is 0 to 1, and None where fewer than `leastCounted` things were counted.
-
-    Raises:
-        apsw.Error: the store cannot be read.
-    """
+    A rate is 0 to 1, and None where fewer than `leastCounted` things were counted."""
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
     for _, action, number in session_log.counts(db, since):

@@ -296,8 +296,3 @@ def test_nobody_waits_for_it(home: Path) -> None:
     db = sqlite.open_reading()
     assert db is not None and stored.count(db) >= emitted > 0
     db.close()
-
-
-def test_without_a_store(run: Run, home: Path) -> None:
-    assert run("store", "prune", ok=False).json["error"]["code"] == "STORE_EMPTY"
-    assert not home.exists()

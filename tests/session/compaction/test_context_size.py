@@ -8,8 +8,6 @@ import pytest
 
 from clients.entry import Compaction, Entry, Transcript
 from clients.file_operations import FileOperations
-from core.config import Config
-from core.errors import Failure
 from session.compaction import context, cut_point, preparation
 
 
@@ -54,41 +52,6 @@ def transcript(*entries: Entry, client: str = "pi", **more: Any) -> Transcript:
 def test_how_large_a_context_is(entries: tuple[Entry, ...], size: tuple[Any, ...]) -> None:
     found = context.size(transcript(*entries))
     assert (found.total, found.from_usage, found.estimated, found.stale) == size
-
-
-@pytest.mark.parametrize(
-    ("entries", "window", "enabled", "reason"),
-    [
-        ((entry("a"),), 110, True, "below-threshold"),
-        ((entry("a"),), 109, True, "above-threshold"),
-        ((entry("a"),), 109, False, "switched-off"),
-        ((entry("x", "custom"),), 0, True, "empty"),
-        ((entry("a"), compacted("c", "a")), 0, False, "nothing-since-compaction"),
-        ((entry("a"), compacted("c", "a"), entry("b")), 0, True, "above-threshold"),
-    ],
-)
-def test_when_a_context_is_compacted(entries: tuple[Entry, ...], window: int, enabled: bool, reason: str) -> None:
-    found = context.decide(transcript(*entries), window=window, reserve=10, enabled=enabled)
-    assert (found.reason, found.compact, found.threshold) == (reason, reason == "above-threshold", window - 10)
-    by_default = context.decide(transcript(*entries), window=window, reserve=10)
-    assert by_default.reason == (reason if reason != "switched-off" else "above-threshold")
-
-
-def test_where_the_window_and_the_reserve_come_from() -> None:
-    told_by_file = transcript(entry("a"), window=5_000)
-    own = Config({"context.window": 7_000, "compaction.reserve_tokens": 4_000})
-    for found, wanted in (
-        (context.limits(told_by_file, own, window=6_000), (6_000, "--window", 4_000)),
-        (context.limits(told_by_file, own), (5_000, "the transcript", 4_000)),
-        (context.limits(transcript(), own), (7_000, "context.window", 4_000)),
-        (context.limits(transcript(), own, reserve=0), (7_000, "context.window", 0)),
-        (context.limits(transcript(), own, reserve=6_999), (7_000, "context.window", 6_999)),
-        (context.limits(transcript(), Config({})), (200_000, "the model", 16_384)),
-    ):
-        assert (found.window, found.window_from, found.reserve) == wanted
-    with pytest.raises(Failure) as refused:
-        context.limits(transcript(), own, reserve=7_000)
-    assert refused.value.code == "COMPACTION_INVALID_ARGS"
 
 
 TURNS = (
