@@ -5,40 +5,36 @@ Names are the mirrored CLI's where it has the collection, and ours; a beginning 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
+from core.config import Config
 from core.errors import usage
 from core.store import sqlite
 from otel import search as events
 from recall import engine, snippet
 from recall.query import Query
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from core.config import Config
-    from core.records import Hit
-
 CODE = "SEARCH_INVALID_ARGS"
-NAMES = {
-    "vault_notes": "knowledge",
-    "memory_observations": "observations",
-    "run_chunks": "episodes",
-    "otel_events": "events",
-    "knowledge": "knowledge",
-    "observations": "observations",
-    "episodes": "episodes",
-    "events": "events",
+_SHOWN = {
+    "knowledge": "vault_notes",
+    "observations": "memory_observations",
+    "episodes": "run_chunks",
+    "events": "otel_events",
 }
+NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN}}
 """A name as it may be asked for → ours."""
-_SHOWN = {"knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks",
-          "events": "otel_events"}  # fmt: skip
 FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 """What can be filtered and counted by."""
 _TITLE_CHARS, _SNIPPET_CHARS = 120, 300
 _MOST_WANTED = 100
-_NAMED = ("source", "component", "level")
 _EVENT_HOURS = 24 * 365 * 10
+
+Wanted = Sequence[tuple[str, frozenset[str], bool]]
+"""Fields, their values, and whether a value must be the whole one."""
+_Found = tuple[dict[str, Any], dict[str, list[str]]]
+"""A hit, and what it can be filtered and counted by."""
 
 
 def collections(given: str) -> tuple[str, ...]:
@@ -47,8 +43,6 @@ def collections(given: str) -> tuple[str, ...]:
     Raises:
         Failure: INVALID_COLLECTION.
     """
-    if not given.strip():
-        return tuple(_SHOWN)
     wanted = given.strip().lower()
     exact = [NAMES[wanted]] if wanted in NAMES else [ours for name, ours in NAMES.items() if name.startswith(wanted)]
     if not exact:
@@ -57,8 +51,8 @@ def collections(given: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(exact))
 
 
-def conditions(given: str) -> list[tuple[str, frozenset[str], bool]]:
-    """A filter such as `type:=adr && source:=[a,b]` as field, values, and whether a value must be the whole one.
+def conditions(given: str) -> Wanted:
+    """A filter such as `type:=adr && source:=[a,b]`.
 
     Raises:
         Failure: SEARCH_INVALID_ARGS.
@@ -78,112 +72,86 @@ def conditions(given: str) -> list[tuple[str, frozenset[str], bool]]:
 
 
 def search(
-    query: str,
-    names: Sequence[str],
-    *,
-    limit: int,
-    wanted: Sequence[tuple[str, frozenset[str], bool]],
-    facet: str,
-    now: int,
-    config: Config,
+    query: str, names: Sequence[str], *, limit: int, wanted: Wanted, facet: str, now: int, config: Config
 ) -> dict[str, Any]:
-    """The best `limit` of each collection, those with the best scores first; `totalFound`, `hits`, and `facets`.
-
-    Args:
-        wanted: as `conditions` has them.
-        facet: what to count the hits by, "" for nothing.
-        now: ms since the epoch.
+    """The best `limit` of each collection: `totalFound`, `hits`, and `facets`, what the hits are counted by.
 
     Raises:
         Failure: what the store says.
     """
-    hits: list[dict[str, Any]] = []
+    most = _MOST_WANTED if wanted else limit
+    hits: list[_Found] = []
     total = 0
+    for name in names:
+        if name == "events":
+            found, count = _events(query, most, now)
+        else:
+            found, count = _documents(query, name, most, now, config)
+        if wanted:
+            found = [one for one in found if _fits(one[1], wanted)]
+            count = len(found)
+        total += count
+        hits += found[:limit]
+    result: dict[str, Any] = {"totalFound": total, "hits": [hit for hit, _ in hits]}
+    if facet:
+        of_hits = [about.get(facet, [])[: 1 if facet == "category" else None] for _, about in hits]
+        counts = Counter(value for values in of_hits for value in values if value)
+        ordered = sorted(counts.items(), key=lambda one: (-one[1], one))
+        result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
+    return result
+
+
+def _documents(query: str, name: str, most: int, now: int, config: Config) -> tuple[list[_Found], int]:
+    asked = Query(query, limit=most, budget="balanced", collections=(name,))
     try:
-        for name in names:
-            found, count = _events(query, limit, wanted, now) if name == "events" else _documents(
-                query, name, limit, wanted, now, config
-            )  # fmt: skip
-            total += count
-            hits += found
+        db = sqlite.open_reading()
+        vectors = db is not None and sqlite.load_vectors(db)
+        result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
-    return {
-        "totalFound": total,
-        "hits": [{key: hit[key] for key in hit if key != "about"} for hit in hits],
-        **({"facets": {facet: _counted(hits, facet)}} if facet else {}),
-    }
-
-
-def _documents(
-    query: str, name: str, limit: int, wanted: Sequence[Any], now: int, config: Config
-) -> tuple[list[dict[str, Any]], int]:
-    db = sqlite.open_reading()
-    asked = Query(query, limit=_MOST_WANTED if wanted else limit, budget="balanced", collections=(name,))
-    vectors = db is not None and sqlite.load_vectors(db)
-    result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
-    made = [hit for hit in map(_shower(query), result["hits"]) if _fits(hit["about"], wanted)]
-    return made[:limit], len(made) if wanted else result["found"]
-
-
-def _shower(query: str) -> Callable[[Hit], dict[str, Any]]:
-    words = query.split()
-
-    def show(hit: Hit) -> dict[str, Any]:
-        text = hit["observation"]
-        return {
+    made: list[_Found] = []
+    for hit in result["hits"]:
+        text, category = hit["observation"], hit["categoryId"]
+        about = {
+            "type": [hit["type"]], "source": [hit["source"]], "project": [hit["project"]],
+            "category": [category, category.removeprefix("jc:")], "tags": hit["tags"],
+        }  # fmt: skip
+        shown = {
             "collection": _SHOWN[hit["collection"]],
             "id": hit["id"],
             "title": (hit["title"] or " ".join(text.split()))[:_TITLE_CHARS],
-            "snippet": snippet.around(text, words, _SNIPPET_CHARS),
+            "snippet": snippet.around(text, query.split(), _SNIPPET_CHARS),
             "path": hit["path"] or None,
             "score": hit["score"],
             "type": hit["type"],
-            "about": {
-                "type": [hit["type"]],
-                "source": [hit["source"]],
-                "project": [hit["project"]],
-                "category": [hit["categoryId"], hit["categoryId"].removeprefix("jc:")],
-                "tags": hit["tags"],
-            },
         }
+        made.append((shown, about))
+    return made, result["found"]
 
-    return show
 
-
-def _events(query: str, limit: int, wanted: Sequence[Any], now: int) -> tuple[list[dict[str, Any]], int]:
-    asked = events.query(query, hours=_EVENT_HOURS, now=now)
-    found = events.find(asked, limit=_MOST_WANTED if wanted else limit, page=1)
-    made = []
+def _events(query: str, most: int, now: int) -> tuple[list[_Found], int]:
+    found = events.find(events.query(query, hours=_EVENT_HOURS, now=now), limit=most, page=1)
+    made: list[_Found] = []
     for event in found["events"]:
-        about = {"type": [event["action"]], **{name: [event[name]] for name in ("source", "level", "component")}}
         told = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
-        made.append({
+        named = {name: [event[name]] for name in ("source", "component", "level")}
+        where = " ".join(event[name] for name in named)
+        shown = {
             "collection": _SHOWN["events"],
             "id": event["id"],
             "title": event["action"][:_TITLE_CHARS],
-            "snippet": f"{event['ts']} {' '.join(event[name] for name in _NAMED)}: {told}"[:_SNIPPET_CHARS],
+            "snippet": f"{event['ts']} {where}: {told}"[:_SNIPPET_CHARS],
             "path": None,
             "score": None,
             "type": "otel-events",
-            "about": about,
-        })  # fmt: skip
-    kept = [hit for hit in made if _fits(hit["about"], wanted)]
-    return kept[:limit], len(kept) if wanted else found["found"]
+        }
+        made.append((shown, {"type": [event["action"]], **named}))
+    return made, found["found"]
 
 
-def _fits(about: dict[str, list[str]], wanted: Sequence[tuple[str, frozenset[str], bool]]) -> bool:
+def _fits(about: dict[str, list[str]], wanted: Wanted) -> bool:
     for name, values, whole in wanted:
         own = [value.lower() for value in about.get(name, []) if value]
         if not any(value == other if whole else other in value for value in own for other in values):
             return False
     return True
-
-
-def _counted(hits: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    counts: dict[str, int] = {}
-    for hit in hits:
-        for value in hit["about"].get(name, [])[: 1 if name == "category" else None]:
-            if value:
-                counts[value] = counts.get(value, 0) + 1
-    return [{"value": value, "count": count} for value, count in sorted(counts.items(), key=lambda one: (-one[1], one))]

@@ -11,21 +11,11 @@ from session import search_everything
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The best hits of each collection, by its own scores.
-
-    `--semantic` changes nothing: words and meaning are always searched together.
-
-    Raises:
-        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
-    """
-    query, facet = options["query"], options["facet"] or ""
+    """The best hits of each collection, by its own scores; words and meaning are always searched together."""
+    query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
     if facet and facet not in search_everything.FIELDS:
-        raise usage(
-            search_everything.CODE,
-            f"--facet {facet[:80]!r} is not known",
-            f"use one of {', '.join(search_everything.FIELDS)}",
-        )
-    collection = options["collection"] or ""
+        known = ", ".join(search_everything.FIELDS)
+        raise usage(search_everything.CODE, f"--facet {facet[:80]!r} is not known", f"use one of {known}")
     found = search_everything.search(
         query,
         search_everything.collections(collection),
@@ -39,7 +29,6 @@ def run(options: dict[str, Any]) -> Answer:
     shown = [hit for hit in found["hits"] if hit["collection"] != "otel_events"]
     if shown:
         actions.insert(0, step(f"joelclaw memory show {quoted(shown[0]['id'])}", "the first, whole"))
-    events = len(found["hits"]) - len(shown)
-    if events and not shown:
+    elif found["hits"]:
         actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, with all that they tell"))
     return Answer({"query": query, "collection": collection or None, "semantic": options["semantic"], **found}, actions)

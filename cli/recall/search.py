@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import sys
 
 from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
-from core import clock, config, json_text
+from core import clock, config, files
 from core.errors import usage
 from core.store.layout import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from core.envelope import NextAction
@@ -20,26 +20,25 @@ if TYPE_CHECKING:
     from recall.query import Query
     from session.recorded_recall import RecordedRecall
 
+_CODE = "RECALL_INVALID_ARGS"
 _STDIN = "-"
 
 
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
-    names = collections(options["collection"] or "", "RECALL_INVALID_ARGS", also=("calls",))
+    names = collections(options["collection"] or "", _CODE, also=("calls",))
     if options["everywhere"] and options["project"]:
-        raise usage("RECALL_INVALID_ARGS", "--project and --everywhere exclude each other", "give one of them")
+        raise usage(_CODE, "--project and --everywhere exclude each other", "give one of them")
     if options["explain"] and (options["raw"] or options["verbatim"]):
-        raise usage("RECALL_INVALID_ARGS", "--explain says more than --raw prints", "leave --raw and --verbatim out")
+        raise usage(_CODE, "--explain says more than --raw prints", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None:
-            raise usage("RECALL_INVALID_ARGS", "a query and --batch exclude each other", "give one of them")
+            raise usage(_CODE, "a query and --batch exclude each other", "give one of them")
         return _batch(options, names)
     if options["verbatim"]:
-        refuse_terminal("RECALL_INVALID_ARGS")
+        refuse_terminal(_CODE)
     if options["query"] is None:
-        raise usage(
-            "RECALL_INVALID_ARGS", "there is no query", 'give one: joelclaw recall "what was decided about retries"'
-        )
+        raise usage(_CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
     from recall import hit
     from session.recorded_recall import RecordedRecall
 
@@ -81,36 +80,20 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
 def _next_actions(result: RecallResult, unknown: str = "") -> list[NextAction]:
     """What may be done next. `unknown`: what was given for a session and means none."""
     if result["hits"]:
-        return [
-            {
-                "command": "joelclaw memory show <id>",
-                "description": "everything known of one memory",
-                "params": {
-                    "id": {"description": "its id", "value": result["hits"][0]["id"], "required": True},
-                },
-            }
-        ]
+        return [_step("joelclaw memory show <id>", "everything known of one memory", "id", result["hits"][0]["id"])]
+    query = result["query"][:200]
     if result["droppedByTrustPass"]:
-        return [
-            {
-                "command": "joelclaw recall <query> --include-hold --include-discard",
-                "description": "also what the write gate held back or discarded",
-                "params": {
-                    "query": {"description": "the same query", "value": result["query"][:200], "required": True}
-                },
-            }
-        ]
+        command = "joelclaw recall <query> --include-hold --include-discard"
+        return [_step(command, "also what the write gate held back or discarded", "query", query)]
     if unknown:
-        return [
-            {
-                "command": "joelclaw recall <query>",
-                "description": f"in all sessions: none is archived whose id begins with {unknown[:80]}",
-                "params": {
-                    "query": {"description": "the same query", "value": result["query"][:200], "required": True}
-                },
-            }
-        ]
+        description = f"in all sessions: none is archived whose id begins with {unknown[:80]}"
+        return [_step("joelclaw recall <query>", description, "query", query)]
     return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
+
+
+def _step(command: str, description: str, name: str, value: str) -> NextAction:
+    about = {"description": "its id" if name == "id" else "the same query", "value": value, "required": True}
+    return {"command": command, "description": description, "params": {name: about}}
 
 
 def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
@@ -119,17 +102,28 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     What a file holds is not printed, but the number of the query: agents may run `recall` without being asked, and are
     not to read any file with it.
     """
-    from core import envelope
+    from cli.line_file import is_endless
+    from core import envelope, json_text
+    from core.words import clean
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
     asked = _query(options, names, recalls)
-    for number, text in enumerate(_lines(options["batch"]), 1):
-        result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
-        if options["batch"] != _STDIN:
-            result |= {"query": "", "rewrittenQuery": "", "number": number}
-        if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
-            break
+    where, fix = options["batch"], "name a file with one query a line, or -"
+    try:
+        handle = sys.stdin.buffer if where == _STDIN else open(where, "rb")
+    except OSError as error:
+        raise usage(_CODE, f"{where}: {error.strerror}", fix) from None
+    with handle:
+        if where != _STDIN and is_endless(handle):
+            raise usage(_CODE, f"{where} is a device", fix)
+        texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
+        for number, text in enumerate(filter(str.strip, texts), 1):
+            result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
+            if where != _STDIN:
+                result |= {"query": "", "rewrittenQuery": "", "number": number}
+            if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
+                break
     recalls.save()
     return 0
 
@@ -140,7 +134,7 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     from recall.query import Query
 
     project, session = options["project"] or "", recalls.session_meant(options["session"] or "")
-    prefer = "" if options["everywhere"] or project or session else recalls.preferred(_here())
+    prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
     raw = bool(options["raw"] or options["verbatim"])
 
     def asked(text: str) -> Query:
@@ -153,32 +147,3 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
         )  # fmt: skip
 
     return asked
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder is gone
-        return ""
-
-
-def _lines(where: str) -> Iterator[str]:
-    import sys
-
-    from core.words import clean
-
-    try:
-        handle = sys.stdin.buffer if where == _STDIN else open(where, "rb")
-    except OSError as error:
-        raise usage(
-            "RECALL_INVALID_ARGS", f"{where}: {error.strerror}", "name a file with one query a line, or -"
-        ) from None
-    from cli.line_file import is_endless
-
-    with handle:
-        if where != _STDIN and is_endless(handle):
-            raise usage("RECALL_INVALID_ARGS", f"{where} is a device", "name a file with one query a line, or -")
-        for line in handle:
-            text = clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n")
-            if text.strip():
-                yield text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import Failure
-from session.search_everything import _counted, _fits, collections, conditions
+from session.search_everything import _fits, collections, conditions
 
 ALL = ("knowledge", "observations", "episodes", "events")
 
@@ -59,18 +59,6 @@ def test_a_filter_that_says_nothing_is_refused(given: str) -> None:
 )  # fmt: skip
 def test_what_fits_a_filter(given: str, fits: bool) -> None:
     assert _fits({"type": ["ADR"], "tags": ["A", "b"], "project": [""]}, conditions(given)) is fits
-
-
-def test_hits_are_counted_by_a_field_the_most_first() -> None:
-    hits: list[Any] = [
-        {"about": {"tags": ["b", "a"], "category": ["jc:ops", "ops"], "source": [""]}},
-        {"about": {"tags": ["c", "a"], "category": ["jc:ops", "ops"]}},
-    ]
-    assert _counted(hits, "tags") == [
-        {"value": "a", "count": 2}, {"value": "b", "count": 1}, {"value": "c", "count": 1},
-    ]  # fmt: skip
-    assert _counted(hits, "category") == [{"value": "jc:ops", "count": 2}]
-    assert _counted(hits, "source") == _counted(hits, "level") == []
 
 
 def found(identifier: str, **more: Any) -> Any:
