@@ -32,6 +32,8 @@ _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 _ADR = re.compile(r"adr[-_ #]*\d", re.IGNORECASE)
 _FIELD = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
 _OVER = re.compile(r"[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
@@ -235,10 +237,15 @@ def pieces(body: str) -> list[str]:
     """A text as pieces of at most LONGEST characters, cut where it hurts least; blank ones are left out."""
     if len(body) <= LONGEST:
         return [body] if body.strip() else []
-    lines = body.split("\n")
-    starts = sorted({0, *(token.map[0] for token in _BLOCKS.parse(body) if token.map and not token.level)})
-    blocks = ["\n".join(lines[start:end]).strip("\n") for start, end in pairwise([*starts, len(lines)])]
-    return _joined([part for block in blocks for part in _cut(block)], "\n\n")
+    blocks: list[list[str]] = []
+    in_fence = False
+    for part in _BLANK_LINES.split(body):
+        if in_fence:
+            blocks[-1].append(part)
+        else:
+            blocks.append([part])
+        in_fence ^= len(_FENCE.findall(part)) % 2 == 1
+    return _joined([part for block in blocks for part in _cut("\n\n".join(block))], "\n\n")
 
 
 def _cut(block: str) -> list[str]:

@@ -65,7 +65,7 @@ def _pieces(text: str) -> tuple[dict[str, Any], list[_Piece]]:
             opened = token
         elif opened.type in ("heading_open", "paragraph_open") and token.map:
             said = " ".join(token.content.split())
-            if depth and not starts and found[-1].depth == depth:
+            if depth and not starts and found and found[-1].depth == depth:
                 found[-1].text += f" {said}"
             else:
                 level = -int(opened.tag[1]) if opened.type == "heading_open" else depth
