@@ -16,7 +16,7 @@ import os
 import shutil
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any
 
 from core import VERSION, clock, files, home_files, json_text
@@ -41,12 +41,10 @@ _LONGEST = 255
 _MOST_NAMED = 20
 
 
-def write(target: str, *, force: bool, progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
+def write(target: str, *, force: bool) -> dict[str, Any]:
     """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds.
 
-    Args:
-        force: write over a file that is there.
-        progress: told how many pages of the store are left.
+    `force`: write over a file that is there.
 
     Raises:
         Failure: BACKUP_EXISTS, BACKUP_IN_HOME, BACKUP_NO_FOLDER, BACKUP_EMPTY, BACKUP_FULL, BACKUP_UNWRITABLE, or what
@@ -58,7 +56,7 @@ def write(target: str, *, force: bool, progress: Callable[[int], None] = lambda 
     stamp = f"{os.getpid()}.{time.monotonic_ns()}.tmp"
     temporary, copied = f"{path}.{stamp}", f"{path}.store.{stamp}"
     try:
-        manifest = _write(home, temporary, copied, progress)
+        manifest = _write(home, temporary, copied)
         size = os.stat(temporary).st_size
         os.replace(temporary, path)
         sync_folder(os.path.dirname(path))
@@ -87,7 +85,7 @@ def _check(home: str, path: str, *, force: bool) -> None:
         raise Failure("BACKUP_EMPTY", f"there is nothing in {home} yet", "set JOELCLAW_HOME, if it lies elsewhere")
 
 
-def _write(home: str, temporary: str, copied: str, progress: Callable[[int], None]) -> dict[str, Any]:
+def _write(home: str, temporary: str, copied: str) -> dict[str, Any]:
     listed: list[dict[str, Any]] = []
     examined = None
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -101,7 +99,7 @@ def _write(home: str, temporary: str, copied: str, progress: Callable[[int], Non
                 except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
                     continue
                 listed.append(_add(tar, name, io.BytesIO(data)))
-            if backup.copy(copied, progress):
+            if backup.copy(copied):
                 examined = backup.examine(copied)
                 with open(copied, "rb") as one:
                     listed.append(_add(tar, STORE, one))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import apsw
 
 from core import clock, home_files
+from core.config import Config
 from core.store import sqlite
 from core.store.upkeep import completeness, retention, store_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import apsw
-
-    from core.config import Config
+from otel import log
 
 _PAUSE_S = 0.01
 _MB = 1_000_000
@@ -103,8 +101,6 @@ class Retention:
     def _prune_events(self) -> None:
         before, limit = self._before("retention.events_days"), self._config.get_int("retention.events_mb") * _MB
         if before:
-            from otel import log
-
             self._events = log.prune(self._db, before)[0]
         if limit and retention.event_bytes(self._db) > limit:
             surplus = retention.surplus_events(self._db, limit)

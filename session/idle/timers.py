@@ -68,7 +68,8 @@ def schedule(
 
     Args:
         percent: context usage; without it and tokens, the session's last known one.
-        minutes: 0 for `compaction.idle_trigger_minutes`."""
+        minutes: 0 for `compaction.idle_trigger_minutes`.
+    """
     now = clock.now_ms()
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)
