@@ -71,12 +71,6 @@ def test_the_context_must_be_full_enough(
     assert run("idle", "list", env=at()).result["count"] == int(scheduled)
 
 
-def test_what_is_not_told_is_taken_from_the_session(run: Run) -> None:
-    assert schedule(run, env=ON)["reason"] == "percent-unknown"
-    run("checkpoint", "save", "--session", "s", "--percent", "75", "-m", "sort the tide tables", env=at())
-    assert schedule(run, env=ON)["ratio"] == 0.75
-
-
 def test_lists_are_soonest_first_and_due_ones_apart(run: Run, home: Path) -> None:
     for session, minutes in (("c", 3), ("a", 1), ("b", 2), ("/odd id", 4)):
         schedule(run, "--percent", "80", "--minutes", str(minutes), session=session)
@@ -99,13 +93,6 @@ def test_a_new_one_replaces_it_and_cancel_takes_it_away(run: Run, home: Path) ->
     assert run("idle", "cancel", "--session", "s").result == {"sessionId": "s", "known": True, "cancelled": False}
     assert run("idle", "list").result == {"count": 0, "timers": []}
     assert state(home)["idleTimer"] is None
-
-
-def test_a_session_that_is_known_keeps_all_else(run: Run, home: Path) -> None:
-    run("checkpoint", "save", "--session", "s", "--percent", "75", "-m", "sort the tide tables", env=at())
-    before = state(home)
-    schedule(run, "--minutes", "5")
-    assert {**state(home), "idleTimer": None} == before
 
 
 @pytest.mark.parametrize(

@@ -121,15 +121,6 @@ def test_a_disk_without_room_for_the_backup(run: Run, filled: Path, tmp_path: Pa
     }
 
 
-@pytest.mark.parametrize("most", [1_000, 20_000, 250_000])
-def test_a_limit_on_the_size_of_files(run: Run, filled: Path, tmp_path: Path, most: int) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    done = attempt(filled, "backup", str(place / "kept.tar.gz"), largest_file=most)
-    assert done.assert_failed() in ("BACKUP_FULL", "STORE_IO"), done  # the store's own side files are files too
-    assert os.listdir(place) == []
-
-
 def test_a_disk_without_room_for_the_restored(run: Run, filled: Path, tmp_path: Path) -> None:
     file = tmp_path / "kept.tar.gz"
     run("backup", str(file))

@@ -135,18 +135,6 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert refused["error"]["code"] == "MEMORY_PURGED"
 
 
-@pytest.mark.parametrize("beginning", [SESSION[:5], "live-s"])
-def test_a_session_by_the_beginning_that_show_takes(run: Run, filled: Path, beginning: str) -> None:
-    """Also of a session of which no archive is kept, only its state and hooks."""
-    hook(run, "UserPromptSubmit", "live-session", prompt=f"how is the {GROWN}", transcript_path="")
-    shown = run("session", "show", beginning).result["sessionId"]
-    result = run("memory", "forget", "--purge", "--session", beginning, "--yes").result
-    assert (result["sessions"], result["states"]) == ([shown], [shown])
-    db = apsw.Connection(str(filled / "store.db"))
-    assert db.execute("SELECT count(*) FROM hook_call WHERE session_id = ?", (shown,)).get == 0
-    db.close()
-
-
 def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
     """Also where each of its words stands in another memory, too."""
     said = "the gateway restarts every night before the backup"
@@ -163,11 +151,6 @@ def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> 
     assert left(home, said) == []
 
 
-def test_one_call(run: Run, filled: Path) -> None:
-    run("memory", "forget", "--purge", f"call:{SESSION}:1", "--yes")
-    assert left(filled, CALLED) == [] and left(filled, PLANNED)
-
-
 def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_path: Path) -> None:
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")
     export = tmp_path / "export.jsonl"
@@ -182,15 +165,6 @@ def test_it_does_not_come_back(run: Run, filled: Path, transcript: Path, tmp_pat
     run("memory", "archive", str(transcript))
     assert run("recall", "new turn which may be kept").result["hits"]
     assert left(filled, *MARKS) == []
-
-
-def test_a_summary_does_not_come_back(run: Run, filled: Path, transcript: Path) -> None:
-    run("memory", "forget", "--purge", "--match", TOLD, "--yes")
-    db = apsw.Connection(str(filled / "store.db"))
-    db.execute("UPDATE transcript SET head = '', offset = 0; DELETE FROM seen_file")
-    db.close()
-    run("memory", "archive", str(transcript))
-    assert left(filled, TOLD) == []
 
 
 def test_only_said_with_dry_run(run: Run, filled: Path) -> None:

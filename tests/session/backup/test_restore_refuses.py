@@ -197,15 +197,6 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: P
     assert not [name for name in os.listdir(kept.parent) if name.endswith(".tmp")]
 
 
-@pytest.mark.parametrize("data", [b"", b"\x1f\x8bhello", b"\0" * 10240])
-def test_what_is_no_backup(run: Run, tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(data)
-    assert refused(run, file, tmp_path) == "BACKUP_DAMAGED"
-    assert run("restore", str(tmp_path / "none"), ok=False).json["error"]["code"] == "RESTORE_NO_FILE"
-    assert run("restore", str(tmp_path), ok=False).json["error"]["code"] == "RESTORE_NO_FILE"
-
-
 def test_a_home_that_holds_something(run: Run, kept: Path, home: Path, tmp_path: Path) -> None:
     before = snapshot(home)
     refusal = run("restore", str(kept), ok=False).json

@@ -78,16 +78,6 @@ def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     assert "info.0" not in names(home) and "new.3" in names(home)  # then the oldest
 
 
-def test_nothing_where_it_is_switched_off(run: Run, home: Path) -> None:
-    seed([1, 5_000])
-    set_to(home, events_days=0, events_mb=0)
-    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
-    assert run("otel", "prune", env=NOW).result["deleted"] == 0
-    assert names(home) == {"x.0", "x.1"}
-    (home / "config.toml").write_text("[otel]\nretention_days = 10\n")  # its name of before
-    assert run("store", "prune", env=NOW).result["events"]["byAge"] == 1
-
-
 def test_episodes_only_where_it_is_asked_for(run: Run, home: Path, tmp_path: Path) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
     made.user("mend the gauge of the harbour")

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
-from hypothesis import given
-from hypothesis import strategies as st
 from pi_session import PiSession, call
-
-from session.compaction import preparation, session_file
 
 
 @pytest.fixture
@@ -38,14 +34,6 @@ def test_the_branch_that_is_left(run: Run, session: PiSession) -> None:
     assert result["problems"] == []
 
 
-def test_the_summary_is_of_the_branch_alone(run: Run, session: PiSession) -> None:
-    result = run("compaction", "branch", str(session.path), "--from", "e005", "--to", "e007").result
-    assert result["source"] == "extractive"
-    assert "C ccc" in result["summary"]
-    assert "<modified-files>\nb.py\n</modified-files>" in result["summary"]
-    assert "e.py" not in result["summary"]
-
-
 def test_a_model_writes_it(run: Run, session: PiSession) -> None:
     reply = session.path.with_name("reply.md")
     sections = ("Goal", "Constraints & Preferences", "Progress", "Key Decisions", "Next Steps", "Critical Context")
@@ -61,17 +49,6 @@ def test_the_newest_branch_is_left_by_default(run: Run, session: PiSession) -> N
     result = run("compaction", "branch", str(session.path), "--to", "e001").result
     assert (result["from"], result["commonAncestorId"]) == ("e007", "e001")
     assert result["entries"] == ["e007", "e006"]
-
-
-@pytest.mark.parametrize(
-    ("budget", "entries"), [(0, ["e005", "e004", "e002"]), (1, []), (110, ["e005"]), (206, ["e005", "e004"])]
-)
-def test_the_budget(run: Run, session: PiSession, budget: int, entries: list[str]) -> None:
-    words = ("--from", "e005", "--to", "e001", "--budget", str(budget))
-    result = run("compaction", "branch", str(session.path), *words).result
-    assert (result["entries"], result["budget"]) == (entries, budget)
-    assert result["tokens"] <= budget or not budget
-    assert (result["summary"] is None) == (not entries)
 
 
 def test_a_summary_is_squeezed_in(run: Run, tmp_path: Path) -> None:
@@ -116,25 +93,3 @@ def test_wrong_words(run: Run, session: PiSession, words: tuple[str, ...], code:
     spawned = run("compaction", "branch", str(session.path), *words, ok=False)
     assert (spawned.code, spawned.json["error"]["code"]) == (2, code)
     assert spawned.json["fix"]
-
-
-@given(data=st.data())
-def test_ancestors_of_any_tree(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """The common ancestor is on both ways, what is left is on one, and no deeper entry is on both."""
-    parents = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=12))
-    made = PiSession(tmp_path_factory.mktemp("trees") / "s.jsonl")
-    parent_of: dict[str, str | None] = {}
-    for number, drawn in enumerate(parents):
-        made.leaf = f"e{drawn:03}" if 0 < drawn <= number else None
-        parent = made.leaf
-        parent_of[made.user("x")] = parent
-
-    def way(one: str | None) -> list[str]:
-        return [one, *way(parent_of[one])] if one else []
-
-    ids = st.sampled_from(sorted(parent_of))
-    leaf, target = data.draw(ids), data.draw(ids)
-    found = preparation.prepare_branch(session_file.read(str(made.path)), leaf, target, budget=0)
-    shared = [one for one in way(leaf) if one in way(target)]
-    assert found.common_ancestor == (shared[0] if shared else None)
-    assert [entry.id for entry in reversed(found.entries)] == [one for one in way(leaf) if one not in shared]

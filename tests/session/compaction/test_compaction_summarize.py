@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from session.compaction import plain_summary, summary_prompt
+from session.compaction import plain_summary
 from session.compaction import summary_form as form
 
 if TYPE_CHECKING:
@@ -185,17 +185,6 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     assert mixed["summary"].startswith(f"*{plain_summary.MARK} in one part")
 
 
-def test_a_split_turn_without_history_keeps_the_earlier_summary(run: Run, tmp_path: Path, model: Any) -> None:
-    turns = (("user", "x"), ("assistant", "y"), ("compaction", REPLY + "\n\n" + FILES), ("user", "One long turn."))
-    long = tuple(("assistant", f"Step {n} is done. " + "word " * 60) for n in range(6))
-    words = ("compaction", "summarize", session(tmp_path, *turns, *long), "--keep-recent", "100")
-    result = run(*words, "--command", model("print(REPLY.replace('Import', 'Go on'))")).result
-    assert result["source"] == "model"
-    assert result["parts"] == [{"part": "history", "source": "previous"}, {"part": "turn", "source": "model"}]
-    assert len(prompts(tmp_path)) == 1
-    assert result["summary"].startswith(REPLY + "\n\n---\n\n") and "evil" not in result["summary"]
-
-
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -274,13 +263,6 @@ def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_pat
     assert result["source"] == "model" and len(prompt.encode()) <= 12_000
     assert "Make the import fast." in prompt and "Step 2 is done" in prompt and "message 30 " not in prompt
     assert any("did not fit into the model's prompt" in problem for problem in result["problems"])
-
-
-@pytest.mark.parametrize("room, record", [(6_000, ""), (8_000, "line of words\n" * 2_000), (6_000, "é" * 9_000)])
-def test_a_prompt_never_exceeds_its_room(room: int, record: str) -> None:
-    prompt, left_out = summary_prompt.of(record, "history", "", instructions="", tokens=500, room=room)
-    assert len(prompt.encode()) <= room
-    assert (left_out == 0) == (record in prompt)
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,6 @@ def test_code_within_a_section_is_no_heading() -> None:
     assert "# Goal\nmake all" in found[form.CONTEXT] and found[form.CONTEXT].endswith("- the end")
 
 
-def test_a_heading_of_the_models_own_stays_as_text() -> None:
-    found = form.parse(GOOD + "\n\n## Mood\n- calm")
-    assert found[form.CONTEXT].endswith("**Mood**\n- calm")
-    assert "## Mood" not in form.render(found)
-
-
 @pytest.mark.parametrize(
     "lists",
     ["<read-files>\na.py\n</read-files>", "<read-files>a.py</read-files>", "<READ-FILES>\nevil.py\n"],
@@ -112,19 +106,6 @@ def test_which_lines_open_a_section(line: str, section: str) -> None:
     found = form.parse(f"## Done\n{line}\nthe rest")
     assert found.get(section or form.DONE, "").endswith("the rest")
     assert (form.DONE in found) is (not section)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("- a\n* b\n+ c\n• d\n1. e\n23) f", ["a", "b", "c", "d", "e", "f"]),
-        ("- [x] a\n- [ ] b\n1. [X] c\n- [~] d", ["a", "b", "c", "d"]),
-        ("---\n\n***\n- None\n(none)\nN/A\n- nothing\n`_=`", []),
-        ("-a\n1234. b\nnone of it", ["-a", "1234. b", "none of it"]),
-    ],
-)
-def test_the_lines_of_a_section(text: str, found: list[str]) -> None:
-    assert form.items(text) == found
 
 
 def test_a_fence_that_is_open_ends_with_its_section() -> None:
