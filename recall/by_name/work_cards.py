@@ -7,24 +7,30 @@ place with the names in it, and its commands with their outcome.
 
 from __future__ import annotations
 
-from math import exp
-
 from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
 from core.store.history import injections
 from core.store.sessions import call_rows, name_rows, session_rows
 from recall import hit as hits
+from recall.by_name.card_weights import (
+    COMMAND_CHARS,
+    COMMANDS_CHARS,
+    MOST_CHARS,
+    deal,
+    ranked_commands,
+    weights_of,
+)
 from recall.by_name.query_names import COMMANDS, is_anchor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Sequence
     from typing import TypedDict
 
     import apsw
 
-    from core.records import Call, Hit, Name, Session
+    from core.records import Hit, Name, Session
     from recall.query import Query
 
     class Cards(TypedDict):
@@ -37,14 +43,8 @@ if TYPE_CHECKING:
 
 
 COLLECTION = "work"
-FADED = 0.01
-"""A name that weighs less is told by no card."""
-LEAN_CHARS, ONE_CHARS, MOST_CHARS = 1000, 600, 3900
+LEAN_CHARS, ONE_CHARS = 1000, 600
 """Of an answer: with a lean budget, to a single file's name, otherwise."""
-COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
-_TOLD = 0.25
-"""What the client's own summary has is told last."""
-_LEFT_OUT = "[redacted:"
 _NOTES = 20
 """Recovery notes that are looked into for a query."""
 _SESSIONS = 20
@@ -56,49 +56,6 @@ def is_at(place: str, unit: str) -> bool:
     if unit.endswith("/"):
         return is_file(place) and f"/{place.rpartition('/')[0]}/".endswith(f"/{unit.removeprefix('/')}")
     return place == unit or (is_file(unit) and f"/{place}".endswith(f"/{unit}"))
-
-
-def faded(name: Name, total: int) -> float:
-    """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / name_rows.FADING_CALLS)
-    return weight
-
-
-def deal(names: Iterable[Name], weights: Mapping[str, float], room: int) -> list[Name]:
-    """As many names as fit into so many characters, by weight and shortness."""
-    dealt: list[Name] = []
-    for name in sorted(names, key=lambda one: -weights[one["name"]] / (len(one["name"]) + 1) ** 0.5):
-        if len(name["name"]) + 1 <= room:
-            room -= len(name["name"]) + 1
-            dealt.append(name)
-    return dealt
-
-
-def weights_of(names: Iterable[Name], total: int, told: Container[str]) -> dict[str, float]:
-    """The faded weights of the names that are still at work; what is told already weighs a quarter."""
-    found = {}
-    for name in names:
-        weight = faded(name, total) * (_TOLD if name["name"] in told else 1.0)
-        if weight > FADED:
-            found[name["name"]] = weight
-    return found
-
-
-def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
-    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
-    weights: dict[str, float] = {}
-    last: dict[str, Call] = {}
-    total = calls[-1]["number"] if calls else 0
-    for call in calls:
-        command = call["command"]
-        if not command or len(command) > longest or "\n" in command or _LEFT_OUT in command:
-            continue
-        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / name_rows.FADING_CALLS)
-        last[command] = call
-    done = [
-        one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
-    ]
-    return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 
 def told_by(db: apsw.Connection, session: str) -> set[str]:

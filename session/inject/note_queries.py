@@ -7,7 +7,7 @@ path.
 from __future__ import annotations
 
 from core.names import is_file
-from recall.by_name import query_names, work_cards
+from recall.by_name import card_weights, query_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def queries(
         shown: the text of the note, or its names.
         commands: whether one of them asks for commands, too.
     """
-    weights = work_cards.weights_of(names, total, told)
+    weights = card_weights.weights_of(names, total, told)
     by_unit: dict[str, list[Name]] = {}
     for name in names:
         if name["name"] in weights:
@@ -48,7 +48,7 @@ def queries(
         for unit, inside in by_unit.items()
     }
     likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
-    dealt = {unit: work_cards.deal(by_unit[unit], weights, work_cards.MOST_CHARS) for unit in likely}
+    dealt = {unit: card_weights.deal(by_unit[unit], weights, card_weights.MOST_CHARS) for unit in likely}
     chosen: list[list[str]] = []
     for _ in range(MOST_QUERIES):
         used = {unit for query in chosen for unit in query}
@@ -82,7 +82,7 @@ def _query(
 ) -> list[str]:
     """The units of one query, greedily; what they bring back is added to `seen`."""
     units = list(given)
-    room = work_cards.MOST_CHARS - (work_cards.COMMANDS_CHARS if given else 0)
+    room = card_weights.MOST_CHARS - (card_weights.COMMANDS_CHARS if given else 0)
     characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
     brought: set[str] = set()
     while len(units) < _MOST_UNITS:

@@ -9,7 +9,7 @@ from core import shell_command
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
-from recall.by_name import work_cards
+from recall.by_name import card_weights
 from session import own_command
 from session.inject import note_queries, work
 
@@ -68,7 +68,7 @@ def of(
     calls = call_rows.calls(db, session)
     commands = [
         call
-        for call in work.standing(work_cards.ranked_commands(calls, work_cards.COMMAND_CHARS))
+        for call in work.standing(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS))
         if call["command"] not in summary
     ]
     prompts = [text[:_PROMPT_CHARS] for text in turn_rows.prompts(db, session, _PROMPTS)]

@@ -5,12 +5,10 @@ Plain functions over rows of `core.store.sessions.calls`; who composes a text de
 
 from __future__ import annotations
 
-from math import exp
-
 from core import shell_command
 from core.names import is_file
 from core.quoting import one_line
-from core.store.sessions.name_rows import FADING_CALLS
+from recall.by_name.card_weights import faded
 from session.inject.topics import is_request
 
 TYPE_CHECKING = False
@@ -186,21 +184,15 @@ def working_set(
     return sorted(found.items(), key=lambda entry: not entry[0])
 
 
-def _faded(name: Name, total: int) -> float:
-    """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / FADING_CALLS)
-    return weight
-
-
 def _ranked(names: Sequence[Name], total: int, without: Container[str]) -> list[tuple[str, str]]:
     """The names and the files that they are shown under, most needed first."""
     places: dict[str, float] = {}
     for name in names:
-        places[name["place"]] = places.get(name["place"], 0.0) + _faded(name, total)
+        places[name["place"]] = places.get(name["place"], 0.0) + faded(name, total)
     files = {place: _file_of(place) for place in places}
     ranked: list[tuple[float, str, str]] = []
     for name in names:
-        weight, text, place = _faded(name, total), name["name"], name["place"]
+        weight, text, place = faded(name, total), name["name"], name["place"]
         if weight >= FADED and text not in without:
             worth = weight * (places[place] + 0.1) ** 0.5 / (len(text) + 1) ** 0.5
             worth *= _WRITTEN if name["written"] else 1.0 if files[place] else _LISTED

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from recall.by_name import query_names, work_cards
+from recall.by_name import card_weights, query_names
 from session.inject import note_queries, work
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -136,7 +136,7 @@ def test_its_queries_run_as_printed_and_bring_back_names_and_commands(run: Run, 
     assert f"$ {CHECK}  (failed: FAILED test_waits: harbourGauge is 4.0)" in answer
     assert "docs/notes/gauge.md: " in answer
     assert "gaugeDetailILonger_than_any_other_name" in answer
-    assert len(answer) <= work_cards.MOST_CHARS + 100
+    assert len(answer) <= card_weights.MOST_CHARS + 100
 
 
 def test_another_subagent_s_end_is_no_summary(run: Run, path: Path) -> None:
