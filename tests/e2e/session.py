@@ -31,7 +31,7 @@ RUN_S = 900
 
 FAULTS = {
     "missing": None,
-    "hanging": "exec sleep 12",  # longer than any client waits; Gemini CLI ends the shell alone, and then waits for this
+    "hanging": "exec sleep 12",  # Gemini CLI ends the shell alone, and then waits for this
     "garbage": r"printf '<joelclaw-memory \377 {{{\n'; echo trouble >&2; exit 3",
     "crashing": "echo trouble >&2; exit 2",
     "read-only": "",
