@@ -1,10 +1,11 @@
 """Finds `NAME = VALUE` where the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-The search for names is hand written, so that a text without one never loads `re`; each keyword costs a bounded look
-around.
+Each keyword costs a bounded look around.
 """
 
 from __future__ import annotations
+
+import re
 
 from core.redaction import MARK
 from core.redaction.names import (
@@ -18,10 +19,6 @@ from core.redaction.names import (
     names_password,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
-
 Span = tuple[int, int, str]
 Name = tuple[int, int, str]
 """Where the name of a secret stands, and its family."""
@@ -31,6 +28,7 @@ _Case = tuple[str, str, bool, bool, bool, str]
 _KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
+_TELLING_SIGNS = _DIGITS | frozenset("\"'`")
 _REACH = 48
 _JUDGED = 256
 _LINE = 200
@@ -51,19 +49,22 @@ _FLAG_PROSE = frozenset(
     ).split()
 )
 
-_SEPARATOR = (
+_SEPARATOR = re.compile(
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
     r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
-_QUOTE = r"[rbufN]?(\\{0,3}[\"'`])"
+_QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
-_BARE = r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
-_SCHEME = r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+"
+_BARE = re.compile(
+    r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
+)
+_SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
 # Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
-_NEXT_LINE = r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+"
-_WHOLE_LINE = r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}"
+_NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
+_WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
+_SCHEMED = ("authorization", "auth", "token", "api-key")
 
 
 def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
@@ -144,58 +145,47 @@ def _kind(text: str, start: int, end: int, kind: str) -> str:
 
 def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret value behind the candidates; linear in the text."""
-    import re
-
-    separator = re.compile(_SEPARATOR)
-    quote = re.compile(_QUOTE)
-    bare = re.compile(_BARE)
-    scheme = re.compile(_SCHEME)
-    whole_line = re.compile(_WHOLE_LINE)
-    next_line = re.compile(_NEXT_LINE)
     verdicts: dict[_Case, bool] = {}
     spans: list[Span] = []
     done = judged = 0
     for start, name_end, kind in candidates:
-        if kind in ("pw", "pass") and not _has_digit_or_quote(text[name_end : name_end + _SHOWN]):
+        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(text[name_end : name_end + _SHOWN]):
             continue
-        placed = _separated(text, start, name_end, separator) if name_end >= done else None
+        placed = _separated(text, start, name_end) if name_end >= done else None
         if placed is None:
             continue
         sign, at, tight = placed
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
-        below = next_line.match(text, at) if sign == ":" else None
+        below = _NEXT_LINE.match(text, at) if sign == ":" else None
         if below is not None:
             at, end = _below(text, start, below.end(), kind)
         else:
-            opened = quote.match(text, at)
+            opened = _QUOTE.match(text, at)
             mark, at = (opened.group(1), opened.end()) if opened else ("", at)
-            line = whole_line.match(text, at) if kind == "authorization" else None
+            line = _WHOLE_LINE.match(text, at) if kind == "authorization" else None
             if line is not None:
                 close = text.find(mark, at, line.end()) if mark else -1
                 done = close if close > 0 else line.end()
                 spans.append((at, done, kind))
                 continue
-            after = _behind_scheme(text, at, kind, scheme)
-            schemed, at = after > at, after
+            prefix = _SCHEME.match(text, at) if kind in _SCHEMED else None
+            schemed = prefix is not None and prefix.end() > at
+            at = prefix.end() if prefix is not None else at
             if mark and not (schemed and kind == "authorization"):
                 end = _quoted_end(text, (start, name_end, kind), at, mark, sign, tight, verdicts)
             else:
                 if at > judged - _JUDGED // 2:
-                    shown = bare.match(text, at, min(len(text), at + _JUDGED))
+                    shown = _BARE.match(text, at, min(len(text), at + _JUDGED))
                     judged = shown.end() if shown else at
                 # a name within a value that was no secret: its own value ends where that did
                 case = ("schemed" if schemed else kind, text[at:judged], tight, sign)
-                end = _bare_end(text, case, at, bare, verdicts)
+                end = _bare_end(text, case, at, verdicts)
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > at and (sign != ">" or text[end : end + 1] == "<"):
             spans.append((at, end, _label(kind)))
             done = end
     return spans
-
-
-def _has_digit_or_quote(text: str) -> bool:
-    return not _DIGITS.isdisjoint(text) or '"' in text or "'" in text or "`" in text
 
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool, verdicts: dict[_Case, bool]) -> int:
@@ -214,9 +204,7 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
 
 
-def _bare_end(
-    text: str, case: tuple[str, str, bool, str], at: int, bare: re.Pattern[str], verdicts: dict[_Case, bool]
-) -> int:
+def _bare_end(text: str, case: tuple[str, str, bool, str], at: int, verdicts: dict[_Case, bool]) -> int:
     """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
     kind, shown, tight, sign = case
     value = _trimmed(shown)
@@ -226,7 +214,7 @@ def _bare_end(
     alone = _stands_alone(text, at + len(value))
     if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
         return 0
-    full = bare.match(text, at)
+    full = _BARE.match(text, at)
     return at + len(_trimmed(full.group() if full else ""))
 
 
@@ -241,9 +229,9 @@ def _label(kind: str) -> str:
     return "api-key" if kind in ("key", "query") else "password" if kind in ("pass", "pw") else kind
 
 
-def _separated(text: str, start: int, end: int, separator: re.Pattern[str]) -> tuple[str, int, bool] | None:
+def _separated(text: str, start: int, end: int) -> tuple[str, int, bool] | None:
     """(sign, where the value begins, whether no space stands around `=`) behind the name at start..end."""
-    match = separator.match(text, end)
+    match = _SEPARATOR.match(text, end)
     if match is not None and text[match.start(1) - 1] != "!":
         sign = match.group(1)
         return sign, match.end(), sign[0] == "=" and match.end() - end == len(sign)
@@ -288,25 +276,17 @@ def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     return begin, begin + len(value)
 
 
-def _behind_scheme(text: str, at: int, kind: str, scheme: re.Pattern[str]) -> int:
-    """Where the credential begins behind `Bearer `, `Basic `, `token ` in the value of a header-like name."""
-    prefix = scheme.match(text, at) if kind in ("authorization", "auth", "token", "api-key") else None
-    return prefix.end() if prefix is not None else at
-
-
 def _closing(text: str, at: int, mark: str, limit: int) -> int:
     """Where a quoted value ends: the same quote unescaped, or the end of the line, or the limit."""
     line = text.find("\n", at, limit)
     stop = line if line >= 0 else limit
-    here = at
-    while True:
-        close = text.find(mark, here, stop)
-        if close < 0:
-            return stop
-        slashes = close - len(text[max(at, close - 8) : close].rstrip("\\")) - max(at, close - 8)
-        if slashes % 2 == 0:
+    close = text.find(mark, at, stop)
+    while close >= 0:
+        head = text[max(at, close - 8) : close]
+        if (len(head) - len(head.rstrip("\\"))) % 2 == 0:
             return close
-        here = close + len(mark)
+        close = text.find(mark, close + len(mark), stop)
+    return stop
 
 
 def _trimmed(value: str) -> str:
