@@ -1,19 +1,18 @@
-"""Takes the secrets out of a structured value: a tool's input, the metadata of an event. Hot path.
+"""Takes the secrets out of a structured value: a tool's input, the metadata of an event.
 
 What names a secret there stands apart from it: the key, the `name` beside a `value`, the option before a word.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from core.redaction import MARK
 from core.redaction.names import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Work = tuple[object, object, str, str]
-    """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
+_Plain = Callable[[str], str]
+_Work = tuple[object, object, str, str]
+"""A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
 
 _LABELS = frozenset(
     "name key variable var field setting property parameter param option env envvar header label id".split()
@@ -22,84 +21,61 @@ _LABELS = frozenset(
 _ELEMENTS = frozenset("element selector label placeholder field target locator description name".split())
 _VALUES = frozenset("value val values default plaintext plain stringvalue string_value current new old".split())
 _TYPED = frozenset("text value val input content".split())
-_HOLDING = ("data", "stringData")
 _PROGRAMS = ("command", "cmd", "program", "executable", "file")
 _LONGEST_LABEL = 120
 _LONGEST_VALUE = 4_096
 _LONGEST_ARGUMENTS = 8_000
-_MOST_FAMILIES = 2_000
-
-_families: dict[str, str] = {}
 
 
 def without_named(value: object) -> object:
     """The JSON value with a mark for each string that its place names a secret; all other strings, and keys, stay."""
-    return replaced(value, None)
+    return replaced(value, lambda text: text)
 
 
-def replaced(value: object, plain: Callable[[str], str] | None) -> object:
+def replaced(value: object, plain: _Plain) -> object:
     """A copy in which what is named a secret is a mark, and every other string, keys too, is what `plain` makes of it.
 
     Two keys that become equal are kept apart by a `#2`, `#3`.
     """
     result: list[object] = []
-    work: list[Work] = [([value], result, "", "")]
+    work: list[_Work] = [([value], result, "", "")]
     while work:  # not by recursion: the value is as deep as its author liked
         source, target, kind, program = work.pop()
         if isinstance(source, dict) and isinstance(target, dict):
             _fields(source, target, kind, plain, work)
         elif isinstance(source, (list, tuple)) and isinstance(target, list):
             items = _arguments(source, program) if len(source) > 1 and not kind else source
-            for item in items:
-                target.append(_begun(item, kind, plain, work))
+            target += [_begun(item, kind, plain, work) for item in items]
     return result[0]
 
 
 def _fields(
-    source: dict[object, object],
-    target: dict[object, object],
-    inherited: str,
-    plain: Callable[[str], str] | None,
-    work: list[Work],
+    source: dict[object, object], target: dict[object, object], inherited: str, plain: _Plain, work: list[_Work]
 ) -> None:
-    labelled = typed = ""
-    if 1 < len(source) < 32:
-        labelled, typed = _label(source)
-    program = ""
+    labelled, typed = _label(source) if 1 < len(source) < 32 else ("", "")
+    program = next((one for one in map(source.get, _PROGRAMS) if isinstance(one, str)), "")
     for key, item in source.items():
-        kind = ""
-        name = key
-        if isinstance(key, str):
-            name = plain(key) if plain is not None else key
-            kind = _family(key)
-            if not kind and (inherited or labelled or typed):
-                kind = _kind_beside(key.lower(), item, inherited, labelled, typed)
-            if not kind and isinstance(item, (list, tuple)) and not program:
-                program = next((one for one in map(source.get, _PROGRAMS) if isinstance(one, str)), "")
+        kind = _kind(key, item, inherited, labelled, typed) if isinstance(key, str) else ""
+        name = plain(key) if isinstance(key, str) else key
         free, count = name, 1
         while free in target:
             count += 1
             free = f"{name}#{count}"
-        if name in _HOLDING and isinstance(item, dict) and source.get("kind") == "Secret":  # of Kubernetes
-            target[free] = {plain(str(one)) if plain is not None else one: f"{MARK}secret]" for one in item}
+        if name in ("data", "stringData") and isinstance(item, dict) and source.get("kind") == "Secret":  # Kubernetes
+            target[free] = {plain(str(one)): f"{MARK}secret]" for one in item}
         else:
-            target[free] = _begun(item, kind, plain, work, program)
+            target[free] = _begun(item, kind, plain, work, "" if kind else program)
 
 
-def _begun(item: object, kind: str, plain: Callable[[str], str] | None, work: list[Work], program: str = "") -> object:
+def _begun(item: object, kind: str, plain: _Plain, work: list[_Work], program: str = "") -> object:
     """A leaf as it is kept, or an empty container that the work list will fill."""
     if isinstance(item, str):
-        mark = _mark(item, kind) if kind and not is_placeholder(item) else ""
-        return mark or (plain(item) if plain is not None else item)
-    if isinstance(item, dict):
-        filled: dict[object, object] = {}
-        work.append((item, filled, kind, ""))
-        return filled
-    if isinstance(item, (list, tuple)):
-        entries: list[object] = []
-        work.append((item, entries, kind, program))
-        return entries
-    return item
+        return (kind and not is_placeholder(item) and _mark(item, kind)) or plain(item)
+    if not isinstance(item, (dict, list, tuple)):
+        return item
+    filled: object = {} if isinstance(item, dict) else []
+    work.append((item, filled, kind, program))
+    return filled
 
 
 def _mark(value: str, kind: str) -> str:
@@ -107,18 +83,8 @@ def _mark(value: str, kind: str) -> str:
     if kind in ("key", "auth", "pass"):
         return f"{MARK}api-key]" if is_strong(value) else ""
     kind = "password" if kind == "pw" else kind
-    if kind == "password" and value[0] in "/~" and "/" in value[1:]:
-        return ""
-    return f"{MARK}{kind}]"
-
-
-def _family(key: str) -> str:
-    kind = _families.get(key)
-    if kind is None:
-        kind = family(key)
-        if len(_families) < _MOST_FAMILIES:
-            _families[key] = kind
-    return kind
+    is_path = kind == "password" and value[0] in "/~" and "/" in value[1:]
+    return "" if is_path else f"{MARK}{kind}]"
 
 
 def _label(source: dict[object, object]) -> tuple[str, str]:
@@ -126,24 +92,20 @@ def _label(source: dict[object, object]) -> tuple[str, str]:
     labelled = typed = ""
     for key, item in source.items():
         if isinstance(item, str) and isinstance(key, str) and len(item) <= _LONGEST_LABEL:
-            low = key.lower()
-            if low in _LABELS:
-                labelled = labelled or _family(item)
-            if low in _ELEMENTS and not typed and any(map(names_password, words_of(item))):
+            if key.lower() in _LABELS:
+                labelled = labelled or family(item)
+            if key.lower() in _ELEMENTS and any(map(names_password, words_of(item))):
                 typed = "password"
     return labelled, typed
 
 
-def _kind_beside(key: str, item: object, inherited: str, labelled: str, typed: str) -> str:
-    """The kind of a value by the label beside it, or by the key of the object that it stands in."""
-    kind = inherited if key in _VALUES else ""
-    if not kind and labelled and key in _VALUES:
-        kind = labelled
-    if not kind and typed and key in _TYPED:
-        kind = typed
-    if not kind or not isinstance(item, str) or not _may_be_value(item, kind):
-        return "" if isinstance(item, str) else kind
-    return kind
+def _kind(key: str, item: object, inherited: str, labelled: str, typed: str) -> str:
+    """The kind of a value by its key, by the label beside it, or by the key of the object that it stands in."""
+    kind, low = family(key), key.lower()
+    if kind:
+        return kind
+    kind = (inherited or labelled if low in _VALUES else "") or (typed if low in _TYPED else "")
+    return kind if not isinstance(item, str) or _may_be_value(item, kind) else ""
 
 
 def _may_be_value(value: str, kind: str) -> bool:
@@ -164,12 +126,9 @@ def _arguments(words: list[object] | tuple[object, ...], program: str) -> list[o
         return items
     kind = ""
     for number, item in enumerate(items):
-        if not isinstance(item, str):
-            kind = ""
-            continue
-        if kind and _is_argument(item):
+        if isinstance(item, str) and kind and _is_argument(item):
             items[number] = f"{MARK}{kind}]"
-        kind = _family(item.lstrip("-")) if item[:1] == "-" and "=" not in item else ""
+        kind = family(item.lstrip("-")) if isinstance(item, str) and item[:1] == "-" and "=" not in item else ""
         kind = {"pw": "password", "pass": "password", "key": "", "auth": ""}.get(kind, kind)
     return _as_command(items, program)
 

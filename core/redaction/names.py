@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from core.redaction import MARK
 
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
@@ -79,6 +81,11 @@ _HOLLOW = frozenset("*x.•-_#?X ")
 _DIGITS = frozenset("0123456789")
 
 _LEAST = 4
+_NAME_WORD = re.compile(r"(?:[A-Z]+(?![a-z])|[A-Z])[a-z0-9]*|[a-z0-9]+")
+# `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`.
+_VARIABLE = re.compile(r"\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%[^\n]*%\Z", re.S)
+_BRACES = re.compile(r"\{[\w.]+\}")
+_CODE = re.compile(r"(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z")
 _ADDRESS = 42
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
@@ -107,8 +114,6 @@ OPENERS = frozenset(
         "used given shared field"
     ).split()
 )
-HOLDING = ("data", "stringData")
-"""The fields of a Secret of Kubernetes whose values are secret, whatever their names."""
 BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
 """What stands between a value and a name behind it."""
 _LEADING = LINKS | OPENERS
@@ -117,23 +122,7 @@ _WORD = 40
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret` alike."""
-    words: list[str] = []
-    word = ""
-    before = ""
-    for at, char in enumerate(name):
-        if not char.isalnum():
-            if word:
-                words.append(word)
-            word = ""
-        else:
-            if word and char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower()):
-                words.append(word)
-                word = ""
-            word += char.lower()
-        before = char
-    if word:
-        words.append(word)
-    return words
+    return [word.lower() for word in _NAME_WORD.findall(name)]
 
 
 def family(name: str) -> str:
@@ -143,9 +132,7 @@ def family(name: str) -> str:
     which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
     announce none.
     """
-    if len(name) > 128:
-        return ""
-    words = words_of(name)
+    words = words_of(name) if len(name) <= 128 else []
     while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
         words.pop()
     if not words:
@@ -219,34 +206,16 @@ def is_placeholder(value: str) -> bool:
         words = low.replace("_", "-").split("-", 8)
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
-    if not value[0].isalnum() and _is_variable(value):
+    if _VARIABLE.match(value):
         return True
     if low[:2] == "0x" and len(low) == _ADDRESS and not low[2:].strip("0123456789abcdef"):
         return True
     return _HOLLOW.issuperset(value) or ("{" in value and _is_template(value))
 
 
-def _is_variable(value: str) -> bool:
-    """Whether a value is a variable: `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `%X%`, `{x}`."""
-    name = value[1:].replace("_", "a")
-    if value[0] == "$":
-        if name.isalnum():
-            return name.isdigit() or not name[0].isdigit()
-        return (
-            "->" in value or name.replace(".", "a").isalpha() or (name[-1:] in ("[", "-", "(") and name[:-1].isalnum())
-        )
-    if value[0] in ":@":
-        return name.isalpha()
-    return value[0] == value[-1] == "%"
-
-
 def _is_template(value: str) -> bool:
     """Whether names in braces are all of a value, but for a few characters: `{header}.{payload}`."""
-    rest = ""
-    for part in value.split("{"):
-        name, closed, behind = part.partition("}")
-        plain = name.replace(".", "a").replace("_", "a").isalnum()
-        rest += behind if closed and plain else part
+    rest = _BRACES.sub("", value)
     return len(rest) < len(value) and sum(char.isalnum() for char in rest) < _LEAST
 
 
@@ -260,15 +229,7 @@ def is_strong(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
-    for sign in "([":
-        head, found, _ = value.partition(sign)
-        if found and head.replace(".", "a").replace("_", "a").isalnum() and not head[:1].isdigit():
-            return True
-    head, found, _ = value.partition("::")
-    if found and head.replace("_", "a").isalnum():
-        return True
-    parts = value.split(".")
-    return len(parts) > 1 and all(part.replace("_", "a").isalpha() and part.isascii() for part in parts)
+    return _CODE.match(value) is not None
 
 
 def is_mixed(value: str) -> bool:
