@@ -105,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
         "The folders of the vault, two deep.",
         (),
         code="VAULT_INVALID_ARGS",
-        view="cli.knowledge.view:vault_tree",
+        view="cli.terminal:told",
     ),
     Command(
         "vault adr",

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from core.errors import Failure, usage
-from memory.vault import listing, notes, records, reference
+from memory.vault import notes, records, reference
 
 _CODE = "VAULT_INVALID_ARGS"
 _VERBS = {
@@ -74,13 +74,13 @@ def ls(options: dict[str, Any]) -> Answer:
     section = (options["section"] or "").strip().lower()
     if not section:
         return Answer(
-            {"vault_root": root, "sections": listing.counts(root)},
-            [step(f"joelclaw vault ls {name}", f"the {name}") for name in listing.SECTIONS],
+            {"vault_root": root, "sections": records.counts(root)},
+            [step(f"joelclaw vault ls {name}", f"the {name}") for name in records.SECTIONS],
         )
-    if section not in listing.SECTIONS:
-        known = ", ".join(listing.SECTIONS)
+    if section not in records.SECTIONS:
+        known = ", ".join(records.SECTIONS)
         raise usage("INVALID_SECTION", f"there is no section {section[:80]!r}", f"use one of {known}")
-    items = listing.entries(root, section)
+    items = records.entries(root, section)
     first = items[0]["path"] if items and isinstance(items[0], dict) else ""
     return Answer(
         {"vault_root": root, "section": section, "count": len(items), "items": items},
@@ -92,7 +92,7 @@ def tree(_options: dict[str, Any]) -> Answer:
     """The folders of the vault, two deep."""
     root = reference.root()
     return Answer(
-        {"vault_root": root, "max_depth": listing.DEPTH, "directories": listing.folders(root)},
+        {"vault_root": root, "max_depth": records.DEPTH, "directories": records.folders(root)},
         [step("joelclaw vault ls", "what its parts hold")],
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from rich.console import Console
@@ -54,16 +53,6 @@ def vault_search(answer: Answer) -> None:
     if not result.get("complete", True):
         screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} found", "dim"))
-    next_steps(answer, screen)
-
-
-def vault_tree(answer: Answer) -> None:
-    """The folders, each as deep as it lies."""
-    screen = console()
-    result: Any = answer.result
-    screen.print(safe(result["vault_root"], "bold"))
-    for folder in result["directories"][1:]:
-        screen.print(safe("  " * folder["depth"] + os.path.basename(folder["path"])))
     next_steps(answer, screen)
 
 

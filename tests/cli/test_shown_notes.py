@@ -7,7 +7,6 @@ from typing import Any
 from terminal import drawn
 
 from cli.archived import view as archived
-from cli.knowledge import view as knowledge
 from cli.recall import view as recall
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
@@ -18,13 +17,6 @@ PARTS = (
     "userPrompts", "decisions", "commandsRun", "filesTouched", "outputsReceipts", "verification", "blockers",
     "nextActions",
 )  # fmt: skip
-
-
-def test_the_folders_of_a_vault() -> None:
-    folders = [{"path": path, "depth": depth} for path, depth in (("/v", 0), ("/v/docs", 1), ("/v/docs/adr", 2))]
-    assert drawn(knowledge.vault_tree, {"vault_root": "/v", "directories": folders}, STEP) == [
-        "/v", "  docs", "    adr", SHOWN_STEP,
-    ]  # fmt: skip
 
 
 def test_hits_of_all_collections() -> None:

@@ -129,6 +129,6 @@ def test_on_a_terminal(home: Path, vault: Path) -> None:
 
     assert "decisions  4" in shown("ls")
     assert "active" in shown("ls", "projects")
-    assert "    decisions" in shown("tree")
+    assert "docs/decisions" in shown("tree")
     assert "accepted" in shown("adr", "list")
     assert "0203-signpost.md" in shown("adr", "locate", "203")
