@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from clients.event import CompactionSettings, Entries, Format, HookEvent, Kind, Text
+    from clients.event import CompactionSettings, Format, HookEvent, Kind, Text
     from clients.settings import Settings
     from core.config import Config
 
@@ -92,10 +92,9 @@ class Client:
         found: Format = self._module("transcript")
         return found
 
-    def entries(self) -> Entries:
-        """What reads its session file as a tree."""
-        found: Entries = self._module("entries")
-        return found
+    def entries(self) -> Any:
+        """What reads its session file as a tree: `Reader`, `messages`, `size` (`session.compaction.session_file`)."""
+        return self._module("entries")
 
     def settings(self) -> Settings:
         """Where its settings lie."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 # The half in C: `datetime` itself takes 2 ms to import.
 from _datetime import datetime, timedelta, timezone  # type: ignore[import-not-found]
 
-from core.redaction.fields import without_named
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -174,6 +172,8 @@ def outcome(call: object, text: str, failed: bool, process: str = "") -> Outcome
 def given_text(given: object) -> str:
     """All texts of a tool's input, a line each, but for those that their key or their neighbour names a secret: the
     names are left out, so that nothing would tell it any more."""
+    from core.redaction.fields import without_named
+
     return "\n".join(texts_in(given if isinstance(given, str) else without_named(given)))
 
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from clients.entry import Entry, Message
-    from clients.lines import Line, Problems
+    from collections.abc import Callable
 
 
 class Tool(TypedDict):
@@ -191,23 +188,6 @@ class Format(Protocol):
     files_of: Callable[[str, object], list[str]]
     context_characters: Callable[[dict[str, Any]], int]
     wrote: Callable[[dict[str, Any]], bool]
-
-
-class Reader(Protocol):
-    """Turns the lines of a session file into entries, and finds the active branch, oldest first."""
-
-    model: str
-    window: int
-    entry: Callable[[Line, dict[str, Any], Problems], Entry | None]
-    branch: Callable[[list[Entry], dict[str, Entry], Problems], list[Entry]]
-
-
-class Entries(Protocol):
-    """`entries.py` of a client: its reader, and the messages and the estimated tokens of an entry."""
-
-    Reader: Callable[[], Reader]
-    messages: Callable[[dict[str, Any], Entry], Iterable[Message]]
-    size: Callable[[dict[str, Any], Entry], int]
 
 
 class CompactionSettings(TypedDict):

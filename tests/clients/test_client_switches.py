@@ -131,37 +131,42 @@ def test_gemini_asks_for_trust_where_the_user_has_switched_that_on(tmp_path: Pat
         assert told(GEMINI.untrusted([], project=True)) == found, (level, folder)
 
 
-@pytest.mark.parametrize(
-    ("listed", "out"),
-    [
+def test_pi_an_entry_takes_our_extension_out() -> None:
+    rows: list[Any] = [
         (["-extensions/joelclaw.ts"], ["-extensions/joelclaw.ts"]),
         (["!joelclaw.ts", "-joelclaw.ts"], ["!joelclaw.ts"]),
-        (["+extensions/joelclaw.ts"], []), (["-other.ts", 7], []), ("-joelclaw.ts", []), ([""], []),
-    ],
-)  # fmt: skip
-def test_pi_an_entry_takes_our_extension_out(listed: Any, out: list[str]) -> None:
-    for project in (False, True):
-        path = written(PI.below("settings.json", project=project), {"extensions": listed})
-        assert [one.fix for one in PI.switched_off(project=project)] == [
-            f"take `{one}` out of `extensions` in {path}" for one in out
-        ]
-        assert PI.settings_beside(project=project) == [path]
+        (["+extensions/joelclaw.ts"], []),
+        (["-other.ts", 7], []),
+        ("-joelclaw.ts", []),
+        ([""], []),
+    ]
+    for listed, out in rows:
+        for project in (False, True):
+            path = written(PI.below("settings.json", project=project), {"extensions": listed})
+            assert [one.fix for one in PI.switched_off(project=project)] == [
+                f"take `{one}` out of `extensions` in {path}" for one in out
+            ]
+            assert PI.settings_beside(project=project) == [path]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "damaged"),
-    [
-        ("a.json", '{"a": 1} // x', False), ("a.json", '{"a": /* x */ 1}', False), ("a.json", " \n", False),
-        ("a.json", '\ufeff{"a": "// no comment"}', False), ("a.json", '{"a": 1', True), ("a.toml", "a = 1", False),
-        ("a.toml", "a = ", True), ("a.toml", "", False), ("a.json", "[" * 20_000, True),
-    ],
-)  # fmt: skip
-def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path, name: str, text: str, damaged: bool) -> None:
-    path = written(tmp_path / name, text)
-    assert bool(own_settings.damage(path)) is damaged
-    if name == "a.json" and not damaged and text.strip():
-        assert list(own_settings.read_json(path)) == ["a"]
-    elif name == "a.json":
-        assert own_settings.read_json(path) == {}
-    else:
-        assert own_settings.read_toml(path) == ({} if damaged or not text else {"a": 1})
+def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
+    rows: list[Any] = [
+        ("a.json", '{"a": 1} // x', False),
+        ("a.json", '{"a": /* x */ 1}', False),
+        ("a.json", " \n", False),
+        ("a.json", '\ufeff{"a": "// no comment"}', False),
+        ("a.json", '{"a": 1', True),
+        ("a.toml", "a = 1", False),
+        ("a.toml", "a = ", True),
+        ("a.toml", "", False),
+        ("a.json", "[" * 20_000, True),
+    ]
+    for name, text, damaged in rows:
+        path = written(tmp_path / name, text)
+        assert bool(own_settings.damage(path)) is damaged
+        if name == "a.json" and not damaged and text.strip():
+            assert list(own_settings.read_json(path)) == ["a"]
+        elif name == "a.json":
+            assert own_settings.read_json(path) == {}
+        else:
+            assert own_settings.read_toml(path) == ({} if damaged or not text else {"a": 1})

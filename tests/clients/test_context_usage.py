@@ -241,9 +241,8 @@ def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> N
 # -- the window
 
 
-@pytest.mark.parametrize(
-    ("agent", "models", "used", "window"),
-    [
+def test_the_first_model_that_is_known_tells_the_window() -> None:
+    rows: list[Any] = [
         ("claude", ("claude-sonnet-4-5",), 200_000, 200_000),
         ("claude", ("claude-sonnet-4-5",), 200_001, 1_000_000),
         ("claude", ("claude-sonnet-4-5[1m]",), 1_000_001, 1_000_000),
@@ -254,12 +253,9 @@ def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> N
         ("pi", ("o3", "some-1m"), 0, 1_000_000),
         ("gemini", (), 0, 1_048_576),
         ("of nobody", ("deepseek-chat",), 0, 128_000),
-    ],
-)
-def test_the_first_model_that_is_known_tells_the_window(
-    agent: str, models: tuple[str, ...], used: int, window: int
-) -> None:
-    assert registry.row(agent).context_window(models, used, Config({})) == window
+    ]
+    for agent, models, used, window in rows:
+        assert registry.row(agent).context_window(models, used, Config({})) == window
 
 
 @pytest.mark.parametrize(

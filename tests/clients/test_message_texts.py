@@ -1,48 +1,23 @@
-"""What of a message is its text, what a person typed, what a tool was given, and how much of the context it takes."""
+"""What of a message is its text, what a person typed, what time it was, and how much of the context it takes."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from clients import content
+from clients import content, tokens
 
 OURS = "<joelclaw-memory kind='x'>\nm\n</joelclaw-memory>"
 
 
-def part(text: Any, kind: Any = "text") -> dict[str, Any]:
-    return {"type": kind, "text": text}
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (" a \n", "a"), ([part("a"), part(" \n"), part("b", "other"), part("c ")], "a\nc"), ([part(1), "a", None], ""),
-        (None, ""), ({"type": "text", "text": "a"}, ""),
-    ],
-)  # fmt: skip
-def test_the_text_of_a_message(value: object, text: str) -> None:
-    assert content.text_of(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (" a \n", "a"),
-        ([part("a"), part(f"  {OURS}"), part("b", "other"), part("c")], "a\nc"),
-        (f"a {OURS} b {OURS} c", "a  b  c"),
-        (f"a\n{OURS}", "a"),
-        ("a <hook_context>x</hook_context>", "a"),
-        ("a <system-reminder>x</system-reminder> b", "a  b"),
-        ("<ide_opened_file>x</ide_opened_file>a", "a"),
-        ("<ide_selection>x</ide_selection>a", "a"),
-        ("a <ide_diagnostics>x", "a"),
-        ("</joelclaw-memory> a", "</joelclaw-memory> a"),
-        ("  <command-name>x</command-name> y", ""),
-        ("run <command-name>", "run <command-name>"),
+        (" a \n", "a"), (None, ""), ("</joelclaw-memory> a", "</joelclaw-memory> a"),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": f"  {OURS}"}, {"type": "x", "text": "b"}, 7], "a"),
+        (f"a {OURS} b\n{OURS}", "a  b"), ("a <ide_diagnostics>x", "a"),
+        ("a <system-reminder>x</system-reminder> b <hook_context>y</hook_context>", "a  b"),
+        ("  <command-name>x</command-name> y", ""), ("run <command-name>", "run <command-name>"),
         ("a \n\nIf you need specific details from before exiting plan mode, read it", "a"),
-        (None, ""),
     ],
 )  # fmt: skip
 def test_what_a_person_typed_is_less_what_clients_and_hooks_put_there(value: object, text: str) -> None:
@@ -52,7 +27,6 @@ def test_what_a_person_typed_is_less_what_clients_and_hooks_put_there(value: obj
 def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
     assert content.without_ours(f"a{OURS}b<hook_context>x</hook_context>") == "ab<hook_context>x</hook_context>"
     assert content.without_ours("a<joelclaw-memory cut") == "a"
-    assert content.without_ours("a ") == "a "
 
 
 def test_a_plan_has_the_steps_that_say_something() -> None:
@@ -61,37 +35,35 @@ def test_a_plan_has_the_steps_that_say_something() -> None:
         "kind": "plan", "whole": True,
         "steps": [{"id": "1", "text": "one", "status": "done"}, {"id": "3", "text": "three", "status": ""}],
     }  # fmt: skip
-    assert content.plan([{"text": ""}], ("text",)) is None
-    assert content.plan({"text": "x"}, ("text",)) is None
+    assert content.plan({"text": "x"}, ("text",)) is content.plan([{"text": ""}], ("text",)) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "count"),
-    [
-        ("abc", 3), (["ab", {"type": "text", "text": "cde", "id": "not counted"}], 5), (7, 0), (None, 0),
-        ({"type": "image", "source": {"data": "x" * 9}}, 4800), ({"type": "input_image", "image_url": "x"}, 4800),
-        ([{"type": "image"}, "ab", {"type": "image"}], 9602), ({"signature": "x", "data": "y", "a": {"b": "z"}}, 1),
-        ({"tool_use_id": "x", "encrypted_content": "y", "thoughtSignature": "z"}, 0),
-    ],
-)  # fmt: skip
-def test_the_characters_of_a_value_are_those_of_its_texts(value: object, count: int) -> None:
-    assert content.characters(value) == count
+def test_the_characters_of_a_value_are_those_of_its_texts() -> None:
+    for value, count in (
+        (["ab", {"type": "text", "text": "cde", "id": "not counted"}, 7, None], 5), ({"data": "y", "a": {"b": "z"}}, 1),
+        ([{"type": "image", "source": {"data": "x" * 9}}, "ab", {"type": "input_image", "image_url": "x"}], 9602),
+    ):  # fmt: skip
+        assert content.characters(value) == count
 
 
-@pytest.mark.parametrize(
-    ("value", "ms"),
-    [
+def test_a_time_is_milliseconds_since_the_epoch() -> None:
+    for value, ms in (
         ("1970-01-01T00:00:00Z", 0), ("1970-01-01 00:00:00", 0), ("2024-02-29T00:00:00.1Z", 1_709_164_800_100),
         ("1970-01-02T00:00:00+01:30", 81_000_000), ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
-        ("1969-12-31T23:59:59.999Z", None), ("2023-02-29T00:00:00Z", None),
-        ("9999-12-31T23:59:59.999-00:01", None), ("", None), ("x", None), (1.9, 1), (-1, None), (True, None),
-        (253_402_300_800_000, None), (float("nan"), None), (None, None), ([], None),
-    ],
-)  # fmt: skip
-def test_a_time_is_milliseconds_since_the_epoch(value: object, ms: int | None) -> None:
-    assert content.parse_timestamp(value) == ms
+        ("1969-12-31T23:59:59.999Z", None), ("2023-02-29T00:00:00Z", None), ("9999-12-31T23:59:59.999-00:01", None),
+        ("x", None), (1.9, 1), (-1, None), (True, None), (253_402_300_800_000, None), (float("nan"), None), ([], None),
+    ):  # fmt: skip
+        assert content.parse_timestamp(value) == ms, value
 
 
-@pytest.mark.parametrize(("value", "number"), [(1.9, 1), (10**12, 10**12), (10**12 + 1, 0), (True, 0), ("7", 0)])
-def test_a_number_of_tokens(value: object, number: int) -> None:
-    assert content.whole(value) == number
+def test_lengths_numbers_and_members_are_those_of_javascript() -> None:
+    assert [tokens.units(text) for text in ("", "abc", "日本", "😀", "\ud800")] == [0, 3, 2, 2, 1]
+    for number, text in (
+        (-0.0, "0"), (-7, "-7"), (1.5, "1.5"), (100.0, "100"), (1e20, "1" + "0" * 20), (1.5e21, "1.5e+21"),
+        (123456789012345680000.0, "123456789012345680000"), (1.2e-6, "0.0000012"), (1.2e-7, "1.2e-7"),
+        (2**53 + 1, "9007199254740992"), (10**25, "1e+25"), (10**400, "null"), (float("nan"), "null"),
+    ):  # fmt: skip
+        assert tokens.javascript_json(number) == text
+        assert tokens.json_units([number]) == len(text) + 2
+    for names, order in (("b 2 a 10 1", "1 2 10 b a"), ("01 1", "1 01"), ("a 4294967295 0", "0 a 4294967295")):
+        assert [name for name, _ in tokens.members(dict.fromkeys(names.split(), 1))] == order.split()

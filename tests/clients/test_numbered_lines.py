@@ -17,9 +17,8 @@ def lines(data: bytes, longest: int = 4) -> list[tuple[int, bytes | None]]:
     return list(line_file._lines(io.BytesIO(data), longest))
 
 
-@pytest.mark.parametrize(
-    ("data", "read"),
-    [
+def test_a_line_that_is_too_long_is_none() -> None:
+    rows: list[tuple[bytes, list[tuple[int, bytes | None]]]] = [
         (b"", []),
         (b"a", [(1, b"a")]),
         (b"a\n\nb\n", [(1, b"a\n"), (2, b"\n"), (3, b"b\n")]),
@@ -29,10 +28,9 @@ def lines(data: bytes, longest: int = 4) -> list[tuple[int, bytes | None]]:
         (b"abcdefg\nk", [(1, None), (2, b"k")]),
         (b"abcd", [(1, None)]),
         (b"abcde", [(1, None)]),
-    ],
-)
-def test_a_line_that_is_too_long_is_none(data: bytes, read: list[tuple[int, bytes | None]]) -> None:
-    assert lines(data) == read
+    ]
+    for data, read in rows:
+        assert lines(data) == read
 
 
 def test_a_file_and_its_size(tmp_path: Path) -> None:

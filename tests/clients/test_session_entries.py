@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from clients.claude import entries as claude
 from clients.codex import entries as codex
 from clients.entry import Compaction, Entry
@@ -79,22 +77,22 @@ def test_pi_what_an_answer_holds() -> None:
     assert read(pi, of_pi("toolResult"))[1][0].answers == ()
 
 
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        ({"output": "x"}, "Ran `ls`\n```\nx\n```"), ({}, "Ran `ls`\n(no output)"),
+def test_pi_a_command_of_the_user() -> None:
+    rows: list[Any] = [
+        ({"output": "x"}, "Ran `ls`\n```\nx\n```"),
+        ({}, "Ran `ls`\n(no output)"),
         ({"exitCode": 0}, "Ran `ls`\n(no output)"),
         ({"exitCode": 2}, "Ran `ls`\n(no output)\n\nCommand exited with code 2"),
         ({"exitCode": 2, "cancelled": True}, "Ran `ls`\n(no output)\n\n(command cancelled)"),
         ({"truncated": True, "fullOutputPath": "/f"}, "Ran `ls`\n(no output)\n\n[Output truncated. Full output: /f]"),
-        ({"truncated": True}, "Ran `ls`\n(no output)"), ({"fullOutputPath": "/f"}, "Ran `ls`\n(no output)"),
-    ],
-)  # fmt: skip
-def test_pi_a_command_of_the_user(more: dict[str, Any], text: str) -> None:
-    [message] = said(pi, of_pi("bashExecution", command="ls", **more))
-    assert (message.text, message.excluded) == (text, False)
-    [hidden] = said(pi, of_pi("bashExecution", command="ls", excludeFromContext=True))
-    assert hidden.excluded
+        ({"truncated": True}, "Ran `ls`\n(no output)"),
+        ({"fullOutputPath": "/f"}, "Ran `ls`\n(no output)"),
+    ]
+    for more, text in rows:
+        [message] = said(pi, of_pi("bashExecution", command="ls", **more))
+        assert (message.text, message.excluded) == (text, False)
+        [hidden] = said(pi, of_pi("bashExecution", command="ls", excludeFromContext=True))
+        assert hidden.excluded
 
 
 # -- Codex

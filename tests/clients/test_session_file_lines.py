@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
-
 from clients import file_operations, lines
 from clients.entry import Entry, path_to
 from clients.file_operations import FileOperations
@@ -35,17 +33,19 @@ def test_a_line_without_an_object_is_told_and_one_that_was_cut_off() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
+def test_half_a_pair_and_what_is_no_utf_8_are_mended() -> None:
+    rows: list[Any] = [
         (b'{"a":"\\ud800x"}', {"a": "?x"}),
         (b'{"a":["\xff"],"\\udfff":{"b":1}}', {"a": ["\ufffd"], "?": {"b": 1}}),
-        (b'{"a":NaN}', None), (b"[NaN]", None), (b"7", 7), (b' {"a":\xff}', None), (b"\xff", None),
+        (b'{"a":NaN}', None),
+        (b"[NaN]", None),
+        (b"7", 7),
+        (b' {"a":\xff}', None),
+        (b"\xff", None),
         (b'{"a":' * 5000 + b"1" + b"}" * 5000, None),
-    ],
-)  # fmt: skip
-def test_half_a_pair_and_what_is_no_utf_8_are_mended(data: bytes, value: Any) -> None:
-    assert lines.parsed(data) == value
+    ]
+    for data, value in rows:
+        assert lines.parsed(data) == value
 
 
 def ops(read: str = "", written: str = "", edited: str = "") -> FileOperations:
@@ -80,12 +80,18 @@ def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("projects", "own", "count"),
-    [
-        (5, 7, 5), (None, 7, 7), (True, 7, 7), (-1, 7, 7), (0, 7, 0), (1.9, 7, 1), (100_000_000, 7, 100_000_000),
-        (100_000_001, 7, 7), ("5", False, None), (None, None, None),
-    ],
-)  # fmt: skip
-def test_a_number_of_pi_is_the_project_s_else_the_user_s(projects: Any, own: Any, count: int | None) -> None:
-    assert install._tokens({"n": projects}, {"n": own}, "n") == count
+def test_a_number_of_pi_is_the_project_s_else_the_user_s() -> None:
+    rows: list[Any] = [
+        (5, 7, 5),
+        (None, 7, 7),
+        (True, 7, 7),
+        (-1, 7, 7),
+        (0, 7, 0),
+        (1.9, 7, 1),
+        (100_000_000, 7, 100_000_000),
+        (100_000_001, 7, 7),
+        ("5", False, None),
+        (None, None, None),
+    ]
+    for projects, own, count in rows:
+        assert install._tokens({"n": projects}, {"n": own}, "n") == count

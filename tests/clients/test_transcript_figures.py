@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from clients.claude import transcript as claude
 from clients.codex import transcript as codex
 from clients.gemini import transcript as gemini
@@ -31,19 +29,20 @@ def result(text: str, *, failed: bool = False) -> dict[str, Any]:
     return of_claude([{"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": failed}])
 
 
-@pytest.mark.parametrize(
-    ("text", "failed", "found"),
-    [
+def test_claude_how_a_call_ended() -> None:
+    rows: list[Any] = [
         ("fine", True, ("fine", True, "")),
         ("<tool_use_error>no such file</tool_use_error>", True, ("no such file", True, "")),
-        ("Command running in background with ID: b-1. Output", False,
-         ("Command running in background with ID: b-1. Output", False, "b-1")),
+        (
+            "Command running in background with ID: b-1. Output",
+            False,
+            ("Command running in background with ID: b-1. Output", False, "b-1"),
+        ),
         ("Command running in background with ID:  ", False, ("Command running in background with ID:", False, "")),
         ("said <status>failed</status>", False, ("said <status>failed</status>", False, "")),
-    ],
-)  # fmt: skip
-def test_claude_how_a_call_ended(text: str, failed: bool, found: tuple[str, bool, str]) -> None:
-    assert outcomes(claude.items(result(text, failed=failed))) == [found]
+    ]
+    for text, failed, found in rows:
+        assert outcomes(claude.items(result(text, failed=failed))) == [found]
 
 
 REJECTED = "The user doesn't want to proceed with this tool use."
@@ -60,20 +59,23 @@ def test_claude_what_the_user_said_when_rejecting_a_call_is_said_and_no_outcome(
     assert claude.items(result("<tool_use_error>Sibling tool call errored</tool_use_error>", failed=True)) == []
 
 
-@pytest.mark.parametrize(
-    ("status", "process", "failed"),
-    [("completed", "b-1", [False]), ("failed", "b-1", [True]), ("killed", "b-1", []), ("completed", "", [])],
-)
-def test_claude_a_process_that_has_ended(status: str, process: str, failed: list[bool]) -> None:
-    told = (
-        f"<task-notification>\n<task-id>{process}</task-id>\n<status>{status}</status>\n<summary> done </summary>\n"
-        "</task-notification>"
-    )
-    ended = [{"kind": "ended", "process": process, "text": "done", "failed": one} for one in failed]
-    assert claude.items(of_claude(told)) == ended
-    queued = {"type": "queue-operation", "operation": "enqueue", "content": told, "timestamp": STAMP}
-    assert claude.items(queued) == [{"kind": "queue", "operation": "enqueue", "text": "", "at": AT}, *ended]
-    assert claude.items({**queued, "operation": "other"}) == []
+def test_claude_a_process_that_has_ended() -> None:
+    rows: list[Any] = [
+        ("completed", "b-1", [False]),
+        ("failed", "b-1", [True]),
+        ("killed", "b-1", []),
+        ("completed", "", []),
+    ]
+    for status, process, failed in rows:
+        told = (
+            f"<task-notification>\n<task-id>{process}</task-id>\n<status>{status}</status>\n<summary> done </summary>\n"
+            "</task-notification>"
+        )
+        ended = [{"kind": "ended", "process": process, "text": "done", "failed": one} for one in failed]
+        assert claude.items(of_claude(told)) == ended
+        queued = {"type": "queue-operation", "operation": "enqueue", "content": told, "timestamp": STAMP}
+        assert claude.items(queued) == [{"kind": "queue", "operation": "enqueue", "text": "", "at": AT}, *ended]
+        assert claude.items({**queued, "operation": "other"}) == []
 
 
 def test_claude_what_a_process_in_the_background_returned_is_its_end() -> None:
@@ -83,13 +85,11 @@ def test_claude_what_a_process_in_the_background_returned_is_its_end() -> None:
     assert len(claude.items(result(done.replace("completed", "running")))) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [("/compact", ""), ("/compact now", "/compact now"), ("go on", "go on"), (None, ""), (" /x ", "")],
-)
-def test_claude_a_command_for_the_client_waits_without_words(given: Any, text: str) -> None:
-    line = {"type": "queue-operation", "operation": "remove", "content": given}
-    assert claude.items(line) == [{"kind": "queue", "operation": "remove", "text": text, "at": None}]
+def test_claude_a_command_for_the_client_waits_without_words() -> None:
+    rows: list[Any] = [("/compact", ""), ("/compact now", "/compact now"), ("go on", "go on"), (None, ""), (" /x ", "")]
+    for given, text in rows:
+        line = {"type": "queue-operation", "operation": "remove", "content": given}
+        assert claude.items(line) == [{"kind": "queue", "operation": "remove", "text": text, "at": None}]
 
 
 def calls(*parts: tuple[str, Any]) -> list[Any]:
@@ -112,15 +112,16 @@ def test_claude_a_plan_is_a_list_or_a_step_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
-        (of_claude("abc"), 3), (of_claude([{"type": "text", "text": "abcd"}], "assistant"), 4),
-        (of_claude("abc", "system"), 0), (of_claude("abc", isSidechain=True), 0), (of_claude("abc", isMeta=True), 3),
-    ],
-)  # fmt: skip
-def test_claude_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
-    assert claude.context_characters(line) == count
+def test_claude_what_a_line_adds_to_the_context() -> None:
+    rows: list[Any] = [
+        (of_claude("abc"), 3),
+        (of_claude([{"type": "text", "text": "abcd"}], "assistant"), 4),
+        (of_claude("abc", "system"), 0),
+        (of_claude("abc", isSidechain=True), 0),
+        (of_claude("abc", isMeta=True), 3),
+    ]
+    for line, count in rows:
+        assert claude.context_characters(line) == count
 
 
 # -- Codex
@@ -133,9 +134,8 @@ def of_codex(payload: Any, kind: str = "response_item") -> dict[str, Any]:
 HEAD = "Chunk ID: 1\nWall time: 0\n"
 
 
-@pytest.mark.parametrize(
-    ("output", "found"),
-    [
+def test_codex_how_a_call_ended() -> None:
+    rows: list[Any] = [
         (f"{HEAD}Process exited with code 0\nOutput:\nnine", ("nine", False, "")),
         (f"{HEAD}Process exited with code 1\nProcess exited with code 0\nOutput:\n", ("", True, "")),
         (f"{HEAD}Exit code: 3 \nOutput:\nx", ("x", True, "")),
@@ -148,11 +148,10 @@ HEAD = "Chunk ID: 1\nWall time: 0\n"
         ({"content": "x", "metadata": {"exit_code": 1}}, ("x", True, "")),
         (' {"output" half', ('{"output" half', False, "")),
         ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
-    ],
-)
-def test_codex_how_a_call_ended(output: Any, found: tuple[str, bool, str]) -> None:
-    line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
-    assert outcomes(codex.items(line)) == [found]
+    ]
+    for output, found in rows:
+        line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
+        assert outcomes(codex.items(line)) == [found]
 
 
 def codex_call(name: str, given: Any, **fields: Any) -> list[Any]:
@@ -174,19 +173,17 @@ def test_codex_what_a_call_is_given() -> None:
     assert (tool["call"], tool["name"], tool["command"]) == ("i", "local_shell", "ls")
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
+def test_codex_what_a_line_adds_to_the_context() -> None:
+    rows: list[Any] = [
         (of_codex({"type": "message", "content": [{"type": "input_text", "text": "abc"}]}), 3),
         (of_codex({"type": "function_call", "name": "not counted", "arguments": "ab", "output": "c"}), 3),
         (of_codex({"type": "local_shell_call", "action": {"command": ["ls", "-l"]}}), 4),
         (of_codex({"content": "abc"}, "event_msg"), 0),
         (of_codex({"message": "abcd", "replacement_history": [{"content": "ab"}, {"content": "c"}]}, "compacted"), 3),
         (of_codex({"message": "abcd", "replacement_history": []}, "compacted"), 4),
-    ],
-)
-def test_codex_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
-    assert codex.context_characters(line) == count
+    ]
+    for line, count in rows:
+        assert codex.context_characters(line) == count
 
 
 # -- Gemini CLI
@@ -198,17 +195,20 @@ def gemini_call(name: str, *answers: Any, status: str = "success") -> list[Any]:
     return list(gemini.items({"type": "gemini", "toolCalls": [call], "timestamp": STAMP}))
 
 
-@pytest.mark.parametrize(
-    ("text", "failed"),
-    [
-        ("Exit Code: 0", False), ("Exit Code: 2", True), ("Exit Code: (none)", False), ("x", False),
-        ("Exit Code: 2\nExit Code: 0", False), ("Exit Code: 0\nExit Code: 1", True), (" Exit Code: 1", True),
+def test_gemini_the_last_exit_code_tells_whether_a_command_failed() -> None:
+    rows: list[Any] = [
+        ("Exit Code: 0", False),
+        ("Exit Code: 2", True),
+        ("Exit Code: (none)", False),
+        ("x", False),
+        ("Exit Code: 2\nExit Code: 0", False),
+        ("Exit Code: 0\nExit Code: 1", True),
+        (" Exit Code: 1", True),
         ("said Exit Code: 1", False),
-    ],
-)  # fmt: skip
-def test_gemini_the_last_exit_code_tells_whether_a_command_failed(text: str, failed: bool) -> None:
-    assert outcomes(gemini_call("run_shell_command", {"output": text})) == [(text.strip(), failed, "")]
-    assert outcomes(gemini_call("read_file", {"output": text})) == [(text.strip(), False, "")]
+    ]
+    for text, failed in rows:
+        assert outcomes(gemini_call("run_shell_command", {"output": text})) == [(text.strip(), failed, "")]
+        assert outcomes(gemini_call("read_file", {"output": text})) == [(text.strip(), False, "")]
 
 
 def test_gemini_how_a_call_ended() -> None:
@@ -227,16 +227,16 @@ HISTORY = [
 GEMINI_CALLS = [{"args": {"p": "cde"}, "result": ["no"]}, {"args": "f"}]
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
+def test_gemini_what_a_line_adds_to_the_context() -> None:
+    rows: list[Any] = [
         ({"type": "user", "content": "abc"}, 3),
         ({"type": "gemini", "content": "ab", "toolCalls": GEMINI_CALLS}, 6),
-        ({"type": "info", "content": "abc"}, 0), ({"$set": {"messages": HISTORY}}, 19), ({"$set": {"x": "abc"}}, 0),
-    ],
-)  # fmt: skip
-def test_gemini_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
-    assert gemini.context_characters(line) == count
+        ({"type": "info", "content": "abc"}, 0),
+        ({"$set": {"messages": HISTORY}}, 19),
+        ({"$set": {"x": "abc"}}, 0),
+    ]
+    for line, count in rows:
+        assert gemini.context_characters(line) == count
 
 
 # -- pi
@@ -246,17 +246,18 @@ def of_pi(message: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "message", "id": "m", "parentId": "p", "timestamp": STAMP, "message": message, **fields}
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
-        (of_pi({"role": "user", "content": "abc"}), 3), (of_pi({"role": "bashExecution", "output": "abcd"}), 4),
+def test_pi_what_a_line_adds_to_the_context() -> None:
+    rows: list[Any] = [
+        (of_pi({"role": "user", "content": "abc"}), 3),
+        (of_pi({"role": "bashExecution", "output": "abcd"}), 4),
         (of_pi({"role": "bashExecution", "output": "abcd", "excludeFromContext": True}), 0),
-        ({"type": "custom_message", "content": "ab"}, 2), ({"type": "compaction", "summary": "abcde"}, 5),
-        ({"type": "branch_summary", "summary": "a"}, 1), ({"type": "label", "summary": "a"}, 0),
-    ],
-)  # fmt: skip
-def test_pi_what_a_line_adds_to_the_context(line: Any, count: int) -> None:
-    assert pi.context_characters(line) == count
+        ({"type": "custom_message", "content": "ab"}, 2),
+        ({"type": "compaction", "summary": "abcde"}, 5),
+        ({"type": "branch_summary", "summary": "a"}, 1),
+        ({"type": "label", "summary": "a"}, 0),
+    ]
+    for line, count in rows:
+        assert pi.context_characters(line) == count
 
 
 def pi_result(text: str, *, failed: bool, todos: Any = None) -> list[Any]:

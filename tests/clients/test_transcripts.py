@@ -105,9 +105,8 @@ def test_claude_a_compaction_tells_what_remains() -> None:
     assert claude.items({**line, "compactMetadata": {}}) == [{"kind": "compaction", "tokens": None, "at": AT}]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_claude_what_nobody_said() -> None:
+    rows: list[Any] = [
         claude_user("hello", isSidechain=True),
         claude_user("Caveat: …", isMeta=True),
         claude_user("This session is being continued from a previous conversation that ran out of context."),
@@ -122,10 +121,9 @@ def test_claude_a_compaction_tells_what_remains() -> None:
         claude_answer({"type": "text", "text": "API Error: 529"}, isApiErrorMessage=True),
         {"type": "last-prompt", "lastPrompt": "hello", "sessionId": "s-1"},
         of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
-    ],
-)
-def test_claude_what_nobody_said(line: dict[str, Any]) -> None:
-    assert claude.items(line) == []
+    ]
+    for line in rows:
+        assert claude.items(line) == []
 
 
 # -- Codex
@@ -203,9 +201,8 @@ def test_codex_a_part_that_the_client_put_there() -> None:
     assert said(codex.items(line)) == [("user", "Count the hives.")]
 
 
-@pytest.mark.parametrize(
-    ("payload", "command", "files"),
-    [
+def test_codex_tool_calls() -> None:
+    rows: list[Any] = [
         ({"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "ls -R"}'}, "ls -R", []),
         ({"type": "function_call", "name": "shell", "arguments": '{"command": ["bash", "-lc", "ls"]}'}, "ls", []),
         ({"type": "function_call", "name": "shell", "arguments": '{"command": ["ls", "-l"]}'}, "ls -l", []),
@@ -213,17 +210,15 @@ def test_codex_a_part_that_the_client_put_there() -> None:
         ({"type": "custom_tool_call", "name": "apply_patch", "input": PATCH}, "", PATCHED),
         ({"type": "function_call", "name": "apply_patch", "arguments": json.dumps({"input": PATCH})}, "", PATCHED),
         ({"type": "function_call", "name": "shell", "arguments": "{half"}, "", []),
-    ],
-)
-def test_codex_tool_calls(payload: dict[str, Any], command: str, files: list[str]) -> None:
-    (item,) = codex.items(of_codex({**payload, "call_id": "k-1"}))
-    assert item["kind"] == "said"
-    assert [(tool["call"], tool["command"], tool["files"]) for tool in item["tools"]] == [("k-1", command, files)]
+    ]
+    for payload, command, files in rows:
+        (item,) = codex.items(of_codex({**payload, "call_id": "k-1"}))
+        assert item["kind"] == "said"
+        assert [(tool["call"], tool["command"], tool["files"]) for tool in item["tools"]] == [("k-1", command, files)]
 
 
-@pytest.mark.parametrize(
-    ("name", "given_input"),
-    [
+def test_codex_the_files_of_a_patch() -> None:
+    rows: list[Any] = [
         ("apply_patch", {"command": PATCH}),
         ("apply_patch", {"input": PATCH}),
         ("apply_patch", PATCH),
@@ -231,10 +226,9 @@ def test_codex_tool_calls(payload: dict[str, Any], command: str, files: list[str
         ("exec_command", {"cmd": f"apply_patch <<'EOF'\r\n{PATCH}EOF".replace("\n", "\r\n")}),
         ("shell", {"command": ["apply_patch", PATCH]}),
         ("shell", {"command": ["bash", "-lc", f'apply_patch "{PATCH}"']}),
-    ],
-)
-def test_codex_the_files_of_a_patch(name: str, given_input: object) -> None:
-    assert codex.files_of(name, given_input) == PATCHED
+    ]
+    for name, given_input in rows:
+        assert codex.files_of(name, given_input) == PATCHED
 
 
 # -- Gemini CLI
@@ -358,9 +352,8 @@ SAMPLES = {
 QUEUED = {"type": "queued_command", "prompt": "and the plums, too", "commandMode": "prompt"}
 
 
-@pytest.mark.parametrize(
-    ("agent", "line"),
-    [
+def test_a_line_that_says_something_holds_a_mark() -> None:
+    rows: list[Any] = [
         ("claude", claude_user("hello")),
         ("claude", claude_user([{"type": "tool_result", "tool_use_id": "t-1", "content": "done"}])),
         ("claude", of_claude("user", message={"content": "hello"})),
@@ -372,13 +365,12 @@ QUEUED = {"type": "queued_command", "prompt": "and the plums, too", "commandMode
         ("gemini", of_gemini("gemini", "", toolCalls=[gemini_call(output="done")])),
         ("pi", of_pi({"role": "user", "content": "hello"})),
         ("pi", of_pi({"role": "toolResult", "toolCallId": "c-1", "content": "done"})),
-    ],
-)
-def test_a_line_that_says_something_holds_a_mark(agent: str, line: Any) -> None:
-    assert {"said", "outcome"} & set(kinds(MODULES[agent].items(line)))
-    compact = json.dumps(line, separators=(",", ":")).encode()
-    for raw in (written(line), compact):
-        assert any(mark in raw for mark in MODULES[agent].SAID_MARKS)
+    ]
+    for agent, line in rows:
+        assert {"said", "outcome"} & set(kinds(MODULES[agent].items(line)))
+        compact = json.dumps(line, separators=(",", ":")).encode()
+        for raw in (written(line), compact):
+            assert any(mark in raw for mark in MODULES[agent].SAID_MARKS)
 
 
 @pytest.mark.parametrize("agent", registry.KEEPING_FILES)
