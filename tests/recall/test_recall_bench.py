@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,6 @@ sys.path.append(str(BENCH))
 
 import one_home  # noqa: E402
 from code_questions import Corpus, read  # noqa: E402
-from drift import every_other  # noqa: E402
-from throwaway_home import CommandFailed, Home  # noqa: E402
-from unanswered import HOUSEHOLD, SOFTWARE  # noqa: E402
 
 TALKS: dict[str, Any] = {
     "sessions": [
@@ -80,12 +76,6 @@ def stand_in(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_other_conversation_is_one_that_is_tuned_on() -> None:
-    corpus = one_home.Corpus.of(TALKS)
-    assert corpus.halves() == {"ann": "tuned on", "bob": "not tuned on"}
-    assert len(corpus.questions) == 3
-
-
 def test_sessions_turns_and_scores_are_those_counted_by_hand(stand_in: Path) -> None:
     table = one_home.measure(TALKS, str(stand_in), "lean")
     ours = table["one home"]["joelclaw lean"]
@@ -114,26 +104,6 @@ def test_transcripts_are_archived_and_all_questions_asked_at_once_in_a_home_that
     assert not any(Path(path).exists() for _, _, files in calls for path in files)
 
 
-def test_moved_dates_keep_their_distances() -> None:
-    moved = one_home.Corpus.of(TALKS).moved(datetime.fromisoformat("2026-01-02T13:00:00+00:00"))
-    assert [talk.at.date().isoformat() for talk in moved.talks] == [
-        "2025-11-01", "2025-12-02", "2026-01-01", "2026-01-02",
-    ]  # fmt: skip
-
-
-def test_deep_recalls_are_asked_of_an_index(stand_in: Path, tmp_path: Path) -> None:
-    with Home(str(stand_in), "deep") as home:
-        home.ask([])
-        home.ask([])
-    words = [json.loads(line)[0][:2] for line in (tmp_path / "log").read_text().splitlines()]
-    assert words == [["memory", "index"], ["recall", "--batch"], ["recall", "--batch"]]
-
-
-def test_a_command_that_fails_ends_the_bench_with_what_it_said(stand_in: Path) -> None:
-    with Home(str(stand_in)) as home, pytest.raises(CommandFailed, match="exit 1\nno such thing"):
-        home.run("fail")
-
-
 def coding(folder: Path) -> Path:
     """Two sessions: one decides, asks, fails; the other says the same words elsewhere."""
     made = Transcript(folder / "a.jsonl", session=SESSION)
@@ -156,23 +126,6 @@ def test_questions_are_made_of_what_was_said_and_what_failed(tmp_path: Path) -> 
     assert found["error", "undefined linking ferry module"] == {SESSION}
     (spread,) = [text for kind, text in found if kind == "spread"]
     assert len(spread.split()) == 6
-
-
-def test_a_text_of_several_sessions_is_answered_by_each(tmp_path: Path) -> None:
-    for name in "ab":
-        made = Transcript(tmp_path / f"{name}.jsonl")
-        made.write({**made.entry("user", "please paint the crane and the ferry blue again"), "sessionId": name})
-    corpus = Corpus(read([tmp_path]))
-    (question,) = corpus.questions()
-    assert corpus.answers(question) == {"a", "b"}
-
-
-def test_every_other_content_word() -> None:
-    assert every_other("The crane of the harbour was painted blue in week 12 by Anna") == "harbour blue anna"
-
-
-def test_what_nothing_answers_is_asked_once() -> None:
-    assert len(set(HOUSEHOLD)) == len(HOUSEHOLD) == len(set(SOFTWARE)) == len(SOFTWARE) == 64
 
 
 @pytest.mark.spawned

@@ -12,7 +12,6 @@ from conftest import NOW_MS, Run
 from faults import attempt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from terminal import on_terminal, without_style
 
 from recall import snippet
 from recall.by_name import session_calls
@@ -175,25 +174,6 @@ WHERE = "(session 0b5e7c11, prompt 3, call 7"
 
 
 @pytest.mark.parametrize(
-    ("about", "place"),
-    [
-        ({"tool": "Read", "file": "src/a.py"}, f"Read src/a.py {WHERE})"),
-        ({"tool": "Read", "file": "src/a.py", "outcome": "failed"}, f"Read src/a.py {WHERE}, failed)"),
-        ({"tool": "Read", "file": "d/" * 53 + "a.py"}, f"Read {'d/' * 53}a.py {WHERE})"),
-        ({"tool": "Read", "file": "d/" * 54 + "a.py"}, f"Read …/{'d/' * 52}a.py {WHERE})"),
-        ({"command": "cd a\n  make"}, f"Bash cd a make {WHERE}, ok)"),
-        ({"command": "make | tail"}, f"Bash make | tail {WHERE})"),
-        ({"command": "x" * 60}, f"Bash {'x' * 60} {WHERE}, ok)"),
-        ({"command": "x" * 61}, f"Bash {'x' * 59}… {WHERE}, ok)"),
-        ({"command": "make", "outcome": ""}, f"Bash make {WHERE})"),
-        ({}, f"Bash {WHERE}, ok)"),
-    ],
-)
-def test_where_a_call_stands(about: dict[str, Any], place: str) -> None:
-    assert session_calls.place(call(**about)) == place
-
-
-@pytest.mark.parametrize(
     ("about", "wanted", "room", "text"),
     [
         ({"command": "make", "passage": "one\nTideTable two\nthree"}, "TideTable", 200, "one\nTideTable two\nthree"),
@@ -213,18 +193,6 @@ def test_where_a_call_stands(about: dict[str, Any], place: str) -> None:
 def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
     one = call(**about)
     assert session_calls.text_of(one, [wanted], room) == f"{session_calls.place(one)}: {text}"
-
-
-def test_a_command_that_is_asked_for_is_told_once() -> None:
-    long = "make TideTable && " + "x" * 60
-    told = session_calls.text_of(call(command=long, passage="one TideTable\ntwo"), ["make TideTable"], 300)
-    assert told == f"Bash {WHERE}, ok): {long}\none TideTable\ntwo"
-    short = "make TideTable && " + "x" * 42
-    told = session_calls.text_of(call(command=short, passage="one\ntwo"), ["make TideTable"], 300)
-    assert told == f"Bash {short} {WHERE}, ok): one\ntwo"
-    told = session_calls.text_of(call(command=short, tool="Edit", file="a.py"), ["make TideTable"], 300)
-    assert told == f"Edit a.py {WHERE}): {short}"
-    assert session_calls.text_of(call(tool="Read", file="src/a.py"), ["a.py"], 120) == f"Read src/a.py {WHERE})"
 
 
 def episodes(run: Run, count: int) -> None:
@@ -292,13 +260,6 @@ def test_memory_show_shows_one_call_whole(archived: Path) -> None:
         assert (missing.code, json.loads(missing.out)["error"]["code"]) == (1, "MEMORY_NOT_FOUND")
 
 
-def test_the_terminal_shows_place_and_passage(archived: Path) -> None:
-    drawn = without_style(on_terminal(archived, "recall", "neap_offset").out)
-    assert "Read tides/table.go (session 11111111, prompt 1, call 1)" in drawn
-    assert "neap_offset int" in drawn
-    assert "Bash " + COMMAND in without_style(on_terminal(archived, "memory", "show", f"call:{HARBOUR}:2").out)
-
-
 def test_injections_get_no_calls(archived: Path, run: Run) -> None:
     text = run("inject", "memory", "--session", "new", "--query", "springTide neap_offset TideTable", "--raw").out
     assert "call 1" not in text
@@ -354,10 +315,6 @@ def test_names_of_a_query(query: str, names: list[str], alone: bool) -> None:
     assert (found.names, found.alone) == (names, alone)
 
 
-def test_the_other_words_of_a_query() -> None:
-    assert QueryNames("Why does TideTable fail in the RETRY, and fail?").words == ["fail", "retry"]
-
-
 @pytest.mark.parametrize(
     ("text", "held", "nearly"),
     [
@@ -376,43 +333,6 @@ def test_a_name_is_held_together_or_apart(text: str, held: bool, nearly: bool) -
 
 
 LINES = "alpha one\nbeta two\ngamma TideTable three\ndelta four\nepsilon five"
-
-
-@pytest.mark.parametrize(
-    ("room", "shown"),
-    [
-        (20, "…mma TideTable three"),
-        (21, "gamma TideTable three"),
-        (29, "gamma TideTable three"),
-        (30, "beta two\ngamma TideTable three"),
-        (31, "beta two\ngamma TideTable three"),
-        (32, "gamma TideTable three\ndelta four"),
-        (40, "gamma TideTable three\ndelta four"),
-        (41, "beta two\ngamma TideTable three\ndelta four"),
-        (50, "beta two\ngamma TideTable three\ndelta four"),
-        (51, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
-        (53, "alpha one\nbeta two\ngamma TideTable three\ndelta four"),
-        (54, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
-        (63, "beta two\ngamma TideTable three\ndelta four\nepsilon five"),
-        (64, LINES),
-        (80, LINES),
-    ],
-)
-def test_lines_around_the_match_that_have_room(room: int, shown: str) -> None:
-    assert snippet.around(LINES, ["TideTable"], room) == shown
-
-
-@pytest.mark.parametrize(
-    ("follows", "room", "shown"),
-    [
-        ("a line that is much too long to be shown whole", 40, "the TideTable holds\na line that is much…"),
-        ("a line that is much too long to be shown whole", 34, "the TideTable holds\na line that i…"),
-        ("a line that is much too long to be shown whole", 33, "the TideTable holds\na line that…"),
-        ("a line that is much too long to be shown whole", 32, "the TideTable holds"),
-    ],
-)
-def test_the_line_behind_the_match_is_cut_where_it_has_some_room(follows: str, room: int, shown: str) -> None:
-    assert snippet.around(f"the TideTable holds\n{follows}\nlast", ["TideTable"], room) == shown
 
 
 WORDS = "word " * 20
@@ -446,14 +366,6 @@ def test_the_part_of_a_text_that_is_shown(text: str, wanted: list[str], room: in
 
 UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), max_size=8).map("\n".join)
-
-
-@UNHURRIED
-@given(TEXTS, st.text(alphabet="abcXYZ_", min_size=1, max_size=20), TEXTS, st.integers(min_value=24, max_value=200))
-def test_a_passage_holds_the_match_and_keeps_its_bounds(before: str, name: str, after: str, room: int) -> None:
-    cut = snippet.around(f"{before}{name}{after}", [name], room)
-    assert name in cut
-    assert len(cut) <= room
 
 
 @UNHURRIED
@@ -494,23 +406,6 @@ def test_how_well_a_call_answers(run: Run, tmp_path: Path, query: str, score: fl
     run("memory", "archive", str(made.path), env=NOW)
     found = [hit["score"] for hit in run("recall", query, "--collection", "calls", env=NOW).result["hits"]]
     assert found == ([] if score is None else [score])
-
-
-def test_of_equals_work_on_the_file_that_is_asked_for_goes_first(run: Run, tmp_path: Path) -> None:
-    for number, (tool, asked, printed) in enumerate(
-        [
-            ("Bash", {"command": "wc src/tide.py"}, ""),
-            ("Bash", {"command": "./poll"}, "src/tide.py holds lowWater"),
-            ("Read", {"file_path": "/home/u/gateway/src/tide.py"}, "highWater = 1"),
-            ("Read", {"file_path": "/home/u/gateway/lib/other.py"}, "src/tide.py holds lowWater"),
-        ]
-    ):
-        made = Transcript(tmp_path / "calls" / f"{number}.jsonl", first=100 * number)
-        made.call("c", tool, **asked)
-        made.outcome("c", printed)
-    run("memory", "archive", str(tmp_path / "calls"), env=NOW)
-    hits = run("recall", "tide.py", "--collection", "calls", env=NOW).result["hits"]
-    assert [hit["session"] for hit in hits] == ["2", "3", "1", "0"]
 
 
 def test_of_equals_those_of_the_project_then_the_newest(run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import documents, events, sqlite
+from core.store import documents, events
 from core.store.sessions import call_rows, forgotten, session_rows
 from core.store.upkeep import retention
 
@@ -29,21 +29,6 @@ def ids(db: apsw.Connection) -> list[str]:
     return [one["id"] for one in documents.every(db, forgotten=True)]
 
 
-def test_events_are_counted_by_age(db: apsw.Connection) -> None:
-    assert retention.first_event(db) is None and retention.event_bytes(db) == 0
-    for at in (5, 3, 7):
-        event(db, str(at), at)
-    assert retention.count_events(db, 5) == (1, 3) and retention.count_events(db, 6) == (2, 3)
-    assert retention.first_event(db) == 3
-
-
-def test_an_event_takes_its_texts_and_four_hundred_bytes(db: apsw.Connection) -> None:
-    event(db, "a", 1)
-    assert retention.event_bytes(db) == 402
-    event(db, "b", 1, error="12345", metadata={"n": 1})
-    assert retention.event_bytes(db) == 402 + 400 + 5 + 8
-
-
 @pytest.mark.parametrize(
     ("limit", "since", "surplus"),
     [
@@ -57,23 +42,6 @@ def test_of_too_many_events_debug_goes_first_then_the_oldest(
     for at, level in ((3, "info"), (1, "warn"), (2, "debug"), (4, "error")):
         event(db, str(at), at, level)
     assert retention.surplus_events(db, limit, since) == surplus
-
-
-def test_events_go_by_their_numbers(db: apsw.Connection) -> None:
-    for at, level in ((3, "info"), (1, "debug"), (2, "warn")):
-        event(db, str(at), at, level)
-    assert retention.oldest_events(db, debug=True) == [2] and retention.oldest_events(db, debug=False) == [2, 3, 1]
-    assert retention.drop_events(db, [2, 9]) == 1 and retention.drop_events(db, []) == 0
-    assert retention.oldest_events(db, debug=True) == [] and retention.oldest_events(db, debug=False) == [3, 1]
-
-
-def test_hooks_and_texts_go_by_age(db: apsw.Connection) -> None:
-    for at in (4, 5):
-        db.execute("INSERT INTO injection VALUES (?, 's', ?, '', '', 0, NULL, '[]')", (str(at), at))
-        db.execute(
-            "INSERT INTO hook_call VALUES ('s', ?, ?, '', '', '', NULL, 'ok', '', NULL, NULL, NULL, 0)", (str(at), at)
-        )
-    assert [retention.drop_history(db, before) for before in (4, 5, 5, 6)] == [0, 2, 0, 2]
 
 
 def test_old_turns_go_and_nothing_else(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,17 +62,6 @@ def test_old_turns_go_and_nothing_else(db: apsw.Connection, monkeypatch: pytest.
     assert ids(db) == ["noted", "late", "forgotten", "waits", "synced"]
     assert db.execute("SELECT count(*) FROM segment_due").get == 0
     assert db.execute("SELECT count(*) FROM outbox_state").get == 0, "what is written is noted again"
-
-
-def test_what_is_dropped_leaves_no_vector_where_there_are_any(db: apsw.Connection) -> None:
-    episode(db, "a", 1)
-    assert retention.drop_episodes(db, 5, vectors=True) == 1, "a store without signatures"
-    assert sqlite.load_vectors(db)
-    documents.ensure_signatures(db)
-    given = documents.blank("episodes", "b", "said b", 1)
-    documents.insert(db, given, bytes(256), signatures=True)
-    assert retention.drop_episodes(db, 5, vectors=True) == 1
-    assert list(db.execute("SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM signature)")) == [(0, 0)]
 
 
 def test_sessions_that_did_nothing_are_told_the_oldest_first(db: apsw.Connection) -> None:

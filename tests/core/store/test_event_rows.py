@@ -33,20 +33,6 @@ def found(db: apsw.Connection, limit: int = 9, offset: int = 0, **query: Any) ->
     return [one["id"] for one in events.newest(db, {**ANY, **query}, limit, offset)]
 
 
-def test_an_event_comes_back_as_it_was_stored(db: apsw.Connection) -> None:
-    for number, more in enumerate((
-        {}, {"success": False, "error": ""}, {"duration_ms": 2.5, "metadata": {"n": [1]}}, {"duration_ms": 3.0},
-        {"duration_ms": 0},
-    )):  # fmt: skip
-        one = event(str(number), **more)
-        put(db, one)
-        (back,) = events.newest(db, {**ANY, "words": (str(number),)}, 1)
-        assert back == one
-        assert type(back.get("duration_ms")) is (float if number == 2 else int if number > 2 else type(None))
-    assert events.insert(db, event("0"), "") is False and events.count(db) == 5
-    assert events.exists(db, "0") and not events.exists(db, "9")
-
-
 @pytest.mark.parametrize(
     ("query", "ids"),
     [
@@ -67,12 +53,6 @@ def test_a_query_lets_through_what_fits_all_of_it(db: apsw.Connection, query: di
     assert found(db, **query) == ids
 
 
-def test_events_of_one_time_are_shown_the_latest_stored_first_and_page_by_page(db: apsw.Connection) -> None:
-    put(db, *(event(one, 7) for one in "abc"), event("d", 6))
-    assert found(db) == ["c", "b", "a", "d"] and found(db, 2) == ["c", "b"] and found(db, 2, 2) == ["a", "d"]
-    assert found(db, 2, 3) == ["d"] and found(db, 0) == []
-
-
 def test_events_near_a_session_are_its_own_and_those_of_no_other_project(db: apsw.Connection) -> None:
     for identifier, project in (("mine", "p"), ("other", "q"), ("none", "")):
         session_rows.save_session(db, {
@@ -83,18 +63,6 @@ def test_events_near_a_session_are_its_own_and_those_of_no_other_project(db: aps
     assert found(db, near=("mine", ["p"])) == ["unknown", "mine"]
     assert found(db, near=("none", ["p", "q"])) == ["unknown", "none", "other", "mine"]
     assert found(db, near=("other", ["p"])) == ["unknown", "other", "mine"]
-
-
-def test_what_was_stored_after_a_number_comes_in_the_order_it_came(db: apsw.Connection) -> None:
-    assert events.last_seq(db) == 0
-    put(db, event("a", 9), event("b", 8, level="warn"), event("c", 7), event("d", 6))
-    assert events.last_seq(db) == 4
-    assert [one["id"] for one in events.between(db, ANY, 1, 3)] == ["b", "c"]
-    assert [one["id"] for one in events.between(db, {**ANY, "levels": ["info"]}, 0, 4)] == ["a", "c", "d"]
-    assert events.between(db, ANY, 3, 3) == []
-    assert [(number, one["id"]) for number, one in events.after(db, 1, 2)] == [(2, "b"), (3, "c")]
-    assert events.after(db, 4, 2) == []
-    assert events.tally(db, {**ANY, "since": 7}) == [("info", "cli", "c", "a", 2), ("warn", "cli", "c", "a", 1)]
 
 
 @pytest.mark.parametrize(
@@ -109,12 +77,6 @@ def test_debug_events_are_alike_on_both_sides_within_the_window(
 ) -> None:
     put(db, event("d", 100, level="debug"), event("i", 100))
     assert events.debug_count(db, event("new", at, **{"level": "debug", **more}), 60) == count
-
-
-def test_older_events_are_dropped_some_at_once(db: apsw.Connection) -> None:
-    put(db, *(event(str(at), at) for at in range(1, 6)))
-    assert [events.delete_before(db, 4, 2) for _ in range(3)] == [2, 1, 0]
-    assert found(db) == ["5", "4"]
 
 
 def test_a_cursor_comes_back_as_it_was_written(db: apsw.Connection) -> None:

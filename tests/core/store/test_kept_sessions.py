@@ -45,30 +45,6 @@ def ids(found: Any) -> list[str]:
     return [one["id"] for one in found]
 
 
-def test_a_session_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
-    keep(db, session("a"))
-    assert session_rows.session(db, "a") == session("a")
-    assert session_rows.session(db, "b") is None and not session_rows.is_forgotten(db, "a")
-    keep(db, session("a", 9, plan=[]))
-    assert session_rows.session(db, "a") == session("a", 9, plan=[])
-
-
-def test_when_a_plan_was_touched_is_kept_with_it(db: apsw.Connection) -> None:
-    keep(db, session("a", plan_at=[3, 1]), session("b", plan=[], plan_at=[3, 1]))
-    assert session_rows.session(db, "a") == session("a", plan_at=[3, 1])
-    assert session_rows.session(db, "b") == session("b", plan=[])
-
-
-@pytest.mark.parametrize(
-    ("plan", "read"), [('[["1"]]', [["1"]]), ("{}", []), ("no JSON", []), (session_rows.PURGED_PLAN, []), ("[]", [])]
-)
-def test_a_plan_that_cannot_be_read_is_none(db: apsw.Connection, plan: str, read: list[Any]) -> None:
-    keep(db, session("a"))
-    db.execute("UPDATE session SET plan = ?", (plan,))
-    found = session_rows.session(db, "a")
-    assert found is not None and found["plan"] == read
-
-
 def test_a_purged_plan_stays_purged_when_its_session_is_read_again(db: apsw.Connection) -> None:
     keep(db, session("a"), session("b"))
     db.execute("UPDATE session SET plan = ? WHERE id = 'a'", (session_rows.PURGED_PLAN,))
@@ -88,27 +64,6 @@ def test_of_a_project_those_with_calls_are_listed_or_those_that_only_talked(db: 
     assert ids(session_rows.sessions_of_project(db, ["p", "q"], 2, talks_in=folder)) == ["w", "u"]
 
 
-def test_sessions_are_listed_with_the_one_that_did_something_last_first(db: apsw.Connection) -> None:
-    keep(db, session("a", 1), session("b", 3), session("c", 2, project="q"), session("d", 2, project=""))
-    forgotten.forget(db, "gone")
-    assert ids(session_rows.sessions_of_project(db, ["p"], 9)) == ["b", "a"]
-    assert ids(session_rows.sessions_of_project(db, ["p", "q"], 2)) == ["b", "c"]
-    assert ids(session_rows.latest_sessions(db, 9)) == ["b", "c", "d", "a"]
-    assert ids(session_rows.latest_sessions(db, 3)) == ["b", "c", "d"]
-    assert [one for one, _ in session_rows.latest_first(db)][:1] == ["b"]
-    assert set(session_rows.latest_first(db)) == {("a", "p"), ("b", "p"), ("c", "q"), ("d", ""), ("gone", "")}
-    assert sorted(session_rows.projects(db)) == ["p", "q"]
-    assert session_rows.totals(db) == (4, 0)
-
-
-def test_whether_there_are_sessions_of_another_project(db: apsw.Connection) -> None:
-    assert not session_rows.has_others(db, ["p"])
-    keep(db, session("a"))
-    assert not session_rows.has_others(db, ["p"]) and session_rows.has_others(db, ["q"])
-    keep(db, session("b", project=""))
-    assert session_rows.has_others(db, ["p"]) and not session_rows.has_others(db, ["p", ""])
-
-
 def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None:
     keep(db, session("a"))
     call_rows.save(db, call("a", 1))
@@ -124,29 +79,6 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert session_rows.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
     assert session_rows.sessions_below(db, [""]) == session_rows.sessions_below(db, ["/p"]) == []
     assert session_rows.last_compacted(db) is None
-
-
-def test_a_session_whose_time_is_not_known_is_not_forgotten(db: apsw.Connection) -> None:
-    keep(db, session("a", 0))
-    assert session_rows.session(db, "a") == session("a", 0) and not session_rows.is_forgotten(db, "a")
-    assert ids(session_rows.latest_sessions(db, 9)) == ["a"] and session_rows.totals(db) == (1, 0)
-
-
-def test_a_forgotten_session_is_found_by_its_beginning(db: apsw.Connection) -> None:
-    for one in ("abc2", "abc1", "b"):
-        forgotten.forget(db, one)
-    keep(db, session("abc0"))
-    assert [session_rows.forgotten_beginning(db, start) for start in ("abc", "abc2", "abc0", "c", "b", "a")] == [
-        "abc1", "abc2", "", "", "b", "abc1",
-    ]  # fmt: skip
-
-
-def test_a_folder_holds_itself_and_what_lies_below(db: apsw.Connection) -> None:
-    for at, folder in enumerate(("/home/a", "/home/a/b", "/home/ab", "/home/a-b", "/home", "/home/a0"), 1):
-        keep(db, session(folder, at, folder=folder))
-    assert session_rows.sessions_below(db, ["/home/a"]) == ["/home/a/b", "/home/a"]
-    assert session_rows.sessions_below(db, ["/home/a/b", "/home/ab", "/home/a"]) == ["/home/a/b", "/home/ab", "/home/a"]
-    assert len(session_rows.sessions_below(db, ["/"])) == 6 and session_rows.sessions_below(db, []) == []
 
 
 def test_the_session_that_was_compacted_last(db: apsw.Connection) -> None:
@@ -167,56 +99,11 @@ def test_the_session_that_was_compacted_last(db: apsw.Connection) -> None:
     assert (session_rows.last_compacted(db) or {})["id"] == "a", "of two at one time the first by its id"
 
 
-def test_the_last_calls_are_read_oldest_first(db: apsw.Connection) -> None:
-    for number in (3, 1, 2, 4):
-        call_rows.save(db, call("a", number))
-    call_rows.save(db, call("b", 9))
-    assert call_rows.calls(db, "a", last=9) == [call("a", number) for number in (1, 2, 3, 4)]
-    assert call_rows.calls(db, "a", last=2) == [call("a", 3), call("a", 4)]
-    assert [one["number"] for one in call_rows.calls(db, "a", after=2)] == [3, 4]
-    assert [one["number"] for one in call_rows.calls(db, "a", after=4)] == []
-    assert call_rows.by_key(db, "a", "k2") == call("a", 2) and call_rows.by_key(db, "b", "k2") is None
-
-
-def test_a_call_that_is_saved_again_changes_what_came_of_it(db: apsw.Connection) -> None:
-    call_rows.save(db, call("a", 1, outcome="", passage="first words"))
-    call_rows.save(db, call("a", 7, key="k1", outcome="failed", error="ENOSPC", passage="other words", command="rm"))
-    assert call_rows.calls(db, "a") == [call("a", 1, outcome="failed", error="ENOSPC", passage="other words")]
-    found = {term: len(call_rows.holding_any(db, [term], {})) for term in ("first", "other", "ENOSPC")}
-    assert found == {"first": 0, "other": 1, "ENOSPC": 1}
-
-
 def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
     call_rows.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
     for term in ("nShardMap", "ShardMap", "new", "plain", "ew"):
         assert len(call_rows.holding_any(db, [term], {})) == 1, term
     assert call_rows.holding_any(db, ["lain"], {}) == []
-
-
-def test_names_are_those_that_stand_in_the_most_calls(db: apsw.Connection) -> None:
-    keep(db, session("a", calls=500))
-    given = [
-        name("once", last=9), name("often", calls=4), name("later", calls=4, last=8), name("faded", calls=9, weight=0.0)
-    ]  # fmt: skip
-    name_rows.save_names(db, "a", given)
-    assert name_rows.most_used_names(db, "a", 9) == [given[2], given[1], given[0]]
-    assert name_rows.most_used_names(db, "a", 1) == [given[2]]
-
-
-@pytest.mark.parametrize(("calls_so_far", "names"), [(400, ["n"]), (401, []), (399, ["n"])])
-def test_a_name_is_recent_for_400_calls(db: apsw.Connection, calls_so_far: int, names: list[str]) -> None:
-    keep(db, session("a", calls=calls_so_far))
-    name_rows.save_names(db, "a", [name("n")])
-    assert [one["name"] for one in name_rows.names(db, "a")] == names
-    assert [one["name"] for one in name_rows.names(db, "a", every=True)] == ["n"]
-
-
-def test_many_known_names_are_asked_for_at_once(db: apsw.Connection) -> None:
-    every = [f"name_{number}" for number in range(1_001)]
-    name_rows.save_names(db, "a", [name(one) for one in every])
-    found = name_rows.known_names(db, "a", iter([*every, "unknown"]))
-    assert set(found) == set(every) and found["name_1000"] == name("name_1000")
-    assert name_rows.known_names(db, "a", []) == {} == name_rows.known_names(db, "b", every[:2])
 
 
 def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) -> None:
@@ -301,19 +188,6 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
     assert session_rows.totals(db) == (0, 2)
 
 
-def test_prompts_are_what_the_user_said_last(db: apsw.Connection) -> None:
-    for text in ("user: one", "assistant: user: no", "user: two", "user: three"):
-        say(db, "s", text)
-    say(db, "s", "user: gone", forgotten_at=1)
-    say(db, "t", "user: other")
-    say(db, "", "user: of no session")
-    assert turn_rows.prompts(db, "s", 9) == ["one", "two", "three"] and turn_rows.prompts(db, "s", 2) == [
-        "two",
-        "three",
-    ]
-    assert turn_rows.prompts(db, "", 9) == []
-
-
 @pytest.mark.parametrize(
     ("terms", "beginning", "numbers"),
     [
@@ -350,20 +224,6 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     assert call_rows.one(db, "b", 2) is None
 
 
-def test_sessions_that_hold_a_term_are_named_in_their_order(db: apsw.Connection) -> None:
-    keep(db, *(session(one) for one in "abcd"))
-    for one, passage in (("a", "queue"), ("b", "other"), ("c", "the queue"), ("d", "drains"), ("unknown", "queue")):
-        call_rows.save(db, call(one, 1, passage=passage))
-
-    def holding(*terms: str, among: str = "dcba", most: int = 9) -> list[str]:
-        return ids(call_rows.sessions_holding(db, terms, list(among), most))
-
-    assert holding("queue") == ["c", "a"] and holding("queue", "drains") == ["d", "c", "a"]
-    assert holding("queue", "drains", most=2) == ["d", "c"] and holding("queue", among="ab") == ["a"]
-    assert ids(call_rows.sessions_holding(db, ["queue"], ["unknown", "a"], 9)) == ["a"]
-    assert holding("absent") == [] and holding("the queue") == ["c"]
-
-
 def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_rows, "MOST_SCORED", 3)
     for number in range(1, 5):
@@ -372,13 +232,6 @@ def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monke
     assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {"session": "a"})) == [1, 2, 3, 4]
     forgotten.forget_call(db, "a", 4)
     assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {})) == [1, 2, 3]
-
-
-def test_a_transcript_is_known_up_to_where_it_was_read(db: apsw.Connection) -> None:
-    assert transcripts.position(db, "x") is None
-    transcripts.advance(db, "x", 7, "h", "c", 1)
-    transcripts.advance(db, "x", 9, "i", "d", 2)
-    assert transcripts.position(db, "x") == (9, "i", "d")
 
 
 def test_the_first_and_the_last_turns_of_a_session(db: apsw.Connection) -> None:
@@ -423,12 +276,6 @@ def test_of_several_sessions_that_begin_so_five_are_named(db: apsw.Connection, s
     assert session_rows.sessions_beginning(db, "id-", 2) == ["id-long0", "id-long1"]
 
 
-def test_transcripts_are_found_by_the_id_in_their_path(db: apsw.Connection) -> None:
-    for at, path in enumerate(("/a/s-1.jsonl", "/b/s-2.jsonl", "session:s-1")):
-        transcripts.advance(db, path, 1, "", "", at)
-    assert transcripts.sources_naming(db, "s-1") == ["session:s-1", "/a/s-1.jsonl"]
-
-
 def test_files_that_were_seen_are_known_until_they_are_forgotten(db: apsw.Connection) -> None:
     seen: Any = {"path": "f", "stamp": "1", "asked": "", "client": "claude", "reason": "", "seen_at": 5}
     transcripts.note_seen(db, [seen, {**seen, "path": "g"}])
@@ -438,32 +285,9 @@ def test_files_that_were_seen_are_known_until_they_are_forgotten(db: apsw.Connec
     assert list(transcripts.seen_files(db)) == ["g"]
 
 
-def test_what_was_observed_is_behind_what_was_not(db: apsw.Connection) -> None:
-    rows = [say(db, "s", text) for text in ("one", "three", "five!")]
-    say(db, "s", "gone", forgotten_at=1)
-    say(db, "s", "noted", collection="knowledge")
-    assert [one["text"] for one in observed.episodes(db, "s", 0, 9)] == ["one", "three", "five!"]
-    (second,) = observed.episodes(db, "s", rows[0], 1)
-    assert second == {"rowid": rows[1], "id": second["id"], "text": "three", "project": "", "created_at": 1}
-    assert observed.episode(db, "s", rows[1]) == second
-    assert observed.episode(db, "s", rows[2] + 1) is observed.episode(db, "t", rows[1]) is None
-    assert observed.behind(db, "s", 0) == (3, 13) and observed.behind(db, "s", rows[1]) == (1, 5)
-    assert observed.behind(db, "s", rows[2]) == observed.behind(db, "", 0) == (0, 0)
-
-
 def test_replies_that_cannot_be_read_are_counted_until_one_can(db: apsw.Connection) -> None:
     assert observed.position(db, "s") is None
     assert [observed.failed(db, "s"), observed.failed(db, "s"), observed.failed(db, "t")] == [1, 2, 1]
     observed.advance(db, "s", 7, "tail", 1)
     assert observed.position(db, "s") == (7, "tail")
     assert [observed.failed(db, "s"), observed.failed(db, "t")] == [1, 2]
-
-
-def test_an_observation_names_every_range_it_comes_from(db: apsw.Connection) -> None:
-    first, second = observed.add_range(db, "s", ["e1", "e2"], 5), observed.add_range(db, "t", ["e3"], 6)
-    for number in (second, first, first):
-        observed.add_evidence(db, "d", number)
-    assert observed.evidence(db, "d") == [
-        {"session": "s", "episodes": ["e1", "e2"], "at": 5}, {"session": "t", "episodes": ["e3"], "at": 6},
-    ]  # fmt: skip
-    assert observed.evidence(db, "e") == []

@@ -14,9 +14,7 @@ from conftest import NOW_MS
 from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.layout import COLLECTIONS
-from core.store.replication import outbox
 from core.store.sessions import session_rows
-from core.store.typesense.pending import Pending
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
@@ -114,18 +112,6 @@ def test_meaning_finds_the_nearest(db: apsw.Connection) -> None:
     )
 
 
-def test_a_larger_memory_is_scored_by_its_index(db: apsw.Connection) -> None:
-    for number in range(candidates._SMALL):
-        add(db, f"m{number}", f"note {number}" + (" of the queue" if number < 2 else ""))
-    assert LocalCandidates(db, vectors=False).size() == 64
-    once = found(db, "queue")["m0"][0]
-    assert once == pytest.approx(log(1 + 62.5 / 2.5)), "64 documents are a small memory"
-    add(db, "more", "the queue, the queue and the queue of it")
-    scores = found(db, "queue", limits=(2, 9))
-    assert len(scores) == 2 and max(scores, key=lambda name: scores[name][0]) == "more"
-    assert found(db, "note", limits=(99, 9))["m5"][0] >= 0.0
-
-
 def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         words = ["often"] + ["some"] * (number < 4) + ["rare"] * (number < 2)
@@ -143,25 +129,6 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
         assert source._selective(["some", "rare"]) == match
     monkeypatch.setattr(candidates, "_AFFORDABLE", 12)
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
-
-
-def test_a_term_that_nearly_all_hold_scores_next_to_nothing_by_the_index(db: apsw.Connection) -> None:
-    for number in range(65):
-        add(db, f"m{number}", "common")
-    scores = [score for score, _ in found(db, "common", limits=(99, 9)).values()]
-    assert len(scores) == 65 and all(0 <= score < 0.001 for score in scores)
-
-
-@pytest.mark.parametrize(
-    ("terms", "share"),
-    [(["queue"], 0.0), (["absent"], 1.0), (["queue", "absent", "drains", "void"], 0.5), (["no phrase"], 0.0), ([], 0.0),
-     (["no phrase", "absent"], 1.0), (["queue", "drains", "void"], 1 / 3)],
-)  # fmt: skip
-def test_single_words_that_stand_nowhere_are_a_share_of_all(
-    db: apsw.Connection, terms: list[str], share: float
-) -> None:
-    add(db, "a", "the queue drains")
-    assert LocalCandidates(db, vectors=False).absent(terms) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("small", [64, 0])
@@ -188,34 +155,6 @@ def test_what_each_term_adds_is_told_of_the_rows_that_hold_it(
         assert set(source.weights(rows, ["queue", "other"])) == {"queue"}, (
             "a term that was not searched for is left out"
         )
-
-
-@pytest.mark.parametrize("size", [63, 64, 65])
-def test_a_memory_of_64_is_small(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(LocalCandidates, "size", lambda _: size)
-    (row,) = [add(db, "a", "queue queue")]
-    small = log(1 + (size - 1 + 0.5) / 1.5)
-    source = LocalCandidates(db, vectors=False)
-    scored = found(db, "queue")["a"][0]
-    assert (scored == pytest.approx(small)) is (size <= 64)
-    assert source.weights([row], ["queue"])["queue"][row] == scored
-
-
-def test_the_size_is_that_of_all_collections(db: apsw.Connection) -> None:
-    source = LocalCandidates(db, vectors=False)
-    assert source.size() == 0
-    rows = [add(db, "a", "x"), add(db, "e", "x", collection="episodes"), add(db, "b", "x")]
-    assert source.size() == 3 and source.segments() == 0 and source.around(rows, ["x"]) == {}
-    assert [one["rowid"] for one in source.traits(rows)] == sorted(rows)
-
-
-def test_cosines_are_those_of_the_space_that_was_asked_for(db: apsw.Connection) -> None:
-    near, far = add(db, "a", "x", direction(1)), add(db, "b", "y", direction(2))
-    without = add(db, "c", "z")
-    db.execute("INSERT INTO vector VALUES (?, 2, ?)", (far, direction(1)))
-    given = candidates.cosines(db, 1, [near, far, without], direction(1))
-    assert given == {near: pytest.approx(1.0), far: pytest.approx(0.0, abs=1e-6)}
-    assert candidates.cosines(db, 2, [near, far], direction(1)) == {far: pytest.approx(1.0)}
 
 
 @pytest.mark.parametrize("others", [3, 30])
@@ -266,13 +205,3 @@ def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connec
     assert set(found(db, vector=direction(1, 2), limits=(9, 3), **of_p)) == {"ours", "nowhere", "unknown"}
     assert set(found(db, "queue", limits=(3, 9), **of_p)) == {"ours", "nowhere", "unknown"}
     assert set(found(db, "queue", **of_p, collections=["observations"])) == {"ours", "nowhere", "unknown"}
-
-
-def test_what_waits_for_a_cluster_follows_the_project_of_its_session(db: apsw.Connection) -> None:
-    known: Any = {"id": "theirs", "client": "claude", "project": "q", "folder": "", "updated_at": NOW_MS, "prompts": 1}
-    session_rows.save_session(db, {**known, "calls": 0, "plan": []})
-    outbox.enable(db)
-    for session in ("theirs", "unknown"):
-        add(db, session, "the queue", session_id=session)
-    waiting = Pending(db).over({}, {**ALL, "projects": ("p", ""), "others": ("q",)})
-    assert set(waiting) == {("observations", "unknown")}

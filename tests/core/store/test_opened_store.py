@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import stat
@@ -14,10 +13,8 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
-from core import files
 from core.errors import Failure
-from core.store import documents, events, foreign_file, knowledge, migrate, migrations, overview, sqlite
-from core.store.history import hook_calls
+from core.store import documents, events, foreign_file, migrations, sqlite
 from core.store.upkeep import backup, completeness, store_file
 
 
@@ -74,27 +71,6 @@ def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
     db.close()
 
 
-def test_what_was_committed_is_made_durable_by_one_more_commit(db: apsw.Connection, store: Path) -> None:
-    before, size = db.execute("PRAGMA user_version").get, sqlite.log_bytes()
-    knowledge.make_durable(db)
-    assert db.execute("PRAGMA synchronous").get == 2 and not db.in_transaction
-    assert db.execute("PRAGMA user_version").get == before and sqlite.log_bytes() > size
-
-
-def test_a_store_in_memory_leaves_no_mark_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    emit(migrate.in_memory(), "a")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_read_where_nothing_was_written(store: Path) -> None:
-    assert sqlite.open_reading() is None
-    store.write_bytes(b"")
-    assert sqlite.open_reading() is None
-
-
 def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
     db.execute("DROP TABLE upkeep; ALTER TABLE name DROP COLUMN written")
     db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 2}")
@@ -140,17 +116,6 @@ def test_a_store_that_comes_without_its_log_is_noticed_when_it_is_opened(db: aps
     assert finding(store) is None, "a new store begins in place of one that is gone"
 
 
-def test_without_sqlite_vec_there_are_no_vectors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    version = overview.vector_extension()
-    assert version is not None and version.startswith("v")
-    (tmp_path / "sqlite_vec").mkdir()
-    for broken in (False, True):
-        if broken:
-            (tmp_path / "sqlite_vec" / "vec0.so").write_bytes(b"no library")
-        monkeypatch.setattr(sqlite, "sys", SimpleNamespace(path=[str(tmp_path)]))
-        assert overview.vector_extension() is None
-
-
 @pytest.mark.parametrize("more", [1, 0])
 def test_a_store_of_a_newer_version_is_left_alone(db: apsw.Connection, more: int) -> None:
     db.execute(f"PRAGMA user_version = {len(migrations.STEPS) + more}")
@@ -169,33 +134,6 @@ def test_a_file_of_another_program_is_left_alone(store: Path, version: int) -> N
     before = store.read_bytes()
     assert code_of(lambda: sqlite.open_writing(busy_ms=0, durable=False)) == "STORE_FOREIGN"
     assert store.read_bytes() == before
-
-
-def test_what_cannot_be_opened_is_told(store: Path) -> None:
-    def write() -> Any:
-        return sqlite.open_writing(busy_ms=0, durable=False)
-
-    with files.FileLock(f"{store}.lock", 0.0):
-        assert code_of(write) == "STORE_BUSY"
-    store.write_bytes(b"rubbish" * 999)
-    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_DAMAGED"
-    store.unlink()
-    for one in store.parent.iterdir():
-        one.unlink()
-    store.parent.rmdir()
-    store.parent.write_bytes(b"")
-    assert code_of(write) == code_of(sqlite.open_reading) == "STORE_READ_ONLY"
-
-
-def test_a_commit_that_fails_is_rolled_back(db: apsw.Connection) -> None:
-    def refuse() -> None:
-        with sqlite.transaction(db):
-            db.execute("INSERT INTO upkeep VALUES ('x', 1)")
-            db.set_commit_hook(lambda: True)
-
-    assert code_of(refuse) == "STORE_UNREADABLE" and not db.in_transaction
-    db.set_commit_hook(None)
-    assert db.execute("SELECT count(*) FROM upkeep").get == 0
 
 
 def test_a_transaction_is_whole_or_not_at_all(db: apsw.Connection) -> None:
@@ -243,20 +181,6 @@ def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, 
         assert failure.code == code and failure.fix and str(store) in failure.message
 
 
-def test_a_folder_in_place_of_a_store_is_no_fault_of_the_disk(store: Path) -> None:
-    store.mkdir()
-    assert sqlite.as_failure(apsw.IOError("x")).code == "STORE_UNREADABLE"
-
-
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(errno.ENOSPC, "STORE_FULL"), (errno.EDQUOT, "STORE_FULL"), (errno.EACCES, "STORE_READ_ONLY"),
-     (errno.EROFS, "STORE_READ_ONLY")],
-)  # fmt: skip
-def test_what_a_fault_of_the_system_is_called(store: Path, number: int, code: str) -> None:
-    assert sqlite._unwritable(OSError(number, "why")).code == code
-
-
 def waits(monkeypatch: pytest.MonkeyPatch, busy_ms: int, times: list[float]) -> tuple[list[bool], list[float]]:
     """Whether a wait goes on at each of these times, and how long it slept."""
     slept: list[float] = []
@@ -273,13 +197,6 @@ def test_a_lock_is_waited_for_as_long_as_was_said(monkeypatch: pytest.MonkeyPatc
     late = [0.0] * 10 + [1.0, 4.0, 5.0, 9.0]
     _, slept = waits(monkeypatch, 99_999, late)
     assert slept == pytest.approx([*(number / 1000 for number in range(1, 11)), 0.033, 0.012, 0.005, 0.005])
-
-
-def test_a_wait_that_begins_anew_has_all_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.4, 90.0, 90.4])
-    monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
-    wait = sqlite._patience(500)
-    assert [wait(tries) for tries in (0, 1, 0, 1)] == [True] * 4
 
 
 def test_the_log_is_folded_once_it_is_larger(db: apsw.Connection, store: Path) -> None:
@@ -333,15 +250,6 @@ def test_a_store_with_a_smaller_number_than_its_mark_is_older(
     assert mark(store) == "3".zfill(20)
 
 
-def test_a_mark_of_later_events_is_kept_until_they_are_missing(db: apsw.Connection, store: Path) -> None:
-    emit(db, "a", "b", "c")
-    sqlite._acknowledge(db, 1)
-    assert mark(store) == "3".zfill(20) and finding(store) is None
-    Path(f"{store}.mark").write_text(f"{7:020}")
-    sqlite._acknowledge(db, 3)
-    assert mark(store) == "3".zfill(20) and finding(store) == (7, 3)
-
-
 def test_what_is_missing_is_told_once(store: Path) -> None:
     assert completeness.untold(str(store)) is completeness.finding(str(store)) is None
     completeness._found(str(store), 9, 2)
@@ -355,12 +263,6 @@ def test_what_is_missing_is_told_once(store: Path) -> None:
     assert json.loads(Path(f"{store}.older").read_text()) == {"acknowledged": 0, "has": 0, "at": NOW_MS}
     completeness.forget(str(store))
     assert finding(store) is None and list(store.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize("kept", ["", "[]", "{}", '{"acknowledged": "x", "has": 1}', '{"acknowledged": 1}'])
-def test_a_damaged_finding_is_none(store: Path, kept: str) -> None:
-    Path(f"{store}.older").write_text(kept)
-    assert completeness.finding(str(store)) is None
 
 
 @pytest.mark.parametrize(
@@ -377,12 +279,6 @@ def test_a_store_without_log_and_mark_came_alone(store: Path, head: bytes, besid
         Path(f"{store}{beside}").touch()
     completeness.came_alone(str(store))
     assert finding(store) == ((0, 0) if alone else None)
-
-
-def test_the_signs_of_a_whole_store(store: Path) -> None:
-    completeness.begin(str(store), 7)
-    assert mark(store) == "7".zfill(20)
-    assert sorted(one.name for one in store.parent.iterdir()) == ["store.db-wal", "store.db.lock", "store.db.mark"]
 
 
 def test_a_copy_is_whole_and_says_what_it_holds(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
@@ -424,19 +320,6 @@ class Damaged:
         raise apsw.CorruptError
 
 
-def test_what_looks_at_a_damaged_store_says_so(store: Path) -> None:
-    damaged: Any = Damaged()
-    for look in (
-        store_file.faults, store_file.figures, lambda db: overview.read(db, now=1),
-        lambda db: hook_calls.by_event(db, 0),
-    ):  # fmt: skip
-        assert code_of(lambda look=look: look(damaged)) == "STORE_DAMAGED"  # type: ignore[misc]
-
-
-def test_without_a_store_there_is_no_copy(store: Path, tmp_path: Path) -> None:
-    assert backup.copy(str(tmp_path / "copy.db")) is False and not (tmp_path / "copy.db").exists()
-
-
 @pytest.mark.parametrize(
     ("made", "code"),
     [
@@ -463,35 +346,6 @@ def test_a_copy_that_is_cut_off_is_damaged(db: apsw.Connection, tmp_path: Path) 
     assert code_of(lambda: backup.examine(str(target))) == "STORE_DAMAGED"
 
 
-def test_the_figures_of_a_store(db: apsw.Connection, store: Path) -> None:
-    assert store_file.figures(db).newest is None and store_file.faults(db) == []
-    documents.insert(db, documents.blank("knowledge", "d", "text", 9), b"", signatures=False)
-    assert store_file.figures(db).newest == 9
-    emit(db, "a", at=7)
-    assert store_file.figures(db).newest == 9
-    emit(db, "b", at=11)
-    with sqlite.transaction(db):
-        db.execute("CREATE TABLE large (x)")
-        db.execute("INSERT INTO large VALUES (zeroblob(100000))")
-    with sqlite.transaction(db):
-        db.execute("DROP TABLE large")
-    found = store_file.figures(db)
-    page = db.execute("PRAGMA page_size").get
-    assert found.newest == 11 and found.log == sqlite.log_bytes() > 0
-    assert (found.size, found.free) == store_file.sizes(db)
-    assert found.size == page * db.execute("PRAGMA page_count").get and found.free >= 24 * page
-
-
-def test_a_file_that_was_not_made_so_is_written_anew(store: Path) -> None:
-    store.touch()
-    made = apsw.Connection(str(store))
-    made.execute("CREATE TABLE large (x); INSERT INTO large VALUES (zeroblob(100000)); DELETE FROM large")
-    free = store_file.sizes(made)[1]
-    assert free > 0 and store_file.give_back(made) == 0
-    assert store_file.rewrite(made) == free - made.execute("PRAGMA page_size").get, "one page tells of the others"
-    assert made.execute("PRAGMA auto_vacuum").get == 2 and store_file.sizes(made)[1] == 0
-
-
 def test_a_purge_owes_its_wiping_until_it_is_done(db: apsw.Connection, store: Path) -> None:
     assert not store_file.is_owed(db)
     with sqlite.transaction(db):
@@ -503,17 +357,6 @@ def test_a_purge_owes_its_wiping_until_it_is_done(db: apsw.Connection, store: Pa
     store_file.wipe(db)
     assert not store_file.is_owed(db) and b"quagga" not in store.read_bytes()
     assert b"quagga" not in Path(f"{store}-wal").read_bytes()
-
-
-def test_what_hooks_left_in_another_home_is_read(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
-    emit(db, "a")
-    db.execute("UPDATE event SET error = 'late', metadata = '{\"injected\": [1]}'")
-    emit(db, "b")
-    db.execute("INSERT INTO event SELECT NULL, 'c', 1, '', '', '', '', 'other', '', NULL, 1, NULL, '{}', ''")
-    assert hook_calls.traces(str(store.parent)) == [("did a", "late", True), ("did b", "", False)]
-    assert hook_calls.traces(str(tmp_path / "none")) == []
-    (tmp_path / "store.db").write_bytes(b"rubbish" * 999)
-    assert hook_calls.traces(str(tmp_path)) == []
 
 
 def test_a_file_of_another_program_is_read_and_never_written(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.store import documents, events, sqlite
 from core.store.history import injections
-from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts
+from core.store.sessions import call_rows, name_rows, observed, session_rows, transcripts
 from core.store.upkeep import purge, store_file
 from core.store.upkeep.purge import Criteria, Selection
 
@@ -55,19 +55,6 @@ def test_a_text_is_read_in_lower_case_and_without_escapes(text: str, read: str) 
     assert purge.readable(text) == read
 
 
-def test_words_have_three_characters() -> None:
-    assert purge.words_of("ab abc ABCD", None, "", r"x\u00fcber") == {"abc", "abcd", "u00fcber", "x\u00fcber"}
-
-
-@pytest.mark.parametrize(
-    ("match", "text", "holds"),
-    [("", None, True), ("", "x", True), ("a B", "the A b", True), ("a b", "ab", False), ("a", None, False),
-     ("\u00fc", r"\u00dc", True)],
-)  # fmt: skip
-def test_a_phrase_is_held_in_either_case(match: str, text: str | None, holds: bool) -> None:
-    assert Criteria(match=match).holds(text) is holds
-
-
 @pytest.mark.parametrize(
     ("criteria", "by_id", "whole"),
     [
@@ -101,77 +88,6 @@ def test_memories_go_that_fit_all_that_is_said(db: apsw.Connection, criteria: di
     found = select(db, **criteria)
     assert "".join(sorted(found.ids)) == ids and len(found.documents) == len(ids)
     assert found.touched == {"s" if one in "ab" else "t" for one in ids if one != "d"}
-
-
-@pytest.mark.parametrize(
-    ("criteria", "numbers"),
-    [
-        ({"session": "s"}, [1, 2, 3]), ({"before": 6}, [1, 3]), ({"before": 10}, [1, 2, 3]), ({"before": 5}, []),
-        ({"match": "make"}, [1, 3]),
-        ({"project": "p"}, [1, 2, 3]), ({"calls": frozenset([("s", 2), ("s", 9), ("t", 1)])}, [2]),
-        ({"documents": frozenset("x")}, []),
-    ],
-)  # fmt: skip
-def test_calls_go_by_their_own_time_or_that_of_their_session(
-    db: apsw.Connection, criteria: dict[str, Any], numbers: list[int]
-) -> None:
-    keep(db, "s", "p", 9)
-    call(db, "s", 1, "make one", 5)
-    call(db, "s", 2, "run", None)
-    call(db, "s", 3, "make two", 5)
-    call(db, "s", 4, "make gone", 5)
-    forgotten.forget_call(db, "s", 4)
-    found = select(db, **criteria)
-    assert found.calls == [("s", number) for number in numbers]
-    assert found.touched == ({"s"} if numbers else set())
-
-
-def test_a_session_goes_whole_unless_only_a_part_of_it_was_chosen(db: apsw.Connection) -> None:
-    keep(db, "s", "p", plan=[["1", "mend"]])
-    keep(db, "t", "q")
-    keep(db, "u", "owner/p")
-    forgotten.forget(db, "gone")
-    assert select(db, session="s").sessions == ["s"] and select(db, session="unknown").sessions == ["unknown"]
-    assert select(db, session="gone").sessions == ["gone"]
-    assert sorted(select(db, project="p").sessions) == ["s", "u"]
-    with_live = select(db, project="p", live=frozenset(["w", "v", "s"])).sessions
-    assert sorted(with_live[:2]) == ["s", "u"] and with_live[2:] == ["v", "w"]
-    assert select(db, project="p", session="u").sessions == ["u"]
-    assert select(db, project="p", session="s", live=frozenset("suv")).sessions == ["s"]
-    assert select(db, project="p", session="t").sessions == []
-    assert select(db, session="s", before=9).sessions == [] == select(db, documents=frozenset("d")).sessions
-    assert select(db, session="s", before=9).plans == ["s"] and select(db, session="s", before=5).plans == []
-    assert select(db, session="s", match="mend").plans == ["s"] and select(db, session="t", before=9).plans == []
-    db.execute("UPDATE session SET plan = ? WHERE id = 's'", (session_rows.PURGED_PLAN,))
-    assert select(db, session="s", before=9).plans == []
-
-
-def test_summaries_go_with_what_fits(db: apsw.Connection) -> None:
-    keep(db, "s", "p")
-    name_rows.save_compaction(db, "s", 1, 5, "we mended the queue")
-    name_rows.save_compaction(db, "s", 2, 7, "")
-    name_rows.save_compaction(db, "s", 3, 7, "another")
-    for criteria, numbers in (
-        ({"session": "s"}, [1, 3]), ({"before": 6}, [1]), ({"match": "Queue"}, [1]), ({"project": "p"}, [1, 3]),
-        ({"documents": frozenset("d")}, []),
-    ):  # fmt: skip
-        found = select(db, **criteria)
-        assert found.compactions == [("s", number) for number in numbers]
-    db.execute("UPDATE compaction SET summary = ?", (name_rows.PURGED_SUMMARY,))
-    assert select(db, session="s").compactions == []
-
-
-def test_only_words_that_nothing_else_has_are_looked_for(db: apsw.Connection) -> None:
-    remember(db, "a", "quagga okapi tapir numbat lynx")
-    remember(db, "b", "okapi")
-    call(db, "s", 1, "tapir")
-    name_rows.save_compaction(db, "s", 1, 5, "numbat")
-    assert select(db, documents=frozenset("a")).words == {"quagga", "lynx"}
-    call(db, "s", 2, "lynx")
-    assert select(db, documents=frozenset("a"), calls=frozenset([("s", 2)])).words == {"quagga", "lynx"}
-    assert select(db, documents=frozenset("ab")).words == {"quagga", "okapi"}
-    assert select(db, calls=frozenset([("s", 1)])).words == frozenset()
-    assert select(db, before=9).words == {"quagga", "okapi", "tapir", "numbat", "lynx"}
 
 
 def test_what_quotes_such_a_word_goes_too(db: apsw.Connection) -> None:
@@ -247,10 +163,3 @@ def test_what_was_found_is_emptied_and_stays_known(db: apsw.Connection) -> None:
     assert store_file.is_owed(db)
     again = purge.erase(db, Criteria(session="s"), at=9, vectors=False, vector_of=vector_of)
     assert again.sessions == ["s"] and session_rows.is_forgotten(db, "s") and call_rows.calls(db, "s") == []
-
-
-def test_a_store_without_signatures_is_purged_too(db: apsw.Connection) -> None:
-    remember(db, "a", "quagga")
-    found = purge.erase(db, Criteria(match="quagga"), at=9, vectors=True, vector_of=lambda *_: b"")
-    assert found.ids == ["a"] and found.words == {"quagga"}
-    assert purge.erase(db, Criteria(match="quagga"), at=9, vectors=True, vector_of=lambda *_: b"").ids == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import candidates, documents, migrations, sqlite
+from core.store import candidates, documents, migrations
 from core.store.sessions import segments
 
 TURN = 1_000
@@ -41,15 +41,6 @@ def first_turns(db: apsw.Connection, session: str = "s") -> list[int]:
     return [row for (row,) in db.execute("SELECT first FROM segment WHERE session_id = ? ORDER BY first", (session,))]
 
 
-def test_a_segment_is_closed_by_the_turn_that_fills_it(db: apsw.Connection) -> None:
-    rows = [say(db, "x" * TURN) for _ in range(9)]
-    assert segments.renew(db, "s")
-    assert first_turns(db) == [rows[0], rows[4], rows[8]]
-    rows = [say(db, "y" * (TURN - 1), "t") for _ in range(6)]
-    segments.renew(db, "t")
-    assert first_turns(db, "t") == [rows[0], rows[5]]
-
-
 @given(st.lists(st.integers(1, 1_500), min_size=1, max_size=30))
 def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: list[int]) -> None:
     db = new()
@@ -65,15 +56,6 @@ def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: lis
     db.close()
 
 
-def test_of_a_long_turn_its_beginning_is_indexed(db: apsw.Connection) -> None:
-    say(db, "a" * (TURN - 2) + " p")
-    say(db, "b" * (TURN - 1) + " q", "t")
-    segments.catch_up(db)
-    count = "SELECT count(*) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
-    assert db.execute(count, ("p",)).get == 1
-    assert db.execute(count, ("q",)).get == 0
-
-
 def test_what_came_before_a_change_is_not_indexed_anew(db: apsw.Connection) -> None:
     for _ in range(6):
         say(db, "x" * TURN)
@@ -85,14 +67,6 @@ def test_what_came_before_a_change_is_not_indexed_anew(db: apsw.Connection) -> N
     after = list(db.execute("SELECT rowid, first FROM segment ORDER BY first"))
     assert after[0] == before[0] and len(after) == 2 and after[1][1] == before[1][1]
     assert db.execute("SELECT count(*) FROM segment_lexicon").get == 2
-
-
-def test_all_that_waits_is_caught_up_with(db: apsw.Connection) -> None:
-    for number in range(17):
-        say(db, f"what session {number} said", f"s{number}")
-    segments.catch_up(db)
-    assert db.execute("SELECT count(*) FROM segment_due").get == 0
-    assert indexed(db) == 17
 
 
 def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
@@ -114,26 +88,5 @@ def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
     assert both[0] > only[0] and both[1] == only[1] == 1.0
 
 
-def test_the_share_is_that_of_the_weights_and_not_of_the_terms(db: apsw.Connection) -> None:
-    rare = say(db, "a parrot and boats", "a")
-    for number in range(12):
-        say(db, "boats", f"s{number}")
-    common = say(db, "boats", "b")
-    segments.catch_up(db)
-    said = candidates._around(db, [rare, common], ['"parrot"', '"boats"', '"unknown"'])
-    assert said[rare][1] == pytest.approx(1.0)
-    assert 0 < said[common][1] < 0.5
-    assert candidates._around(db, [rare], []) == {rare: (0.0, 0.0)}
-    assert candidates._around(db, [], ['"parrot"']) == {}
-
-
 def indexed(db: apsw.Connection) -> int:
     return candidates.LocalCandidates(db, vectors=False).segments()
-
-
-def test_a_session_that_was_not_indexed_yet_has_none(db: apsw.Connection) -> None:
-    row = say(db, "boats")
-    assert candidates._around(db, [row], ['"boats"']) == {} and indexed(db) == 0
-    with sqlite.transaction(db):
-        assert segments.renew(db, "s") is True and segments.renew(db, "s") is segments.renew(db, "t") is False
-    assert indexed(db) == 1 and candidates._around(db, [row], ['"boats"'])[row][1] == 1.0

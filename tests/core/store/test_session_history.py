@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
-import pytest
 
 from core.store import documents, events
 from core.store.history import hook_calls, injections, session_log
-from core.store.sessions import call_rows, turn_rows
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -50,29 +48,6 @@ def test_a_hook_call_is_kept_as_it_was_told(db: apsw.Connection) -> None:
     ]  # fmt: skip
     assert hook_calls.extent(db, "s") == {"calls": 3, "first": 4, "last": 5, "client": "claude"}
     assert hook_calls.extent(db, "t") is None and hook_calls.of_session(db, "t") == []
-
-
-def test_hooks_are_counted_by_what_became_of_them(db: apsw.Connection) -> None:
-    for number, (action, session) in enumerate(
-        (("hook.completed", "s1"), ("hook.completed", "s2"), ("hook.degraded", "s3"), ("hook.failed", "s4"),
-         ("hook.timeout", "s5"))
-    ):  # fmt: skip
-        hook(db, f"h{number}", 10 + number, action, sessionId=session)
-    assert hook_calls.outcomes(db, 0) == [
-        ("claude", "Stop", "degraded", 1), ("claude", "Stop", "failed", 1), ("claude", "Stop", "late", 1),
-        ("claude", "Stop", "ok", 2),
-    ]  # fmt: skip
-    assert hook_calls.outcomes(db, 14) == [("claude", "Stop", "late", 1)] and hook_calls.outcomes(db, 15) == []
-    assert [hook_calls.sessions_since(db, since) for since in (0, 11, 12, 13)] == [3, 2, 1, 0]
-    assert hook_calls.sessions_beginning(db, "s", 2) == ["s1", "s2"]
-    assert hook_calls.sessions_beginning(db, "s5", 2) == ["s5"] and hook_calls.sessions_beginning(db, "t", 2) == []
-
-
-def test_the_times_of_hooks_are_those_that_are_known_the_quickest_first(db: apsw.Connection) -> None:
-    for number, ms in enumerate((9.0, 2, None, 4.5)):
-        hook(db, f"h{number}", 10 + number, **({} if ms is None else {"duration_ms": ms}))
-    assert hook_calls.times(db, 0) == [("claude", "Stop", 2.0), ("claude", "Stop", 4.5), ("claude", "Stop", 9.0)]
-    assert hook_calls.times(db, 11) == [("claude", "Stop", 2.0), ("claude", "Stop", 4.5)]
 
 
 def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Connection) -> None:
@@ -126,24 +101,6 @@ def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
     ]
 
 
-@pytest.mark.parametrize(("kept", "read"), [('["m", 3]', ["m"]), ('{"m": 1}', []), ("no JSON", [])])
-def test_a_list_of_memories_that_another_wrote_is_read_as_far_as_it_is_one(
-    db: apsw.Connection, kept: str, read: list[str]
-) -> None:
-    injected(db, "a")
-    db.execute("UPDATE injection SET memories = ?", (kept,))
-    assert injections.of_session(db, "s")[0]["memories"] == read
-
-
-def test_texts_are_counted_by_kind_the_most_first(db: apsw.Connection) -> None:
-    injected(db, "a", 5, kind="startup", metadata={"estimatedTokens": 3, "memoryIds": ["m"]})
-    for number, kind in enumerate(("refresh", "refresh", "project", "project")):
-        injected(db, f"r{number}", 6, kind=kind, metadata={"estimatedTokens": 2, "memoryIds": ["m", "n"]})
-    several = [("project", 2, 4, 4), ("refresh", 2, 4, 4)]
-    assert injections.by_kind(db, 5) == [*several, ("startup", 1, 3, 1)] and injections.by_kind(db, 6) == several
-    assert injections.by_kind(db, 7) == []
-
-
 def put(db: apsw.Connection, *given: Any) -> None:
     for one in given:
         assert events.insert(db, one, "")
@@ -174,40 +131,6 @@ def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
     documents.insert(db, one, b"", signatures=False)
 
 
-def test_what_was_said_is_counted_and_its_prompts_are_in_order(db: apsw.Connection) -> None:
-    assert turn_rows.spoken(db, "s") == (0, 0, 0)
-    say(db, "user: second", 7)
-    say(db, "assistant: reply", 9)
-    say(db, "user: first", 5)
-    say(db, "user: forgotten", 3, forgotten_at=4)
-    say(db, "user: of another", 1, session_id="t")
-    say(db, "user: of none", 1, session_id="")
-    assert turn_rows.spoken(db, "s") == (3, 5, 9) and turn_rows.spoken(db, "") == (0, 0, 0)
-    assert turn_rows.timed_prompts(db, "s") == [{"at": 5, "text": "first"}, {"at": 7, "text": "second"}]
-    assert turn_rows.timed_prompts(db, "") == []
-
-
-def test_calls_are_told_by_their_time_prompt_and_failure(db: apsw.Connection) -> None:
-    for number, (at, outcome) in enumerate(((None, "failed"), (7, "ok"), (9, ""))):
-        call_rows.save(db, {
-            "session": "s", "number": 3 - number, "key": f"k{number}", "prompt": number, "at": at, "tool": "",
-            "file": "",
-            "command": "", "outcome": outcome, "error": "", "passage": "",
-        })  # fmt: skip
-    assert session_log.call_times(db, "s") == [(9, 2, False), (7, 1, False), (0, 0, True)]
-    assert session_log.call_times(db, "t") == []
-
-
-def test_memories_are_told_by_their_beginnings(db: apsw.Connection) -> None:
-    for number in range(501):
-        documents.insert(db, documents.blank("knowledge", f"m{number}", f"text {number}", 1), b"", signatures=False)
-    db.execute("UPDATE document SET forgotten_at = 1 WHERE id = 'm7'")
-    asked = [*(f"m{number}" for number in range(501)), "m1", "gone"]
-    found = session_log.memory_texts(db, iter(asked), 8)
-    assert len(found) == 500 and found["m500"] == "text 500" and "m7" not in found
-    assert session_log.memory_texts(db, ["m500"], 6) == {"m500": "text 5"} and session_log.memory_texts(db, [], 9) == {}
-
-
 def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -> None:
     put(
         db, event("a", 4, level="error", error="e", sessionId="s1"), event("b", 6, level="error", error="e"),
@@ -221,14 +144,3 @@ def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -
     assert [session_log.error_count(db, since) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
     assert session_log.counts(db, 4) == [("c", "a", 4)] and session_log.counts(db, 8) == []
     assert sorted(session_log.counts(db, 3)) == [("c", "a", 4), ("d", "a", 1)]
-
-
-def test_recalls_of_the_command_line_are_told_by_what_they_returned(db: apsw.Connection) -> None:
-    told = {"component": "recall-cli", "action": "memory.recall.completed"}
-    put(
-        db, event("a", 4, **told, metadata={"returned": 3}, duration_ms=1.5), event("b", 5, **told, metadata={}),
-        event("c", 5, component="recall-cli"), event("d", 5, action="memory.recall.completed"),
-        event("e", 6, **told, metadata={"returned": "x"}),
-    )  # fmt: skip
-    assert session_log.recalls(db, 4) == [(3, 1.5), (0, None), (0, None)]
-    assert len(session_log.recalls(db, 5)) == 2 and session_log.recalls(db, 7) == []

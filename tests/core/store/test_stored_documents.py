@@ -8,7 +8,6 @@ import apsw
 import pytest
 
 from core.store import curation, documents, knowledge, overview, spaces, sqlite
-from core.store.layout import row_range
 from core.store.sessions import session_rows
 
 VECTOR = bytes(range(256))
@@ -36,34 +35,6 @@ def matching(db: apsw.Connection, words: str) -> list[int]:
 
 def ids(found: Any) -> list[str]:
     return [one["id"] for one in found]
-
-
-def test_a_blank_document_has_every_field_at_its_default(db: apsw.Connection) -> None:
-    given = documents.blank("knowledge", "k", "text", 7)
-    assert put(db, given) == [row_range("knowledge")[0] + 1]
-    assert documents.by_id(db, "k") == {**given, "rowid": row_range("knowledge")[0] + 1}
-    assert (given["created_at"], given["updated_at"], given["write_verdict"]) == (7, 7, "allow")
-    assert given["write_gate_fallback"] is given["stale"] is False and documents.by_id(db, "l") is None
-
-
-def test_a_document_comes_back_as_it_was_stored(db: apsw.Connection) -> None:
-    given = document(
-        "d", 5, "episodes", title="T", path="/p", tags=["a", "b"], history=[{"n": 1.5}], stale=True, updated_at=9,
-        write_gate_fallback=True, last_used_at=0, forgotten_at=None, merged_count=2, context="around",
-    )  # fmt: skip
-    (row,) = put(db, given)
-    assert documents.by_id(db, "d") == {**given, "rowid": row}
-    assert documents.by_rowids(db, [row + 1, row]) == [{**given, "rowid": row}]
-
-
-def test_rows_are_numbered_in_their_collection_and_read_in_the_order_asked_for(db: apsw.Connection) -> None:
-    rows = put(db, document("a"), document("e", collection="episodes"), document("b"))
-    base, last = row_range("observations")
-    assert rows == [base + 1, row_range("episodes")[0] + 1, base + 2] and row_range("episodes")[0] == last + 1
-    assert ids(documents.by_rowids(db, [rows[2], rows[0], rows[1]])) == ["b", "a", "e"]
-    assert ids(documents.every(db)) == ["a", "b", "e"] and ids(documents.every(db, collection="episodes")) == ["e"]
-    documents.remove(db, rows[2], signatures=False)
-    assert put(db, document("c")) == [base + 2], "the number of the last one is given again"
 
 
 def test_title_text_and_context_are_found_and_a_vector_stands_beside_them(signed: apsw.Connection) -> None:
@@ -99,38 +70,6 @@ def test_a_changed_document_is_indexed_anew_and_a_forgotten_one_not(signed: apsw
     assert matching(signed, "after") == []
     counts = "SELECT (SELECT count(*) FROM vector), (SELECT count(*) FROM signature)"
     assert list(signed.execute(counts)) == [(0, 0)]
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_what_is_forgotten_or_removed_is_in_no_index(signed: apsw.Connection, whole: bool) -> None:
-    row, stays = put(signed, document("a"), document("b"), vector=VECTOR, signatures=True)
-    if whole:
-        documents.remove(signed, row, signatures=True)
-    else:
-        documents.forget(signed, row, 9, signatures=True)
-    found = documents.by_id(signed, "a")
-    assert found is None if whole else found is not None and (found["forgotten_at"], found["updated_at"]) == (9, 9)
-    assert matching(signed, "text") == [stays] and ids(documents.every(signed)) == ["b"]
-    assert ids(documents.every(signed, forgotten=True)) == (["b"] if whole else ["a", "b"])
-    assert [one for (one,) in signed.execute("SELECT document FROM vector")] == [stays]
-    assert [one for (one,) in signed.execute("SELECT rowid FROM signature")] == [stays]
-
-
-def test_signatures_are_made_once(db: apsw.Connection) -> None:
-    assert not documents.has_signatures(db) and sqlite.load_vectors(db)
-    for _ in range(2):
-        documents.ensure_signatures(db)
-        assert documents.has_signatures(db)
-        assert list(db.execute("SELECT code, name, dimensions FROM vector_space")) == [(1, "minilm-256-v1", 256)]
-
-
-def test_counters_are_set_and_counted(db: apsw.Connection) -> None:
-    put(db, document("a"), document("b"), document("c"))
-    documents.set_counters(db, "a", 5, 0.5, None)
-    documents.count_recall(db, ["a", "b"], 9)
-    found = [(one["recall_count"], one["retrieval_priority"], one["last_used_at"]) for one in documents.every(db)]
-    assert found == [(6, 0.5, 9), (1, 0.0, 9), (0, 0.0, None)]
-    assert overview.last_used(db) == 9
 
 
 @pytest.mark.parametrize(
@@ -173,45 +112,6 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     assert [one["stale"] for one in documents.traits(db, rows[2:])] == [False]
 
 
-def test_ids_are_found_by_their_beginning(db: apsw.Connection) -> None:
-    put(db, document("ab2"), document("ab1", forgotten_at=1), document("ac"), document("ab\U0010fffe"))
-    assert documents.ids_beginning(db, "ab", 9) == ["ab1", "ab2", "ab\U0010fffe"]
-    assert documents.ids_beginning(db, "ab", 1) == ["ab1"] and documents.ids_beginning(db, "b", 9) == []
-    assert documents.ids_beginning(db, "ac", 9) == ["ac"]
-
-
-def test_what_a_session_said_and_which_projects_there_are(db: apsw.Connection) -> None:
-    rows = put(
-        db, document("a", session_id="s", project="q"), document("b", session_id="s", forgotten_at=1),
-        document("c", project="p"), document("d", session_id="t", project="p"),
-    )  # fmt: skip
-    assert documents.of_session(db, "s") == [(rows[0], "a")] and documents.of_session(db, "") == []
-    assert documents.projects(db) == ["p", "q"]
-    db.execute("UPDATE document SET project = ''")
-    assert documents.projects(db) == []
-
-
-def test_the_oldest_with_the_same_text_is_found_in_its_collection(db: apsw.Connection) -> None:
-    put(
-        db, document("x", fingerprint="f", forgotten_at=1), document("y", fingerprint="f", superseded_by="z"),
-        document("a", fingerprint="f"), document("b", fingerprint="f"), document("k", 1, "knowledge", fingerprint="f"),
-    )  # fmt: skip
-    assert ids([documents.by_fingerprint(db, "f", name) for name in ("observations", "knowledge")]) == ["a", "k"]
-    assert documents.by_fingerprint(db, "f", "episodes") is documents.by_fingerprint(db, "g", "knowledge") is None
-
-
-def test_the_newest_documents_since_a_time(db: apsw.Connection) -> None:
-    put(
-        db, document("a", 5), document("b", 6), document("c", 6), document("d", 7, forgotten_at=1),
-        document("e", 7, superseded_by="a"), document("k", 8, "knowledge"),
-    )  # fmt: skip
-    assert ids(documents.recent(db, "observations", 5, 9)) == ["c", "b", "a"]
-    assert ids(documents.recent(db, "observations", 6, 9)) == ["c", "b"]
-    assert ids(documents.recent(db, "observations", 7, 9)) == [] and ids(
-        documents.recent(db, "observations", 0, 1)
-    ) == ["c"]
-
-
 ASKED: Any = {
     "tags": (), "category": "", "projects": (), "verdicts": (), "source": "", "since": None, "before": None,
     "whatever": False,
@@ -244,17 +144,6 @@ def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked
     assert (number, "".join(ids(page))) == (len(found), found)
 
 
-def test_a_list_has_pages_whether_few_or_many_are_asked_for(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(db, *(document(one, at) for one, at in (("a", 2), ("b", 1), ("c", 2))))
-    for many in (0, 2_000):
-        monkeypatch.setattr(curation, "_MANY", many)
-        number, page = curation.listed(db, "observations", ASKED, limit=2, offset=0)
-        assert (number, ids(page)) == (3, ["c", "a"])
-        assert ids(curation.listed(db, "observations", ASKED, limit=2, offset=2)[1]) == ["b"]
-
-
 def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connection) -> None:
     put(db, document("old"), document("new"), document("third"))
     old, new, third = documents.every(db)
@@ -271,14 +160,6 @@ def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connec
     assert [one["supersedes"] for one in documents.every(db)] == ["", "third", ""]
 
 
-def test_a_tag_leaves_the_age_of_a_memory_alone(db: apsw.Connection) -> None:
-    (row,) = put(db, document("a"))
-    curation.set_tags(db, row, ("x", "stale"), stale=True)
-    assert documents.by_id(db, "a") == {**document("a"), "rowid": row, "tags": ["x", "stale"], "stale": True}
-    curation.set_tags(db, row, (), stale=False)
-    assert documents.by_id(db, "a") == {**document("a"), "rowid": row}
-
-
 def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> None:
     synced = {"collection": "knowledge", "source": knowledge.SOURCE}
     rows = put(
@@ -292,21 +173,6 @@ def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> Non
     assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
     assert signed.execute("SELECT count(*) FROM signature").get == 4
     assert knowledge.rows_by_file(signed) == {"/n/a.md": [rows[1]]}
-
-
-@pytest.mark.parametrize(
-    ("folder", "below"), [("/n", True), ("/n/", True), ("/n/a", False), ("/", True), ("/N", False), ("/n/a.md", False)]
-)
-def test_a_folder_has_sections_below_it(db: apsw.Connection, folder: str, below: bool) -> None:
-    put(db, document("a", collection="knowledge", path="/n/a.md"), document("o", path="/n/a/b.md"))
-    put(db, document("f", collection="knowledge", path="/n/a/c.md", forgotten_at=1))
-    assert knowledge.any_below(db, folder) is below
-
-
-def test_spaces_are_numbered_behind_the_static_one(db: apsw.Connection) -> None:
-    assert spaces.code(db, "x") == 0
-    assert [spaces.ensure(db, name, 384) for name in ("x", "y", "x")] == [2, 3, 2]
-    assert list(db.execute("SELECT * FROM vector_space")) == [(2, "x", 384), (3, "y", 384)]
 
 
 def test_documents_without_a_vector_come_newest_first_page_by_page(db: apsw.Connection) -> None:
@@ -345,38 +211,3 @@ def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> N
     assert overview.verdicts_since(db, "observations", 6) == {"hold": 1}
     assert overview.verdicts_since(db, "observations", 5) == {"allow": 1, "hold": 1}
     assert overview.verdicts_since(db, "observations", 8) == {}
-
-
-def test_the_largest_groups_come_first(db: apsw.Connection) -> None:
-    put(
-        db,
-        *(
-            document(f"{source}{number}", source=source)
-            for source, most in (("b", 2), ("a", 2), ("c", 3))
-            for number in range(most)
-        ),
-    )
-    assert list(overview.largest(db, "source", 2).items()) == [("c", 3), ("a", 2)]
-
-
-def test_nothing_is_counted_in_an_empty_store(db: apsw.Connection) -> None:
-    nothing = overview.nothing()
-    read = overview.read(db, now=1)
-    assert {**read, "schema": 0} == nothing and overview.span(db) == {"oldest": None, "newest": None, "merges": 0}
-    assert overview.last_used(db) is None
-
-
-@pytest.mark.parametrize(("later", "errors"), [(86_400_000, 2), (86_400_001, 1), (86_400_005, 1), (86_400_006, 0)])
-def test_errors_of_a_day_are_counted_and_five_events_listed(db: apsw.Connection, later: int, errors: int) -> None:
-    for number, (at, level) in enumerate(
-        ((0, "error"), (5, "fatal"), (5, "warn"), (6, "info"), (7, "info"), (8, "debug"))
-    ):
-        db.execute(
-            "INSERT INTO event (id, timestamp, session_id, system_id, level, source, component, action, success,"
-            " metadata, search_text) VALUES (?, ?, '', '', ?, '', '', ?, 1, '{}', '')",
-            (str(number), at, level, f"a{number}"),
-        )
-    found = overview.read(db, now=later)["events"]
-    assert (found["total"], found["errors24h"]) == (6, errors)
-    assert [one["action"] for one in found["last"]] == ["a5", "a4", "a3", "a2", "a1"]
-    assert found["last"][0] == {"ts": "1970-01-01T00:00:00.008Z", "action": "a5", "level": "debug", "success": True}
