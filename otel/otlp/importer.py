@@ -6,10 +6,13 @@ source and component. All of it passes through `otel.event`, so that it is redac
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from google.protobuf import json_format  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from core import ids
 from otel import log
@@ -20,11 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import apsw
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
     from core.records import Event
 
 _BATCH = 500
-_DEEPEST = 40
+_LONGEST_REASON = 200
 _MOST_ERRORS = 20
 _NO_LIMIT = 1 << 40
 _OURS = frozenset(
@@ -95,35 +100,38 @@ def import_lines(
 
 
 def _events(number: int, line: bytes | None, report: Report, now: int) -> Iterator[Event]:
-    if line is None:
-        report.fail(number, "the line is too long")
-        return
+    request = ExportLogsServiceRequest()
     try:
-        found = orjson.loads(line)
+        found = orjson.loads(line) if line is not None else None
+        if isinstance(found, dict) and "resourceLogs" in found:
+            json_format.ParseDict(found, request, ignore_unknown_fields=True)
     except orjson.JSONDecodeError as error:
         report.fail(number, f"no JSON: {error}")
         return
-    if not isinstance(found, dict):
+    except json_format.ParseError as error:
+        report.fail(number, f"no OTLP: {error}"[:_LONGEST_REASON])
+        return
+    if line is None:
+        report.fail(number, "the line is too long")
+    elif not isinstance(found, dict):
         report.fail(number, "no JSON object")
-    elif "resourceLogs" in found:
-        for of_resource in _objects(found["resourceLogs"]):
-            resource = _table(_object(of_resource.get("resource")).get("attributes"))
-            for of_scope in _objects(of_resource.get("scopeLogs")):
-                scope = _text(_object(of_scope.get("scope")).get("name"))
-                for item in _objects(of_scope.get("logRecords")):
-                    report.records += 1
-                    made = _event(item, resource, scope, now)
-                    if made is None:
-                        report.fail(number, "a log record with neither event name nor body")
-                    else:
-                        yield made
-    elif "resourceSpans" in found or "resourceMetrics" in found:
-        report.others += 1
-    else:
-        report.fail(number, "no resourceLogs")
+    elif "resourceLogs" not in found:
+        report.others += "resourceSpans" in found or "resourceMetrics" in found
+        if "resourceSpans" not in found and "resourceMetrics" not in found:
+            report.fail(number, "no resourceLogs")
+    for of_resource in request.resource_logs:
+        resource = _table(of_resource.resource.attributes)
+        for of_scope in of_resource.scope_logs:
+            for record in of_scope.log_records:
+                report.records += 1
+                made = _event(record, resource, of_scope.scope.name, now)
+                if made is None:
+                    report.fail(number, "a log record with neither event name nor body")
+                else:
+                    yield made
 
 
-def _event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int) -> Event | None:
+def _event(record: LogRecord, resource: dict[str, Any], scope: str, now: int) -> Event | None:
     """The event that a log record stands for; None for one that says nothing.
 
     Args:
@@ -131,59 +139,49 @@ def _event(item: dict[str, Any], resource: dict[str, Any], scope: str, now: int)
         scope: name of its instrumentation scope.
         now: its time where it has none, in ms since the epoch.
     """
-    attributes = _table(item.get("attributes"))
-    body = _value(item.get("body"))
-    action = _text(item.get("eventName")) or _text(attributes.get("event.name"))
+    attributes = _table(record.attributes)
+    body = _plain(record.body)
+    action = record.event_name.strip() or _text(attributes.get("event.name"))
     if not action and body in (None, ""):
         return None
-    number = _number(item.get("severityNumber")) or 0
-    by_name = parse_level(_text(item.get("severityText"))) or "info"
+    number = record.severity_number
+    by_name = parse_level(record.severity_text) or "info"
     level = OPENTELEMETRY_LEVELS[(number - 1) // 4] if 1 <= number <= 24 else by_name
-    ours = isinstance(attributes.get(names.COMPONENT), str) and isinstance(attributes.get(names.SOURCE), str)
+    ours = names.COMPONENT in attributes and names.SOURCE in attributes
     success, duration = attributes.get(names.SUCCESS), attributes.get(names.DURATION)
-    at = (_number(item.get("timeUnixNano")) or _number(item.get("observedTimeUnixNano")) or 0) // 1_000_000
+    whole = f"{resource} {scope} {record}"
     return new_event(
         action or "log",
         source=_text(attributes.get(names.SOURCE)) or _text(resource.get("service.name")) or "otlp",
         component=_text(attributes.get(names.COMPONENT)) or scope or "otlp",
         level=level,
         success=success if isinstance(success, bool) else level not in ("error", "fatal"),
-        metadata=_metadata(attributes) if ours else _foreign(attributes, body, action, item),
+        metadata=_metadata(attributes) if ours else _foreign(attributes, body, action, record),
         duration_ms=duration if isinstance(duration, (int, float)) and not isinstance(duration, bool) else None,
         error=_text(attributes.get(names.ERROR)) or None,
         # A blank one stays empty; with none given the record would take this process's own.
         session=_text(attributes.get(names.SESSION)) or _text(attributes.get(names.ROLE)) or (" " if ours else "otlp"),
         system=_text(resource.get(names.SYSTEM)) or _text(resource.get("host.name")) or "unknown",
-        now=at if at > 0 else now,
-        id=_text(attributes.get(names.UID)) or _made_id(item, resource, scope),
+        now=(record.time_unix_nano or record.observed_time_unix_nano) // 1_000_000 or now,
+        # The same id for the same record, so that a file taken in twice is stored once.
+        id=_text(attributes.get(names.UID)) or "otlp-" + ids.fingerprint(whole),
     )
 
 
 def _metadata(attributes: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = dict(_object(attributes.get(names.METADATA)))
+    whole = attributes.get(names.METADATA)
+    found: dict[str, Any] = dict(whole) if isinstance(whole, dict) else {}
     start = names.METADATA + "."
     return found | {key[len(start) :]: value for key, value in attributes.items() if key.startswith(start)}
 
 
-def _foreign(attributes: dict[str, Any], body: object, action: str, item: dict[str, Any]) -> dict[str, Any]:
+def _foreign(attributes: dict[str, Any], body: object, action: str, record: LogRecord) -> dict[str, Any]:
     found = {key: value for key, value in attributes.items() if key not in _OURS}
     if body not in (None, "", action):
         found["body"] = body
-    return found | {name: item[name] for name in ("traceId", "spanId") if _text(item.get(name)).strip("0")}
-
-
-def _made_id(item: dict[str, Any], resource: dict[str, Any], scope: str) -> str:
-    """The same id for the same record, so that a file taken in twice is stored once."""
-    plain = orjson.dumps([resource, scope, item], option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    return "otlp-" + ids.fingerprint(plain.decode())
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    # They are hexadecimal in this form, where protobuf reads base64.
+    spelled = {"traceId": b64encode(record.trace_id).decode(), "spanId": b64encode(record.span_id).decode()}
+    return found | {name: value for name, value in spelled.items() if value.strip("0")}
 
 
 def _text(value: object) -> str:
@@ -192,37 +190,14 @@ def _text(value: object) -> str:
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
 
 
-def _value(given: object, depth: int = 0) -> Any:
-    """The plain value of an `AnyValue`; None for one that is empty or malformed."""
-    if not isinstance(given, dict) or depth > _DEEPEST:
-        return None
-    for form, held in given.items():
-        if form == "intValue":
-            return _number(held)
-        if form == "arrayValue":
-            entries = _object(held).get("values")
-            return [_value(entry, depth + 1) for entry in entries] if isinstance(entries, list) else []
-        if form == "kvlistValue":
-            return _table(_object(held).get("values"), depth + 1)
-        if form in ("stringValue", "bytesValue", "boolValue", "doubleValue"):
-            return held if isinstance(held, (str, bool, int, float)) else None
-    return None
+def _plain(value: AnyValue) -> Any:
+    form = value.WhichOneof("value")
+    if form == "array_value":
+        return [_plain(entry) for entry in value.array_value.values]
+    if form == "kvlist_value":
+        return _table(value.kvlist_value.values)
+    return None if form is None else getattr(value, form)
 
 
-def _table(entries: object, depth: int = 0) -> dict[str, Any]:
-    """The attributes of a list of `KeyValue`; a key that is missing is an empty one, as JSON leaves that out."""
-    return {
-        entry.get("key", ""): _value(entry.get("value"), depth)
-        for entry in _objects(entries)
-        if isinstance(entry.get("key", ""), str)
-    }
-
-
-def _number(held: object) -> int | None:
-    """A whole number, which this form writes as text beyond 32 bits; None where it is none."""
-    try:
-        return (
-            int(held) if isinstance(held, (int, str)) and not isinstance(held, bool) and len(str(held)) < 22 else None
-        )
-    except ValueError:
-        return None
+def _table(entries: Iterable[KeyValue]) -> dict[str, Any]:
+    return {entry.key: _plain(entry.value) for entry in entries}
