@@ -22,7 +22,7 @@ from core.store.sessions import segments
 from core.store.typesense import connection, mapping, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import apsw
 
@@ -114,7 +114,7 @@ class Exchange:
         """
         if not identifiers:
             return 0
-        rows = list(self._by_id(collection, identifiers, replica_fields=False))
+        rows = list(self._by_id(collection, identifiers, {"exclude_fields": mapping.SEARCHED}))
         changed = 0
         with sqlite.transaction(self._db):
             back: list[str] = []
@@ -136,39 +136,22 @@ class Exchange:
         self.received += changed
         return changed
 
-    def store_events(self, rows: Iterable[Row], progress: Callable[[int], None]) -> int:
-        """Store the events of rows that the local file has not; returns how many."""
-        new = 0
-        block: list[Event] = []
-
-        def store() -> int:
-            with sqlite.transaction(self._db):
-                return sum(events.insert(self._db, event, self._search_text(event)) for event in block)
-
-        for row in rows:
-            block.append(mapping.event_from_remote(row))
-            if len(block) == PAGE:
-                new += store()
-                progress(len(block))
-                block.clear()
-        return new + store()
-
     def _send(self, batch: list[Waiting], collection: str) -> None:
-        theirs = self._headers(collection, [waiting["id"] for waiting in batch])
+        rows = self._by_id(collection, [waiting["id"] for waiting in batch], {"include_fields": replica.HEADERS})
+        theirs = {str(row["id"]): replica.of_headers(row, collection) for row in rows}
         newer = []
-        for identifier, side in theirs.items():
-            ours = replica.here(self._db, identifier, collection)
+        for side in theirs.values():
+            ours = replica.here(self._db, side.id, collection)
             if ours is not None and not replica.merged(self._db, ours, side).same(ours):
-                newer.append(identifier)
+                newer.append(side.id)
         self.merge(newer, collection)
         news: list[tuple[Waiting, Side]] = []
         known: list[Waiting] = []
         for waiting in batch:
-            ours = replica.here(self._db, waiting["id"], collection)
-            there = theirs.get(waiting["id"])
-            one = ours if ours is None or there is None else replica.merged(self._db, ours, there)
-            has_it = there is not None and waiting["id"] not in self.resend
-            if one is None or (has_it and there is not None and one.same(there)):
+            one, there = replica.here(self._db, waiting["id"], collection), theirs.get(waiting["id"])
+            if one is not None and there is not None:
+                one = replica.merged(self._db, one, there)
+            if one is None or (there is not None and one.same(there) and one.id not in self.resend):
                 known.append(waiting)
             else:
                 news.append((waiting, one))
@@ -226,8 +209,12 @@ class Exchange:
 
     def _fetch_from(self, machine: str, collection: str, number: int, in_time: Callable[[], bool]) -> None:
         while in_time():
-            filter_by = f"sync_origin:=`{machine}` && sync_batch:>={number}"
-            rows = self._rows(collection, filter_by, replica_fields=True, sort_by="sync_batch:asc")
+            asked = {
+                "filter_by": f"sync_origin:=`{machine}` && sync_batch:>={number}",
+                "sort_by": "sync_batch:asc",
+                "include_fields": replica.HEADERS,
+            }
+            rows = self._rows(collection, asked)
             differing = []
             for row in rows:
                 side = replica.of_headers(row, collection)
@@ -241,25 +228,18 @@ class Exchange:
             if len(rows) < PAGE:
                 break
 
-    def _headers(self, collection: str, identifiers: Sequence[str]) -> dict[str, Side]:
-        rows = self._by_id(collection, identifiers, replica_fields=True)
-        return {str(row["id"]): replica.of_headers(row, collection) for row in rows}
-
-    def _by_id(self, collection: str, identifiers: Sequence[str], *, replica_fields: bool) -> Iterator[Row]:
+    def _by_id(self, collection: str, identifiers: Sequence[str], fields: Row) -> Iterator[Row]:
         plain = [one for one in identifiers if "`" not in one]
         for start in range(0, len(plain), PAGE):
             names = ",".join(f"`{one}`" for one in plain[start : start + PAGE])
-            yield from self._rows(collection, f"id:[{names}]", replica_fields=replica_fields)
+            yield from self._rows(collection, {**fields, "filter_by": f"id:[{names}]"})
         for one in identifiers:  # a filter cannot quote it
             if "`" in one and (row := self._cluster.retrieve(schema.COLLECTIONS[collection], one)) is not None:
                 yield row
 
-    def _rows(self, collection: str, filter_by: str, *, replica_fields: bool, sort_by: str = "") -> list[Row]:
-        fields = {"include_fields": replica.HEADERS} if replica_fields else {"exclude_fields": mapping.SEARCHED}
-        asked: Row = {"q": "*", "filter_by": filter_by, "per_page": PAGE, **fields}
-        if sort_by:
-            asked["sort_by"] = sort_by
-        return [hit["document"] for hit in self._cluster.search(schema.COLLECTIONS[collection], asked)["hits"]]
+    def _rows(self, collection: str, asked: Row) -> list[Row]:
+        answer = self._cluster.search(schema.COLLECTIONS[collection], {"q": "*", "per_page": PAGE, **asked})
+        return [hit["document"] for hit in answer["hits"]]
 
 
 def _is_refusal(result: Row) -> bool:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from core import clock, files
 from core.errors import Failure
 from core.process import background_jobs
-from core.store import documents, sqlite
+from core.store import documents, events, sqlite
 from core.store.layout import COLLECTIONS
 from core.store.replication import comparison, outbox
 from core.store.replication.exchange import PAGE, Exchange
-from core.store.typesense import connection, schema
+from core.store.typesense import connection, mapping, schema
 from core.store.typesense.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -43,8 +44,11 @@ _LONGEST_PAUSE_S = 60.0
 class Sync:
     """One store and one cluster, while this process holds the lock (`opened`)."""
 
-    def __init__(self, db: apsw.Connection, remote: Cluster, exchange: Exchange) -> None:
+    def __init__(
+        self, db: apsw.Connection, remote: Cluster, exchange: Exchange, search_text: Callable[[Event], str]
+    ) -> None:
         self.db = db
+        self._search_text = search_text
         self._cluster = remote
         self._exchange = exchange
         self._complete = True
@@ -70,45 +74,44 @@ class Sync:
         with self._outcome_noted():
             with progress("comparing", None) as advance:
                 for name in COLLECTIONS:
-                    found = comparison.collection(db, self._cluster, name, whole=True, progress=advance).differences
-                    self._exchange.resend.update(one.id for one in found if one.kind != comparison.ONLY_THERE)
+                    kinds, _ = comparison.collection(db, self._cluster, name, whole=True, progress=advance)
+                    self._exchange.resend.update(one for one, kind in kinds.items() if kind != comparison.ONLY_THERE)
                     with sqlite.transaction(db):
-                        outbox.add(db, [one.id for one in found], name)
-                found_events = comparison.events(db, self._cluster, progress=advance)
-            if found_events.missing:
+                        outbox.add(db, kinds, name)
+                found, first = comparison.events(db, self._cluster, progress=advance)
+            if found["missingThere"]:
                 with sqlite.transaction(db):
-                    outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), found_events.first - 1))
+                    outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), first - 1))
             todo = outbox.waiting(db)
             with progress("sending", todo["documents"] + todo["events"]) as advance:
                 self._complete = self._exchange.send(lambda: True, advance)
         return self._result()
 
     def pull(self, progress: Progress, *, with_events: bool, leave: bool) -> dict[str, Any]:
-        """Fetch whatever the cluster has newer or alone.
-
-        Args:
-            with_events: every machine's events too.
-            leave: afterwards note nothing for the cluster any more.
-
-        Returns:
-            What was fetched, and what still waits.
-        """
+        """Fetch whatever the cluster has newer or alone."""
         fetched = 0
         with self._outcome_noted():
             with progress("comparing", None) as advance:
-                wanted = {
-                    name: comparison.collection(self.db, self._cluster, name, whole=False, progress=advance).differences
+                wanted = [
+                    (name, identifier)
                     for name in COLLECTIONS
-                }
-            with progress("fetching", sum(map(len, wanted.values()))) as advance:
-                for name, differences in wanted.items():
-                    for start in range(0, len(differences), PAGE):
-                        page = [one.id for one in differences[start : start + PAGE]]
-                        self._exchange.merge(page, name)
-                        advance(len(page))
+                    for identifier in comparison.collection(
+                        self.db, self._cluster, name, whole=False, progress=advance
+                    )[0]
+                ]
+            with progress("fetching", len(wanted)) as advance:
+                for start in range(0, len(wanted), PAGE):
+                    page = wanted[start : start + PAGE]
+                    for name in COLLECTIONS:
+                        self._exchange.merge([identifier for of, identifier in page if of == name], name)
+                    advance(len(page))
             if with_events:
                 with progress("events", None) as advance:
-                    fetched = self._exchange.store_events(self._cluster.export(schema.EVENTS), advance)
+                    rows = self._cluster.export(schema.EVENTS)
+                    while block := [mapping.event_from_remote(row) for row in islice(rows, PAGE)]:
+                        with sqlite.transaction(self.db):
+                            fetched += sum(events.insert(self.db, one, self._search_text(one)) for one in block)
+                        advance(len(block))
             if leave:
                 outbox.disable(self.db)
         waiting = outbox.waiting(self.db)
@@ -174,7 +177,7 @@ def opened(
                 exchange = Exchange(
                     db, remote, batch=batch, embed=embed, search_text=search_text, signatures=signatures
                 )
-                yield Sync(db, remote, exchange)
+                yield Sync(db, remote, exchange, search_text)
         except files.LockTimeout:
             raise Failure(
                 "STORE_SYNC_BUSY", "another process is carrying to the cluster", "wait for it, or see `joelclaw status`"

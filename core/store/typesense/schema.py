@@ -44,39 +44,31 @@ def _stored(name: str, kind: str = "string") -> Row:
     return _field(name, kind, index=False)
 
 
+_FACETS = ("session_id", "project", "source", "observation_type", "category_id", "write_verdict", "sync_origin")
+_STRINGS = ("lexicon", "lexicon_context", "path", "fingerprint", "superseded_by")
+_NUMBERS = {"updated_at": "int64", "forgotten_at": "int64", "sync_batch": "int64", "terms": "int32", "stale": "bool"}
+_KEPT = {
+    **dict.fromkeys(("context", "history", "privacy", "taxonomy_version", "sync_content", "supersedes"), "string"),
+    **dict.fromkeys(("category_source", "write_reason", "write_gate_version"), "string"),
+    **dict.fromkeys(("category_confidence", "write_confidence", "retrieval_priority"), "float"),
+    **dict.fromkeys(("recall_count", "merged_count", "last_used_at"), "int64"),
+    "write_gate_fallback": "bool",
+}
+
+
 def _documents(name: str, *, searchable: bool) -> Row:
-    text = TEXT_FIELD[name]
     return {
         "name": COLLECTIONS[name],
         "default_sorting_field": "timestamp",
         "fields": [
             {"name": "timestamp", "type": "int64"},
-            _field(text, "string") if searchable else _stored(text),
-            _field("title", "string") if searchable else _stored("title"),
-            _field("lexicon", "string"),
-            _field("lexicon_context", "string"),
-            _field("terms", "int32"),
+            *(_field(one, "string", index=searchable) for one in (TEXT_FIELD[name], "title")),
+            *(_field(one, "string") for one in _STRINGS),
+            *(_field(one, "string", facet=True) for one in _FACETS),
+            *(_field(one, kind) for one, kind in _NUMBERS.items()),
             _field("embedding", "float[]", num_dim=DIMENSIONS),
-            _field("updated_at", "int64"),
-            _field("session_id", "string", facet=True),
-            _field("project", "string", facet=True),
-            _field("source", "string", facet=True),
-            _field("observation_type", "string", facet=True),
-            _field("category_id", "string", facet=True),
-            _field("write_verdict", "string", facet=True),
             _field("tags", "string[]", facet=True),
-            _field("path", "string"),
-            _field("fingerprint", "string"),
-            _field("superseded_by", "string"),
-            _field("stale", "bool"),
-            _field("forgotten_at", "int64"),
-            *(_stored(field) for field in ("context", "history", "privacy", "taxonomy_version", "sync_content")),
-            *(_stored(field) for field in ("category_source", "write_reason", "write_gate_version", "supersedes")),
-            *(_stored(field, "float") for field in ("category_confidence", "write_confidence", "retrieval_priority")),
-            *(_stored(field, "int64") for field in ("recall_count", "merged_count", "last_used_at")),
-            _stored("write_gate_fallback", "bool"),
-            _field("sync_origin", "string", facet=True),  # which machine sent it, and in which of its batches
-            _field("sync_batch", "int64"),
+            *(_stored(one, kind) for one, kind in _KEPT.items()),
         ],
     }
 
