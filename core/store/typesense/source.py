@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from math import log
 
+from core.store import documents
 from core.store.layout import COLLECTION_SHIFT
 from core.store.layout import COLLECTIONS as CODES
+from core.store.replication import outbox
+from core.store.sessions import session_rows
 from core.store.typesense import mapping
-from core.store.typesense.pending import Pending
 from core.store.typesense.schema import COLLECTIONS
 
 TYPE_CHECKING = False
@@ -38,6 +40,8 @@ _SMALL = 64
 _LEAST_IDF = 1e-6
 _K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
 _MOST_OTHERS = 50
+_MOST_PENDING = 100
+"""The newest changes: a cluster that is down for long is not asked, the local file is."""
 _WORDS = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": 0,
@@ -205,6 +209,51 @@ def _words(collection: str, keys: Sequence[str]) -> Row:
     """All of them, or most of them: what holds more of them goes first."""
     said = " ".join(f'"{key}"' if " " in key else key for key in keys)
     return {**_WORDS, "collection": COLLECTIONS[collection], "q": said, "drop_tokens_threshold": PAGE}
+
+
+class Pending:
+    """What this machine has written and the cluster has not got yet: the documents that wait in the outbox of `db`.
+
+    A memory is recallable when the command that wrote it returns, and a forgotten one is gone.
+    """
+
+    def __init__(self, db: apsw.Connection | None) -> None:
+        self._waiting: list[tuple[Document, str, Row]] = []  # a document, its session's project, its row
+        self._gone: set[str] = set()
+        if db is None or not outbox.enabled(db):
+            return
+        rowids, self._gone = outbox.pending(db, _MOST_PENDING)
+        vectors = mapping.vectors(db, rowids)
+        projects: dict[str, str] = {}
+        for document in documents.by_rowids(db, rowids):
+            session, project = document["session_id"], document["project"]
+            if session and not project:
+                if session not in projects:
+                    known = session_rows.session(db, session)
+                    projects[session] = known["project"] if known else ""
+                project = projects[session]
+            row = mapping.to_remote(document, vectors.get(document["rowid"], b""))
+            self._waiting.append((document, project, row))
+            self._gone.add(document["id"])
+
+    def over(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
+        """These documents in the place of what the cluster says of them, without what was forgotten."""
+        kept = {found: row for found, row in rows.items() if found[1] not in self._gone}
+        for document, project, row in self._waiting:
+            if _passes(document, filters, project):
+                kept[document["collection"], document["id"]] = row
+        return kept
+
+
+def _passes(document: Document, filters: Filters, project: str) -> bool:
+    return (
+        (not filters.get("collections") or document["collection"] in filters["collections"])
+        and filters.get("session", "") in ("", document["session_id"])
+        and (not filters.get("projects") or project in filters["projects"])
+        and all(tag in document["tags"] for tag in filters.get("tags", ()))
+        and filters.get("category", "") in ("", document["category_id"])
+        and (not filters.get("verdicts") or document["write_verdict"] in filters["verdicts"])
+    )
 
 
 def _keys(terms: Sequence[str]) -> dict[str, str]:
