@@ -57,7 +57,7 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
     left_out = 0
     for row in zip_longest(*(reversed(some) for some in lines.values())):
         for name, line in zip(lines, row, strict=True):
-            if line is not None:
+            if line is not None and form.items(line):
                 room -= cost(line)
                 left_out += room < 0
                 taken[name] += [line] if room >= 0 else []

@@ -88,7 +88,7 @@ def test_what_is_written_while_it_asks_goes_too(run: Run, home: Path, meanwhile:
     run("memory", "write", TEXT)
     run("memory", "write", KEPT)
     meanwhile(lambda: elsewhere(home, "memory", "write", f"nobody may touch the {MARK} in winter"))
-    assert "deleted for good" in run("memory", "forget", "--purge", "--match", MARK).out
+    assert "purged" in run("memory", "forget", "--purge", "--match", MARK).out
     assert holding(home) == []
     assert texts(home) == [KEPT]
 

@@ -52,5 +52,5 @@ def test_a_long_one_is_cut_behind_its_secrets(run: Run, home: Path, path: Path) 
     secret = "ghp" + "_" + fill(36)
     words = "plain words " * 40_000
     (summary,) = kept(run, home, path, f"<summary>{words[: name_rows.SUMMARY_CHARS - 20]}{secret} {words}</summary>")
-    assert len(summary) == name_rows.SUMMARY_CHARS
+    assert len(summary) <= name_rows.SUMMARY_CHARS
     assert secret[:8] not in summary
