@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
+import tomllib
 from dataclasses import dataclass
 from typing import Any
 
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-
-
 _MOST_BYTES = 16_000_000
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -33,29 +30,13 @@ class Obstacle:
     fix: str
 
 
-def read_json(path: str) -> dict[str, Any]:
-    """The object in a JSON file, comments allowed; empty where there is none that can be read."""
+def read_settings(path: str) -> dict[str, Any]:
+    """The object in a JSON file, comments allowed, or the tables of a TOML file; empty where none can be read."""
     try:
-        text = _data(path).decode("utf-8-sig")
-        for candidate in (text, _COMMENTS.sub(r"\1", text)):
-            try:
-                found = json.loads(candidate)
-            except ValueError:
-                continue
-            return found if isinstance(found, dict) else {}
-    except (OSError, ValueError, RecursionError):
-        pass
-    return {}
-
-
-def read_toml(path: str) -> dict[str, Any]:
-    """The tables of a TOML file; empty where there is none that can be read."""
-    import tomllib
-
-    try:
-        return tomllib.loads(_data(path).decode())
+        found = _parsed(path)
     except (OSError, ValueError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
 
 
 def table(value: object, *names: str) -> dict[str, Any]:
@@ -68,13 +49,7 @@ def table(value: object, *names: str) -> dict[str, Any]:
 def damage(path: str) -> str:
     """What keeps a JSON or TOML file of a client from being read; "" where it is sound, or is not there."""
     try:
-        text = _data(path).decode("utf-8-sig")
-        if path.endswith(".toml"):
-            import tomllib
-
-            tomllib.loads(text)
-        elif text.strip():
-            json.loads(_COMMENTS.sub(r"\1", text))
+        _parsed(path)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -86,17 +61,16 @@ def damage(path: str) -> str:
     return ""
 
 
-def _data(path: str) -> bytes:
+def _parsed(path: str) -> Any:
     """What a regular file of a fair size holds: a repository may have a pipe or a device in its place.
 
     Raises:
-        OSError: it cannot be read, or is none.
+        OSError, ValueError, RecursionError: it cannot be read, or is no JSON (`.toml`: no TOML).
     """
-    descriptor = os.open(path, _FLAGS)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file")
-        if status.st_size > _MOST_BYTES:
-            raise OSError("it is far too large")
-        return file.read(_MOST_BYTES)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(0, "it is no regular file")
+    with open(path, encoding="utf-8-sig") as file:
+        text = file.read(_MOST_BYTES)
+    if path.endswith(".toml"):
+        return tomllib.loads(text)
+    return json.loads(_COMMENTS.sub(r"\1", text)) if text.strip() else {}

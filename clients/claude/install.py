@@ -47,18 +47,18 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
         """`disableAllHooks`, which the nearest file decides, an administrator's rules, and the bare mode."""
-        from clients.own_settings import Obstacle, read_json
+        from clients.own_settings import Obstacle, read_settings
 
         found = []
         for path in _MANAGED:
-            rules = read_json(path)
+            rules = read_settings(path)
             found += [
                 Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask who administers {path}")
                 for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
                 if rules.get(name)
             ]
         for path in self._nearest_first():
-            value = read_json(path).get("disableAllHooks")
+            value = read_settings(path).get("disableAllHooks")
             if value is True:
                 about = f"hooks are switched off by `disableAllHooks` in {path}"
                 found.append(Obstacle(about, f"delete the line `disableAllHooks` in {path}"))

@@ -52,10 +52,10 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
         """The feature, in the user's configuration."""
-        from clients.own_settings import Obstacle, read_toml, table
+        from clients.own_settings import Obstacle, read_settings, table
 
         path = self._configuration()
-        features = table(read_toml(path), "features")
+        features = table(read_settings(path), "features")
         if features.get("hooks", features.get("codex_hooks")) is not False:
             return []
         return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
@@ -65,9 +65,9 @@ class Settings(settings.Settings):
 
         Whether what was trusted is what stands there now cannot be told: the mark is a hash of Codex's own.
         """
-        from clients.own_settings import Obstacle, read_toml, table
+        from clients.own_settings import Obstacle, read_settings, table
 
-        known = read_toml(self._configuration())
+        known = read_settings(self._configuration())
         states = table(known, "hooks", "state")
         path = self.path(project=project)
         keys = {one.event: f"{path}:{_label(one.event)}:{one.group}:{one.position}" for one in places}

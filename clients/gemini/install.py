@@ -51,11 +51,11 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
         """`hooksConfig`, which the project's file decides where it says something, and our label in its list."""
-        from clients.own_settings import Obstacle, read_json, table
+        from clients.own_settings import Obstacle, read_settings, table
 
         found = []
         for path in (self.path(project=True), self.path(project=False)):
-            config = table(read_json(path), "hooksConfig")
+            config = table(read_settings(path), "hooksConfig")
             if config.get("enabled") is False:
                 about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
                 found.append(Obstacle(about, f"set `hooksConfig.enabled` to true in {path}"))
@@ -69,13 +69,13 @@ class Settings(settings.Settings):
 
     def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """A folder that was not trusted, where the user has switched such trust on."""
-        from clients.own_settings import Obstacle, read_json, table
+        from clients.own_settings import Obstacle, read_settings, table
 
-        asked = table(read_json(self.path(project=False)), "security", "folderTrust").get("enabled") is True
+        asked = table(read_settings(self.path(project=False)), "security", "folderTrust").get("enabled") is True
         if not project or not asked:
             return []
         here = os.getcwd()
-        for folder, level in read_json(os.path.join(self.home(), "trustedFolders.json")).items():
+        for folder, level in read_settings(os.path.join(self.home(), "trustedFolders.json")).items():
             around = os.path.dirname(folder) if level == "TRUST_PARENT" else folder
             if level in ("TRUST_FOLDER", "TRUST_PARENT") and os.path.commonpath((around, here)) == around:
                 return []

@@ -36,10 +36,10 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:
         """An entry of `extensions` in its settings that takes ours out (`-extensions/joelclaw.ts`, or with `!`)."""
-        from clients.own_settings import Obstacle, read_json
+        from clients.own_settings import Obstacle, read_settings
 
         path = self.below(_FILE, project=project)
-        listed = read_json(path).get("extensions")
+        listed = read_settings(path).get("extensions")
         texts = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         out = [one for one in texts if one[:1] in "-!" and one.endswith(os.path.basename(self.file))]
         about = f"our extension is switched off by `extensions` in {path}"

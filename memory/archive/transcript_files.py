@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clients import registry
@@ -54,13 +55,13 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one file: its client, or "" and the reason why it was left out, or that it was excluded."""
+    """What became of one file: its client, or "" and the reason why it was left out, or "" for both: it is excluded."""
 
     file: File
     agent: str = ""
     reason: str = ""
-    is_final: bool = True
-    """It is looked at again only when it has changed."""
+    may_change: bool = False
+    """It may be another the next time, though the file is as it was."""
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -155,8 +156,8 @@ def ingest_all(
         Failure: what the store says.
     """
     report = Archived()
-    work = _Work(agent, identity, now, vectors)
-    for result in _results(db, files, work, progress):
+    work = partial(_ingest, agent=agent, identity=identity, now=now, vectors=vectors)
+    for result in _results(db, files, work, vectors, progress):
         if result.agent:
             report.take(result.agent, unchanged=not result.counts["bytes"])
             for name, count in result.counts.items():
@@ -165,7 +166,7 @@ def ingest_all(
             report.leave_out(result.file.path, result.reason)
         else:
             report.excluded += 1
-        if result.is_final:
+        if not result.may_change:
             note(result.file, result.agent, result.reason)
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
@@ -174,47 +175,45 @@ def ingest_all(
     return report
 
 
-@dataclass
-class _Work:
-    """What is done to each file, in any process."""
+def _ingest(
+    db: apsw.Connection,
+    file: File,
+    progress: Callable[[int], None] = lambda _: None,
+    *,
+    agent: str,
+    identity: Callable[[str], str],
+    now: int,
+    vectors: bool,
+) -> Result:
+    """Ingest one file to its end.
 
-    agent: str
-    identity: Callable[[str], str]
-    now: int
-    vectors: bool
-
-    def do(self, db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:
-        """Ingest one file.
-
-        Raises:
-            Failure: what the store says.
-        """
-        try:
-            found = look_at(file.path, self.agent)
-        except NotATranscriptError as reason:
-            return Result(file, reason=str(reason), is_final=not reason.may_change)
-        if switches.is_excluded(switches.sound()[0], found.cwd):  # the folder may not stay excluded
-            return Result(file, is_final=False)
-        try:
-            counts = ingest.ingest_file(
-                db, file.path, agent=found.agent, session=self.identity(found.session), cwd=found.cwd, now=self.now,
-                vectors=self.vectors, progress=progress,
-            )  # fmt: skip
-        except Failure as failure:
-            if failure.code != "TRANSCRIPT_UNREADABLE":
-                raise
-            return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), is_final=False)
-        return Result(
-            file, found.agent,
-            counts={
-                "added": counts["added"], "updated": counts["updated"], "calls": counts["calls"],
-                "bytes": counts["bytes"], "bad_lines": counts["skipped"],
-            },
+    Raises:
+        Failure: what the store says.
+    """
+    try:
+        found = look_at(file.path, agent)
+        if switches.is_excluded(switches.sound()[0], found.cwd):
+            return Result(file, may_change=True)
+        done = ingest.ingest_file(
+            db, file.path, agent=found.agent, session=identity(found.session), cwd=found.cwd, now=now, vectors=vectors,
+            progress=progress,
         )  # fmt: skip
+    except NotATranscriptError as reason:
+        return Result(file, reason=str(reason), may_change=reason.may_change)
+    except Failure as failure:
+        if failure.code != "TRANSCRIPT_UNREADABLE":
+            raise
+        return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
+    counts = {"added": done["added"], "updated": done["updated"], "calls": done["calls"], "bytes": done["bytes"]}
+    return Result(file, found.agent, counts={**counts, "bad_lines": done["skipped"]})
 
 
 def _results(
-    db: apsw.Connection, files: Sequence[File], work: _Work, progress: Callable[[int], None]
+    db: apsw.Connection,
+    files: Sequence[File],
+    work: Callable[..., Result],
+    vectors: bool,
+    progress: Callable[[int], None],
 ) -> Iterator[Result]:
     """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
     # macOS's own libraries do not bear a fork
@@ -222,44 +221,38 @@ def _results(
     count = min(processors, _MOST_PROCESSES, len(files))
     if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
         for file in files:
-            left = [file.size]
-
-            def advance(size: int, left: list[int] = left) -> None:
-                left[0] -= size
-                progress(size)
-
-            yield work.do(db, file, advance)
-            progress(max(0, left[0]))
+            result = work(db, file, progress)
+            progress(max(0, file.size - result.counts.get("bytes", 0)))
+            yield result
         return
     from multiprocessing import get_context
 
-    with get_context("fork").Pool(count, _begin, (work,)) as pool:
-        for result in pool.imap_unordered(_do, files):
-            if isinstance(result, tuple):
-                raise Failure(*result)
-            progress(result.file.size)
-            yield result
+    with get_context("fork").Pool(count, _begin, (work, vectors)) as pool:
+        for found in pool.imap_unordered(_do, files):
+            if isinstance(found, tuple):
+                raise Failure(*found)
+            progress(found.file.size)
+            yield found
 
 
 _own: list[Any] = []
-"""Of a forked process: its connection, and what it does."""
+"""Of a forked process: what it does with a file, with its own connection."""
 
 
-def _begin(work: _Work) -> None:
+def _begin(work: Callable[..., Result], vectors: bool) -> None:
     parent = os.getppid()
     signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # a parent that was killed
     signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=False)
-    if work.vectors:
+    if vectors:
         sqlite.load_vectors(db)
-    _own[:] = [db, work]
+    _own[:] = [partial(work, db)]
 
 
 def _do(file: File) -> Result | tuple[str, str, str]:
-    db, work = _own
     try:
-        result: Result = work.do(db, file)
+        result: Result = _own[0](file)
         return result
     except Failure as failure:  # its pickle would lack all but the message
         return failure.code, failure.message, failure.fix

@@ -165,8 +165,8 @@ def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
         path = written(tmp_path / name, text)
         assert bool(own_settings.damage(path)) is damaged
         if name == "a.json" and not damaged and text.strip():
-            assert list(own_settings.read_json(path)) == ["a"]
+            assert list(own_settings.read_settings(path)) == ["a"]
         elif name == "a.json":
-            assert own_settings.read_json(path) == {}
+            assert own_settings.read_settings(path) == {}
         else:
-            assert own_settings.read_toml(path) == ({} if damaged or not text else {"a": 1})
+            assert own_settings.read_settings(path) == ({} if damaged or not text else {"a": 1})
