@@ -113,8 +113,10 @@ def may_hold_secret(text: str) -> bool:
     for word in text.split() if len(text) >= _LONG else ():
         if word.count("-") >= _UUID_DASHES:  # the name of a session, in every path of a transcript
             word = "/".join(part for part in word.split("/") if not _begins_with_uuid(part))
-        if len(word) >= _LONG and not word.isalpha() and any(map(str.isdigit, word)):
-            return True
+        # what is encoded with slashes in it has capitals, too: such a path is looked at by its parts
+        for part in word.split("/") if word.islower() else (word,):
+            if len(part) >= _LONG and not part.isalpha() and any(map(str.isdigit, part)):
+                return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
     return any(word in lower for word in LOGINS) or ("into " in lower and "values" in lower)

@@ -97,7 +97,6 @@ def _injections(
     event: HookEvent, context: Context, usage: ContextUsage, before: SessionState | None
 ) -> list[InjectionStep]:
     """What may be due in the middle of a turn: memories on what is edited first, and what changed meanwhile."""
-    from session.inject import refresh
     from session.inject.runner import InjectionStep, Situation
 
     found = []
@@ -107,8 +106,13 @@ def _injections(
         cwd = event["cwd"] or (before["cwd"] if before else "")
         found.append(InjectionStep(project_context, Situation(context, files=event["files"], cwd=cwd)))
     message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
+    half, percent = context.config.get_float("refresh.percent"), usage["percent"]
+    if not message and not (half and percent is not None and percent >= half):
+        return found
+    from session.inject import refresh
+
     active_at = before["updatedAt"] if before is not None else None
-    situation = Situation(context, message=message, percent=usage["percent"], active_at=active_at)
+    situation = Situation(context, message=message, percent=percent, active_at=active_at)
     return [*found, InjectionStep(refresh, situation)]
 
 

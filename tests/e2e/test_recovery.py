@@ -11,7 +11,7 @@ import pytest
 from .session import FRAME, HEADING, Case, Session
 
 STORIES = ("webhook-retries", "report-timezone")
-SOUGHT = ("decision", "failed", "preference", "command")
+SOUGHT = ("failed", "command")
 """Kinds of facts that must be found again."""
 HISTORY_GOES_ALONG = {
     "codex": "asks for the summary at the end of the conversation, with all that was injected into it"
