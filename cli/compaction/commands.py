@@ -36,7 +36,7 @@ COMMANDS: tuple[Command, ...] = (
         "Whether a session should be compacted now, and why.",
         (_TRANSCRIPT, _WINDOW, _RESERVE, _AT, _CLIENT),
         code=_CODE,
-        view="cli.compaction.view:decide",
+        view="cli.terminal:told",
     ),
     Command(
         "compaction prepare",
@@ -44,7 +44,7 @@ COMMANDS: tuple[Command, ...] = (
         "Where a compaction cuts a session: what it summarises, what it keeps, which files it lists.",
         (_TRANSCRIPT, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT),
         code=_CODE,
-        view="cli.compaction.view:prepare",
+        view="cli.terminal:told",
     ),
     Command(
         "compaction serialize",
@@ -75,6 +75,6 @@ COMMANDS: tuple[Command, ...] = (
             _CLIENT,
         ),
         code=_CODE,
-        view="cli.compaction.view:branch",
+        view="cli.compaction.view:summarize",
     ),
 )

@@ -24,7 +24,7 @@ COMMANDS: tuple[Command, ...] = (
             P("cwd", ("--cwd",), "where it runs (default the folder last known)", metavar="DIR", file=True),
         ),
         code=_CODE,
-        view="cli.idle.view:scheduled",
+        view="cli.terminal:told",
     ),
     Command(
         "idle cancel",
@@ -32,7 +32,7 @@ COMMANDS: tuple[Command, ...] = (
         "Call it when a message arrives: takes the session's timer away.",
         (SESSION,),
         code=_CODE,
-        view="cli.idle.view:cancelled",
+        view="cli.terminal:told",
     ),
     Command(
         "idle list",
@@ -54,6 +54,6 @@ COMMANDS: tuple[Command, ...] = (
             P("until_empty", ("--until-empty",), "end when no timer is left", kind="flag"),
         ),
         code=_CODE,
-        view="cli.idle.view:ran",
+        view="cli.terminal:told",
     ),
 )

@@ -249,14 +249,13 @@ def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
     turns(session, 3)
     session.append(b"nothing\n")
     for words, wanted in [
-        (("decide",), "do not compact: the context is below the threshold"),
-        (("prepare", "--keep-recent", "306"), "messages to summarize"),
-        (("prepare",), "nothing to compact: all of it is kept"),
+        (("decide",), "below-threshold"),
+        (("prepare", "--keep-recent", "306"), "messagesToSummarize"),
         (("serialize",), "[Assistant tool calls]: bash("),
-        (("branch", "--to", "e009"), "common ancestor"),
+        (("branch", "--to", "e009"), "commonAncestorId"),
     ]:
         shown = on_terminal(home, "compaction", words[0], str(session.path), *words[1:])
         assert shown.code == 0
         text = without_style(shown.out)
         assert wanted in text
-        assert "a part is missing: line 14 is no JSON object" in text
+        assert "line 14 is no JSON object" in text
