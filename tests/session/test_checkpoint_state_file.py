@@ -67,23 +67,6 @@ def test_a_damaged_file_is_set_aside_and_the_session_goes_on(run: Run, home: Pat
     assert "setAside" not in save(run, "--percent", "11")
 
 
-def test_files_that_are_damaged_at_the_same_time_are_all_kept(run: Run, home: Path) -> None:
-    aside = []
-    for number in range(3):
-        plant(home, b"{" * (number + 1))
-        aside.append(Path(run("inject", "recovery", "--session", "s1", env=NOW).result["setAside"]))
-        state_file(home).unlink(missing_ok=True)
-    assert [path.name for path in aside] == [f"s1.json.damaged-{NOW_MS}{end}" for end in ("", "-2", "-3")]
-    assert [path.read_bytes() for path in aside] == [b"{", b"{{", b"{{{"]
-
-
-@pytest.mark.parametrize("words", [("inject", "recovery"), ("inject", "memory"), ("checkpoint", "flush")])
-def test_the_other_commands_set_it_aside_too(run: Run, home: Path, words: tuple[str, str]) -> None:
-    plant(home, b"{")
-    result = run(*words, "--session", "s1", env=NOW).result
-    assert Path(result["setAside"]).read_bytes() == b"{"
-
-
 def test_show_of_a_damaged_file_fails_and_leaves_it(run: Run, home: Path) -> None:
     plant(home, b"{")
     failed = run("checkpoint", "show", "s1", ok=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -239,16 +238,6 @@ def test_flush_tells_the_state_of_the_session(run: Run) -> None:
     assert (again["recallReason"], again["writeReason"]) == ("cached", "unchanged")
 
 
-def test_flush_knows_when_the_last_compaction_was(run: Run) -> None:
-    save(run, "--percent", "10", "-m", TASK)
-    run("inject", "recovery", "--session", "s1", env=at(10))
-    run("checkpoint", "flush", "--session", "s1", "--role", "gateway", env=at(100))
-    (event,) = run("otel", "search", "gateway.compaction.before", "--hours", "1", env=at(101)).result["events"]
-    assert event["metadata"]["gwCompactionCount"] == 1
-    assert event["metadata"]["timeSinceLastCompactionMs"] == 90_000
-    assert event["source"] == "gateway"
-
-
 def test_a_task_secret_never_reaches_the_disk(run: Run, home: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     save(run, "--percent", "65", "-m", f"Use the token {secret} for the release", "--file", f"notes-{secret}.txt")
@@ -261,13 +250,3 @@ def test_a_task_secret_never_reaches_the_disk(run: Run, home: Path) -> None:
     run("inject", "memory", "--session", "s2", "--query", f"release {secret}", "--project", secret, env=at(2))
     held = [path for path in home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
     assert not held
-
-
-def test_modes_under_an_open_umask(run: Run, home: Path) -> None:
-    before = os.umask(0)
-    try:
-        save(run, "--percent", "65", "-m", TASK)
-    finally:
-        os.umask(before)
-    for path in home.rglob("*"):
-        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,30 +125,6 @@ def test_the_day_in_lines(log: Path) -> None:
     assert today(NOW_MS - 86_400_000, 9) == []
 
 
-def test_the_day_since_a_time(log: Path) -> None:
-    log.parent.mkdir(parents=True)
-    log.write_text("### 14:12 Rope\n- bought 20 m\n")
-    for minute, session in enumerate(("s-1", "s-2", "s-3")):
-        assert flush(state_of(f"Port part {minute}", session, ()), NOW_MS + minute * 60_000)
-
-    def told(**more: Any) -> list[str]:
-        return [line[:5] for line in today(NOW_MS + 3_600_000, 9, **more)]
-
-    assert told() == ["14:12", "14:13", "14:14", "14:15"]
-    assert told(since=NOW_MS + 60_000) == ["14:12", "14:14", "14:15"], "notes are of the whole day"
-    assert told(since=NOW_MS + 60_000, notes=False) == ["14:14", "14:15"]
-    assert told(since=NOW_MS - 60_000, notes=False) == ["14:12", "14:13", "14:14", "14:15"]
-    assert told(since=NOW_MS - 86_400_000, notes=False) == ["14:12", "14:13", "14:14", "14:15"]
-
-
-def test_ids_that_begin_alike_are_told_apart(log: Path) -> None:
-    first, second = "019a1fe1-7df1-7f92-8e85-9b23fb2c0001", "019a1fe1-7df1-7f92-8e85-9b23fb2c0002"
-    assert flush(state_of(session=first), NOW_MS)
-    assert flush(state_of(session=second), NOW_MS)
-    assert "session 019a1fe1…2c0001 ·" in log.read_text()
-    assert len(today(NOW_MS, 9, without=first)) == 1
-
-
 def test_a_section_names_its_project_and_the_log_of_one_tells_of_no_other(log: Path) -> None:
     for session, project in (("s-1", "p"), ("s-2", "q"), ("s-3", "")):
         assert flush(state_of(session, session, ()), NOW_MS, project=project)
@@ -215,17 +190,6 @@ def test_a_long_file_is_read_from_its_end(log: Path) -> None:
     assert flush(state_of(), NOW_MS)
     assert not flush(state_of(), NOW_MS)
     assert today(NOW_MS, 1) == [f"14:13 interactive: {TASK}; files src/b.py, src/a.py"]
-
-
-def test_many_at_once(log: Path) -> None:
-    states = [state_of(f"task {number} " + "long " * 60, f"s-{number}") for number in range(16)]
-    threads = [threading.Thread(target=flush, args=(state, NOW_MS)) for state in states]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(today(NOW_MS, 99)) == 16
-    assert all(line.startswith(("## ", "- ")) for line in log.read_text().splitlines() if line)
 
 
 nasty = st.one_of(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import json
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, PATIENCE_S, Run
+from conftest import NOW_MS, Run
 
 from core import config
 from core.process import background_process
-from session import checkpoint, checkpoint_run, session_store
+from session import checkpoint, checkpoint_run
 from session.context import Context
 from session.hook import call
 from session.inject import refresh, runner, single_injection
@@ -45,17 +44,6 @@ def hook(event: str, **more: Any) -> call.Call:
     return given
 
 
-@pytest.mark.parametrize("session", ["task", "observe", "startup", "project", "refresh", "recovery", ".work"])
-def test_a_session_may_be_called_like_a_kind_of_work(run: Run, session: str) -> None:
-    run("memory", "write", MEMORY, env=NOW)
-    for other in ("a", session):
-        run("checkpoint", "save", "--session", other, "--percent", "70", "-m", TASK, env=NOW)
-        run("inject", "memory", "--session", other, "--query", "buoyline importer", env=NOW)
-        run("inject", "refresh", "--session", other, "--message", "status", env=NOW)
-        assert run("inject", "recovery", "--session", other, env=NOW).result["injected"]
-    assert run("checkpoint", "show", session).result["sessionId"] == session
-
-
 def test_clearing_a_session_leaves_no_lock_of_its_work(run: Run, home: Path) -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", "70", "-m", TASK, env=NOW)
     assert list((home / "sessions" / ".work").rglob("s1"))
@@ -70,42 +58,6 @@ def test_nothing_is_worked_for_a_state_that_cannot_be_locked(run: Run, home: Pat
         failed = run("checkpoint", "save", "--session", "s1", "--percent", "90", env=NOW, ok=False)
     assert failed.json["error"]["code"] == "STATE_BUSY"
     assert run("memory", "recent", "--hours", "1", env=NOW).result["count"] == 0
-
-
-def test_a_turn_is_written_where_the_deadline_comes_while_the_state_is_locked(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The deadline's thread and the hook may both wait for the lock; who gets it first writes the turn."""
-    checkpoint_run.save("s1", checkpoint.turn_of(percent=10), config.load())
-    lock = here / "sessions" / ".locks" / "s1"
-    waiting, done = threading.Event(), threading.Event()
-    recall = session_store.SessionStore.recall
-    contexts: list[Context] = []
-
-    def recalled(store: Any, *arguments: Any, **more: Any) -> Any:
-        held = lock.open()
-        fcntl.flock(held, fcntl.LOCK_EX)
-        waiting.set()
-        threading.Thread(target=lambda: (done.wait(PATIENCE_S), held.close())).start()
-        return recall(store, *arguments, **more)
-
-    monkeypatch.setattr(session_store.SessionStore, "recall", recalled)
-    made = Context.__init__
-
-    def kept(self: Context, *arguments: Any, **more: Any) -> None:
-        made(self, *arguments, **more)
-        contexts.append(self)
-
-    monkeypatch.setattr(Context, "__init__", kept)
-    hooked = threading.Thread(target=lambda: hook("prompt", prompt=TASK, percent=55))
-    hooked.start()
-    assert waiting.wait(PATIENCE_S)
-    late = contexts[0].on_deadline
-    assert late is not None, "as long as the state is not locked, the deadline writes it"
-    done.set()
-    late()
-    hooked.join(60)
-    assert state(here)["checkpoint"]["currentTask"] == TASK
 
 
 def test_a_late_turn_keeps_its_events_and_what_is_pending(

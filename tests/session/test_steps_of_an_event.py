@@ -103,12 +103,6 @@ def test_of_a_session_that_is_not_known_nothing_is_kept_where_nothing_came_to_be
     assert (on_disk(), len(writes)) == (([], ["done"]), 1)
 
 
-def test_the_base_of_all_steps_does_nothing() -> None:
-    state: Any = schema.blank("s1", "interactive", NOW_MS)
-    assert (Step().change(state), Step().is_due(state), Step().apply(state)) == (state, False, state)
-    assert Step.takes_lock is True
-
-
 def test_where_another_process_is_at_the_same_work() -> None:
     lock = files.FileLock(session_context.work_lock("s1", "noted"), 0)
     lock.__enter__()
@@ -123,12 +117,6 @@ def test_where_another_process_is_at_the_same_work() -> None:
     after = Noted()
     run(context(), [after])
     assert "work" in after.asked
-
-
-def test_its_lock_is_free_behind_it() -> None:
-    run(context(), [Noted()])
-    with files.FileLock(session_context.work_lock("s1", "noted"), 0):
-        pass
 
 
 def test_a_step_is_asked_again_where_another_process_wrote_before_it_had_the_lock(

@@ -138,25 +138,6 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
     assert one_line(query) == query
 
 
-def test_the_query_for_a_task() -> None:
-    for texts, query in [
-        (["abcd"], ""),
-        (["abcde"], "abcde"),
-        (["first", "second one", "third one"], "second one third one"),
-        (["a" * 60, "b" * 59], f"{'a' * 60} {'b' * 59}"),
-        (["a" * 60, "b" * 60], f"{'a' * 59} {'b' * 60}"),
-        (["a" * 200, "b" * 200], f"{'a' * 59} {'b' * 60}"),
-        (["a" * 30, "c d e f " * 40], f"{'a' * 30} {('c d e f ' * 40)[:89]}"),
-        (["c d e f " * 40, "b" * 30], f"{('c d e f ' * 40)[:89]} {'b' * 30}"),
-        (["a" * 100 + " " + "b" * 40], "a" * 100),
-        (["a" * 50 + " " + "b" * 90], "a" * 50 + " " + "b" * 69),
-        (["--flag it", "- so it is"], "flag it so it is"),
-        (["token ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5 here"], "token here"),
-    ]:
-        messages = [entry for entry in map(task.message, texts) if entry]
-        assert task.query_of(messages) == query
-
-
 def _query(text: str) -> str:
     message = task.message(text)
     return task.query_of([message]) if message else ""
@@ -196,12 +177,3 @@ def test_what_is_quoted_stays_readable() -> None:
     ):
         assert one_line(text) == text
     assert one_line("Map<string, int> uses `dict`\nand `list`") == "Map‹string, int› uses 'dict' and 'list'"
-
-
-def test_what_cannot_be_seen_is_taken_out_and_its_neighbours_are_not() -> None:
-    for hidden in (0x200B, 0xFE00, 0xFE0F, 0xE0000, 0xE007F, 0xE0FFF, 0xFFF9, 0x3164):
-        assert one_line(f"a{chr(hidden)}b") == "ab", hex(hidden)
-    for space in (0x85, 0x2028, 0x2029):
-        assert one_line(f"a{chr(space)}b") == "a b", hex(space)
-    for shown in (0xFE10, 0x2030, 0x2027, 0xFE20, 0xDFFFF, 0xE1000):
-        assert one_line(f"a{chr(shown)}b") == f"a{chr(shown)}b", hex(shown)

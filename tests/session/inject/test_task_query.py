@@ -59,12 +59,6 @@ def test_the_task_is_the_last_three_messages_within_500_characters() -> None:
     assert task.text_of(kept("x" * 497, "yy")) == "x" * 497 + " |…"
 
 
-def test_the_hash_of_a_task_is_that_of_its_last_three_messages() -> None:
-    hashes = [task.hash_of(kept(*texts)) for texts in ("abcd", "bcd", "cbd", "cd")]
-    assert hashes[0] == hashes[1] and len({*hashes, task.hash_of(kept("b | c | d"))}) == 3
-    assert task.hash_of([]) == ""
-
-
 def test_the_query_is_the_last_two_messages_within_120_characters() -> None:
     for texts, query in [
         (("older", "first", "second"), "first second"),
@@ -92,8 +86,3 @@ def test_the_query_is_the_last_two_messages_within_120_characters() -> None:
         (("w" * 110 + " " + "x" * 10 + " z",), "w" * 110),
     ]:
         assert task.query_of(kept(*texts)) == query
-
-
-def test_the_memory_of_a_task_names_its_files() -> None:
-    assert task.memory_of("fix it", []) == "Task: fix it"
-    assert task.memory_of("fix it", ["b.py", "a.py"]) == "Task: fix it | Files: b.py, a.py"

@@ -25,18 +25,6 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> No
         assert topics.is_topic(said) is topic
 
 
-def test_who_acknowledges_says_nothing_and_an_agents_report_follows_it() -> None:
-    for said, topic in [
-        ("ok, ok, ok, ok, ok, ok, ok, ok.", False),  # eight of them
-        ("thanks! I'll look at the importer of the tide tables", False),
-        ("thanks! I look at the importer of the tide tables", True),
-        ("I'll look at the importer of the tide tables", True),
-        ("ok — here’s the importer of the tide tables", False),
-        ("okapi importer of the tide tables", True),
-    ]:
-        assert topics.is_topic(said) is topic
-
-
 def test_what_a_program_printed_is_no_topic() -> None:
     for said, topic in [
         ("total 4 importer tide tables", False),
