@@ -15,7 +15,7 @@ from core.config import Config
 from core.errors import Failure, usage
 from core.project import names_of
 from core.records import Document
-from core.store import curation, documents, sqlite
+from core.store import curation, document_rows, documents, sqlite
 from core.store.curation import PINNED
 from memory import gate, near_duplicate
 from memory.forget import find
@@ -62,7 +62,7 @@ def listing(db: apsw.Connection | None, options: Mapping[str, Any], *, now: int)
     shown: list[Document] = []
     if db is not None:
         if project:
-            asked["projects"] = [project, *names_of(project, documents.projects(db))]
+            asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
         found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
     return {
         "found": found,
@@ -244,7 +244,7 @@ def bring_back(db: apsw.Connection, identifier: str, *, now: int, vectors: bool)
         curation.unlink(db, older, now)
         forgotten = []
         if newer is not None and _is_only_its_successor(newer, older):
-            documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
+            documents.forget(db, newer["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
             forgotten.append(newer["id"])
     return {**_changed({**older, "superseded_by": ""}, True), "undo": True, "takenOut": forgotten}
 

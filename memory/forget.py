@@ -8,11 +8,11 @@ import apsw
 
 from core.errors import Failure
 from core.records import Document
-from core.store import documents, sqlite
+from core.store import document_rows, documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
-from recall.by_name import session_calls
+from recall.by_name import call_text
 from recall.static_vectors import document_vector
 
 SHORTEST_PREFIX = 8
@@ -48,7 +48,7 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
         found = _all(db, identifiers)
         for document in found:
             if document["forgotten_at"] is None:
-                documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
+                documents.forget(db, document["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
         _renew(db, found)
     return found
 
@@ -62,7 +62,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     with sqlite.transaction(db):
         found = []
         for identifier in identifiers:
-            call = session_calls.view(db, identifier)
+            call = call_text.view(db, identifier)
             if call is None:
                 raise _unknown([identifier])
             found.append(call)
@@ -90,7 +90,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         if not found and known is None and hook_calls.extent(db, session) is None:
             message = f"nothing is kept of a session {session}"
             raise Failure("SESSION_NOT_FOUND", message, "sessions are in the hits of recall")
-        signatures = vectors and documents.has_signatures(db)
+        signatures = vectors and document_rows.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)

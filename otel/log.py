@@ -70,9 +70,9 @@ def try_append(
         with sqlite.transaction(db):
             append(db, events, debug_limit=config.get_int("otel.debug_limit"))
             if recalled:
-                from core.store import documents
+                from core.store import document_rows
 
-                documents.count_recall(db, recalled, now)
+                document_rows.count_recall(db, recalled, now)
     except (Failure, sqlite.StoreError):
         pass
     finally:

@@ -41,10 +41,10 @@ class Scope:
         self.others: Sequence[str] = ()
         """Names in use of others; with "" where something of none is left out, too."""
         if query.project or query.apart:
-            from core.store import documents
+            from core.store import document_rows
             from core.store.sessions import session_rows
 
-            known = documents.projects(db)
+            known = document_rows.projects(db)
             named = (own_names if query.apart else names_of)(query.project, known)
             others = [name for name in known if name not in named]
             none_too = query.strictly or (query.apart and (others or session_rows.has_others(db, named)))

@@ -6,7 +6,7 @@ import time
 
 from core import clock, project
 from core.errors import Failure
-from core.store import documents, sqlite
+from core.store import document_rows, sqlite
 from otel import spool
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -78,7 +78,7 @@ class RecordedRecall:
         if found or self._db is None or not named:
             return found
         try:
-            if any(project.same(named, one) for one in documents.projects(self._db)):
+            if any(project.same(named, one) for one in document_rows.projects(self._db)):
                 return named
             from core.store.sessions import session_rows
 
@@ -142,7 +142,7 @@ class RecordedRecall:
             try:
                 sqlite.be_durable(self._db, False, busy_ms=self._config.get_int("otel.busy_ms"))
                 with sqlite.transaction(self._db):
-                    documents.count_recall(self._db, self._recalled, clock.now_ms())
+                    document_rows.count_recall(self._db, self._recalled, clock.now_ms())
             except Failure:  # the answer is there all the same
                 pass
 

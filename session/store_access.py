@@ -101,9 +101,9 @@ class StoreAccess:
             with sqlite.transaction(db):
                 log.append(db, events, debug_limit=self._config.get_int("otel.debug_limit"))
                 if recalled:
-                    from core.store import documents
+                    from core.store import document_rows
 
-                    documents.count_recall(db, recalled, self._now)
+                    document_rows.count_recall(db, recalled, self._now)
             return True
 
         return bool(events) and self._attempt("event", write, False, durable=False)

@@ -11,7 +11,13 @@ from session import search_everything
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The best hits of each collection, by its own scores; words and meaning are always searched together."""
+    """The best hits of each collection, by its own scores.
+
+    `--semantic` changes nothing: words and meaning are always searched together.
+
+    Raises:
+        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
+    """
     query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
     if facet and facet not in search_everything.FIELDS:
         known = ", ".join(search_everything.FIELDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import documents
+from core.store import document_rows
 from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ class LocalCandidates:
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
-        self._vectors = vectors and documents.has_signatures(db)
+        self._vectors = vectors and document_rows.has_signatures(db)
 
     @property
     def semantic(self) -> bool:
@@ -62,7 +62,7 @@ class LocalCandidates:
             return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
         for rowid in self._nearest(vector, filters, semantic, admitted):
             scores.setdefault(rowid, 0.0)
-        near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
+        near = cosines(self._db, document_rows.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
@@ -97,11 +97,11 @@ class LocalCandidates:
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """See `core.records.CandidateSource`."""
-        return documents.by_rowids(self._db, rowids)
+        return document_rows.by_rowids(self._db, rowids)
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """See `core.records.CandidateSource`."""
-        return documents.traits(self._db, rowids)
+        return document_rows.traits(self._db, rowids)
 
     def _admitted(self, filters: Filters, size: int) -> RowFilter | None:
         """The rows that a filter admits; None where it leaves out nothing but collections."""
@@ -214,7 +214,7 @@ class LocalCandidates:
             "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)),"
             f" vec_quantize_binary(vec_int8(?))) AS distance FROM vector WHERE space = ?{where} AND"
             f" document >> {COLLECTION_SHIFT} IN ({', '.join(map(str, codes))}) ORDER BY distance, document LIMIT ?",
-            (vector, documents.STATIC_SPACE, limit),
+            (vector, document_rows.STATIC_SPACE, limit),
         )
         return [int(rowid) for rowid, _ in rows]
 

@@ -6,7 +6,7 @@ Neither the text nor the vectors change here, so the indexes stay as they are.
 from __future__ import annotations
 
 from core import json_text
-from core.store import documents
+from core.store import document_rows
 from core.store.layout import row_range
 
 TYPE_CHECKING = False
@@ -79,7 +79,7 @@ def listed(
         f"SELECT rowid FROM document WHERE {walked}{joined} ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
         (*values, limit, offset),
     )
-    return found, documents.by_rowids(db, [int(row) for (row,) in rows])
+    return found, document_rows.by_rowids(db, [int(row) for (row,) in rows])
 
 
 def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: bool) -> None:

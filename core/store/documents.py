@@ -1,30 +1,21 @@
-"""Inserts, changes, forgets and reads the documents of the SQLite store."""
+"""Inserts, changes, forgets and finds the documents of the SQLite store; `document_rows` reads their rows."""
 
 from __future__ import annotations
 
 from core import json_text, words
-from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
+from core.store.document_rows import COLUMNS, NAMES, STATIC_SPACE, from_row, has_signatures
+from core.store.layout import COLLECTION_SHIFT, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     import apsw
 
-    from core.records import Document, Traits
+    from core.records import Document
 
-_COLUMNS = (
-    "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"
-    " source, session_id, project, observation_type, privacy, created_at, updated_at, write_verdict, write_confidence,"
-    " write_reason, write_gate_version, write_gate_fallback, merged_count, recall_count, retrieval_priority,"
-    " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
-)
-_NAMES = tuple(_COLUMNS.replace(" ", "").split(","))
-_INSERT = f"INSERT INTO document ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"
-_NAME_OF = {code: name for name, code in COLLECTIONS.items()}
-STATIC_SPACE = 1
-"""The number of the static space among the vectors; every store has it."""
+_INSERT = f"INSERT INTO document ({COLUMNS}) VALUES ({', '.join('?' * len(NAMES))})"
 MERGE_AFTER = 500
 """New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
 
@@ -40,17 +31,6 @@ def blank(collection: str, identifier: str, text: str, at: int) -> Document:
         "retrieval_priority": 0.0, "last_used_at": None, "superseded_by": "", "supersedes": "", "stale": False,
         "fingerprint": "", "history": [], "forgotten_at": None,
     }  # fmt: skip
-
-
-def _from_row(row: Sequence[Any]) -> Document:
-    """The document of a row of _COLUMNS."""
-    values: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
-    values["collection"] = _NAME_OF[values["rowid"] >> COLLECTION_SHIFT]
-    values["tags"] = json_text.loads(values["tags"])
-    values["history"] = json_text.loads(values["history"])
-    for flag in ("write_gate_fallback", "stale"):
-        values[flag] = bool(values[flag])
-    return values  # type: ignore[return-value]  # the columns are the TypedDict's keys
 
 
 def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
@@ -78,12 +58,7 @@ def _parameters(document: Document, rowid: int) -> tuple[Any, ...]:
         "tags": json_text.dumps(document["tags"]),
         "history": json_text.dumps(document["history"]),
     }
-    return tuple(values[name] for name in _NAMES)
-
-
-def has_signatures(db: apsw.Connection) -> bool:
-    """Whether the store has the table of vector signatures."""
-    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'signature'").get)
+    return tuple(values[name] for name in NAMES)
 
 
 def ensure_signatures(db: apsw.Connection) -> None:
@@ -119,7 +94,7 @@ def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
 
 def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
     """Write a changed document back over its row, and index it anew."""
-    assignments = ", ".join(f"{name} = ?" for name in _NAMES[1:])
+    assignments = ", ".join(f"{name} = ?" for name in NAMES[1:])
     parameters = _parameters(document, document["rowid"])
     db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*parameters[1:], document["rowid"]))
     _unindex(db, document["rowid"], signatures)
@@ -147,57 +122,10 @@ def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: f
     )
 
 
-def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
-    """Note that these documents were recalled at `at` (ms)."""
-    db.execute(
-        f"UPDATE document SET recall_count = recall_count + 1, last_used_at = ? WHERE id IN ({_marks(identifiers)})",
-        (at, *identifiers),
-    )
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
-    """The documents of these rows, in this order; rows that are gone are left out."""
-    rows = db.execute(f"SELECT {_COLUMNS} FROM document WHERE rowid IN ({_marks(rowids)})", tuple(rowids))
-    found = {int(row[0]): row for row in rows}
-    return [_from_row(found[rowid]) for rowid in rowids if rowid in found]
-
-
-def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
-    """What the ranking needs to know of these rows, without reading their texts out."""
-    rows = db.execute(
-        "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
-        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
-        " tags LIKE '%\"pinned\"%', superseded_by, project, session_id"
-        f" FROM document WHERE rowid IN ({_marks(rowids)})",
-        tuple(rowids),
-    )
-    return [
-        {
-            "rowid": rowid,
-            "collection": _NAME_OF[rowid >> COLLECTION_SHIFT],
-            "chars": chars,
-            "confirmed_at": confirmed,
-            "recall_count": recalls,
-            "retrieval_priority": priority,
-            "write_verdict": verdict,
-            "stale": bool(stale),
-            "pinned": bool(pinned),
-            "superseded_by": superseded,
-            "project": project,
-            "session": session,
-        }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session in rows
-    ]
-
-
 def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
-    row = db.execute(f"SELECT {_COLUMNS} FROM document WHERE id = ?", (identifier,)).fetchone()
-    return _from_row(row) if row else None
+    row = db.execute(f"SELECT {COLUMNS} FROM document WHERE id = ?", (identifier,)).fetchone()
+    return from_row(row) if row else None
 
 
 def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
@@ -216,43 +144,33 @@ def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
     return [(int(rowid), str(identifier)) for rowid, identifier in rows]
 
 
-def projects(db: apsw.Connection) -> list[str]:
-    """The names of projects that memories have: from entry to entry of the index, not over all rows."""
-    rows = db.execute(
-        "WITH RECURSIVE one(name) AS (SELECT min(project) FROM document WHERE project <> '' UNION ALL"
-        " SELECT (SELECT min(project) FROM document WHERE project <> '' AND project > name) FROM one"
-        " WHERE name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
-    )
-    return [str(name) for (name,) in rows]
-
-
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
     """The oldest document of the collection with the same normalised text that was neither forgotten nor superseded."""
     row = db.execute(
-        f"SELECT {_COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND superseded_by = ''"
+        f"SELECT {COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND superseded_by = ''"
         " AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT 1",
         (value, *row_range(collection)),
     ).fetchone()
-    return _from_row(row) if row else None
+    return from_row(row) if row else None
 
 
 def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
     """The newest documents of a collection since `since` (ms) that were not superseded, newest first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND superseded_by = ''"
+        f"SELECT {COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND superseded_by = ''"
         " AND rowid BETWEEN ? AND ? ORDER BY created_at DESC, rowid DESC LIMIT ?",
         (since, *row_range(collection), limit),
     )
-    return [_from_row(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
     """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
     rows = row_range(collection) if collection else (0, 1 << 62)
     where = "" if forgotten else " AND forgotten_at IS NULL"
-    query = f"SELECT {_COLUMNS} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid"
+    query = f"SELECT {COLUMNS} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid"
     for row in db.execute(query, rows):
-        yield _from_row(row)
+        yield from_row(row)
 
 
 ECHO = 0.1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from core import files
 from core.errors import Failure
 from core.store import layout
+from core.store.faults import foreign
 from core.store.migrations import STEPS
-from core.store.sqlite import MARK, apsw, foreign
+from core.store.sqlite import MARK, apsw
 
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.store.documents import STATIC_SPACE
+from core.store.document_rows import STATIC_SPACE
 from core.store.sqlite import apsw
 
 Pending = tuple[int, int, str, str, str]

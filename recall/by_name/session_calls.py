@@ -5,14 +5,12 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 
 from __future__ import annotations
 
-from core import clock, ids, words
+from core import words
 from core.store.sessions import call_rows
-from recall import hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     import apsw
 
@@ -22,11 +20,7 @@ if TYPE_CHECKING:
     from recall.scope import Scope
 
 COLLECTION = "calls"
-CUT = "…"
 PREFIX = "call:"
-LEAST_ROOM = 60
-_PLACE_CHARS = 110
-_HEAD_CHARS = 60
 WHOLE_QUERY = 0.85
 """Score of a call that holds the query word for word: an error or a command that was copied."""
 _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
@@ -36,10 +30,8 @@ _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
 _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
-_LONGEST_COMMAND = 400
 _COPIED_WORDS = 3
 _WORK, _LINES = 3, 2
-_LONGEST_NUMBER = 10
 
 
 class Match:
@@ -54,12 +46,9 @@ class Match:
 
     def hit(self, room: int) -> Hit:
         """The hit, its text within `room` characters."""
-        call = self.call
-        return hit.made(
-            f"{PREFIX}{call['session']}:{call['number']}", self.score, text_of(call, self.wanted, room), raw=self.raw,
-            kind="call", source=call["client"], collection=COLLECTION, session=call["session"], timestamp=_time(call),
-            path=call["file"], project=call["project"], origin=hit.origin_of_call(call["tool"]),
-        )  # fmt: skip
+        from recall.by_name import call_text
+
+        return call_text.hit_of(self, room)
 
 
 def matches(
@@ -121,79 +110,6 @@ def is_command(db: apsw.Connection, query: str, filters: Filters) -> bool:
     return any(whole in call["command"] for call in call_rows.holding_all(db, [whole], filters))
 
 
-def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
-    """`place: passage`, in about `room` characters; of a call whose names stand in the place only, the place.
-
-    What was asked for word for word is not cut, up to _LONGEST_COMMAND characters.
-    """
-    where = place(call)
-    command = call["command"]
-    own = [
-        line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
-    ]
-    first = wanted[0] if wanted else ""
-    asked = bool(command) and (not _holds("\n".join(own), wanted) or (first in command and " " in first))
-    if asked and not call["file"] and len(" ".join(command.split())) > _HEAD_CHARS:
-        where = place({**call, "command": ""})  # a command is told once: whole, or as much as has room
-    if asked and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):
-        own.insert(0, command)
-    left = max(room - len(where) - 2, LEAST_ROOM)
-    if left < len(first) <= _LONGEST_COMMAND:
-        left = len(first) + 2 * len(CUT)
-    from recall import snippet
-
-    shown = snippet.around("\n".join(dict.fromkeys(own)), wanted, left)
-    return f"{where}: {shown}" if shown else where
-
-
-def place(call: Found) -> str:
-    """Where a call stands: its tool, its file or the head of its command, the session, the prompt and its number."""
-    about = call["file"] or " ".join(call["command"].split())
-    most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
-    if len(about) > most:
-        about = CUT + about[1 - most :] if call["file"] else about[: most - 1] + CUT
-    head = f"{call['tool']} {about}".strip()
-    from core import shell_command
-
-    came = shell_command.told(call["command"], call["outcome"])
-    outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
-    return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
-
-
-def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
-    """The call with this id and all that is kept of it; None where there is none, or it is no call's.
-
-    Of the session, a beginning of 8 characters or more that no other archived session has will do.
-
-    Raises:
-        Failure: SESSION_AMBIGUOUS.
-    """
-    session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
-    if db is None or not (
-        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
-    ):
-        return None
-    from core.store.sessions import session_rows
-
-    session = session_rows.whole_id(db, session)
-    call = call_rows.one(db, session, int(number))
-    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
-        return None
-    from core import shell_command
-
-    return {
-        "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
-        "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
-        "at": _time(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
-        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
-        "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
-    }  # fmt: skip
-
-
-def _time(call: Found) -> str:
-    return "unknown" if call["at"] is None else clock.iso(call["at"])
-
-
 def _score(call: Found, whole: str, asked: QueryNames) -> float:
     """0 for a call that is none of the query's: its words stand in it, but nowhere together."""
     text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
@@ -220,7 +136,7 @@ def _substance(match: Match) -> int:
         return _LINES
     if call["file"] and call["passage"] and f"/{call['file'].lower()}".endswith(f"/{first}"):
         return _WORK
-    return _LINES if _holds(call["passage"], match.wanted) else int(_holds(call["error"], match.wanted))
+    return _LINES if holds(call["passage"], match.wanted) else int(holds(call["error"], match.wanted))
 
 
 def _begins(command: str, query: str) -> bool:
@@ -230,7 +146,8 @@ def _begins(command: str, query: str) -> bool:
     return command.startswith(query) or any(f"{mark} {query}" in command for mark in ("&&", "||", ";", "|"))
 
 
-def _holds(text: str, wanted: Sequence[str]) -> bool:
+def holds(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has something of what is wanted, in upper or lower case."""
     if not text:
         return False
     lower = text.lower()

@@ -24,7 +24,7 @@ from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria
 from memory import forget
 from otel import log
-from recall.by_name import session_calls
+from recall.by_name import call_text
 from recall.static_vectors import document_vector
 from session.backup import archive
 from session.backup.traces import Sweeper, Traces
@@ -144,7 +144,7 @@ def _criteria(
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith(CALL):
-            call = session_calls.view(db, identifier)
+            call = call_text.view(db, identifier)
             if call is None:
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))

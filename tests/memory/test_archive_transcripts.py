@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clients import content
 from clients.event import Item
 from core import json_text
-from core.store import documents, sqlite
+from core.store import document_rows, documents, sqlite
 from core.store.sessions import call_rows, forgotten, name_rows, transcripts
 from memory.archive import ingest, told_items
 
@@ -304,7 +304,7 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
     results, done = [], []
     for ends in ([len(items)], sorted({*cuts, len(items)})):
         how["db"].execute("DELETE FROM document; DELETE FROM transcript; DELETE FROM lexicon; DELETE FROM vector")
-        how["db"].execute("DELETE FROM signature") if documents.has_signatures(how["db"]) else None
+        how["db"].execute("DELETE FROM signature") if document_rows.has_signatures(how["db"]) else None
         forgotten.forget(how["db"], SESSION)
         how["db"].execute("DELETE FROM session")  # nor that it was forgotten: nothing would be kept
         start = 0

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recall import snippet
-from recall.by_name import session_calls
+from recall.by_name import call_text
 from recall.by_name.query_names import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -192,7 +192,7 @@ WHERE = "(session 0b5e7c11, prompt 3, call 7"
 )  # fmt: skip
 def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
     one = call(**about)
-    assert session_calls.text_of(one, [wanted], room) == f"{session_calls.place(one)}: {text}"
+    assert call_text.text_of(one, [wanted], room) == f"{call_text.place(one)}: {text}"
 
 
 def episodes(run: Run, count: int) -> None:

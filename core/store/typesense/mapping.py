@@ -8,7 +8,7 @@ tombstone: id, times, and nothing of its text.
 from __future__ import annotations
 
 from core import json_text, words
-from core.store import documents
+from core.store import document_rows, documents
 from core.store.sqlite import apsw
 from core.store.typesense.schema import TEXT_FIELD
 
@@ -63,7 +63,7 @@ def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
         return {}
     marks = ", ".join("?" * len(rowids))
     rows = db.execute(
-        f"SELECT document, value FROM vector WHERE space = {documents.STATIC_SPACE} AND document IN ({marks})",
+        f"SELECT document, value FROM vector WHERE space = {document_rows.STATIC_SPACE} AND document IN ({marks})",
         tuple(rowids),
     )
     return {int(rowid): bytes(value) for rowid, value in rows}

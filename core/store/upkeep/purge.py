@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from core import json_text
 from core.project import names_of
-from core.store import documents, sqlite
+from core.store import document_rows, documents, sqlite
 from core.store.sessions import forgotten, segments, transcripts
 from core.store.sessions.call_rows import FORGOTTEN_CALL
 from core.store.sessions.name_rows import PURGED_SUMMARY
@@ -141,7 +141,7 @@ def _fits(
         values.append(criteria.before)
     if criteria.project:
         kept = [(str(one), str(named)) for one, named in db.execute("SELECT id, project FROM session")]
-        names = names_of(criteria.project, [*documents.projects(db), *{named for _, named in kept if named}])
+        names = names_of(criteria.project, [*document_rows.projects(db), *{named for _, named in kept if named}])
         conditions.append(f"({project} IN {_LISTED} OR ({project} = '' AND {session} IN {_LISTED}))")
         sessions = sorted(criteria.live.union(one for one, named in kept if named in names))
         values += [json_text.dumps(names), json_text.dumps(sessions)]
@@ -270,12 +270,12 @@ def erase(
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
         found = select(db, criteria)
-        signatures = vectors and documents.has_signatures(db)
+        signatures = vectors and document_rows.has_signatures(db)
         for rowid in found.documents:
             documents.forget(db, rowid, at, signatures=signatures)
         for session in sorted(found.touched):
             segments.renew(db, session)  # before the rows lose their session
-        for one in documents.by_rowids(db, found.contexts):
+        for one in document_rows.by_rowids(db, found.contexts):
             one["context"] = ""
             documents.replace(db, one, vector_of(one["text"], "", one["title"]), signatures=signatures)
         for session in found.sessions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.store import documents, sqlite
+from core.store import document_rows, documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.layout import row_range
 from core.store.replication import outbox
@@ -100,7 +100,7 @@ def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
         vectors: whether sqlite-vec is loaded.
     """
     with sqlite.transaction(db):
-        signatures = vectors and documents.has_signatures(db)
+        signatures = vectors and document_rows.has_signatures(db)
         # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
         query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
         rows = [(int(row), str(session)) for row, session in list(db.execute(query, (before, EPISODES_AT_ONCE)))]

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import curation, documents, knowledge, overview, spaces, sqlite
+from core.store import curation, document_rows, documents, knowledge, overview, spaces, sqlite
 from core.store.sessions import session_rows
 
 VECTOR = bytes(range(256))
@@ -100,7 +100,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
         document("b", 5, "knowledge", text="\u6f22\u5b57", updated_at=3, tags=["stale"]),
         document("c", text="x", stale=True, tags=["unpinned", "stales"]),
     )  # fmt: skip
-    first, second, third = sorted(documents.traits(db, rows), key=lambda one: rows.index(one["rowid"]))
+    first, second, third = sorted(document_rows.traits(db, rows), key=lambda one: rows.index(one["rowid"]))
     assert first == {
         "rowid": rows[0], "collection": "observations", "chars": 4, "confirmed_at": 9, "recall_count": 2,
         "retrieval_priority": 0.5, "write_verdict": "hold", "stale": False, "pinned": True, "superseded_by": "b",
@@ -109,7 +109,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     assert (second["collection"], second["chars"], second["confirmed_at"], second["stale"]) == ("knowledge", 4, 5, True)
     assert (third["stale"], third["pinned"], second["pinned"]) == (True, False, False)
     db.execute("UPDATE document SET stale = 0")
-    assert [one["stale"] for one in documents.traits(db, rows[2:])] == [False]
+    assert [one["stale"] for one in document_rows.traits(db, rows[2:])] == [False]
 
 
 ASKED: Any = {

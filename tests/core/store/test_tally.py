@@ -13,7 +13,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import documents, migrations, overview
+from core.store import document_rows, documents, migrations, overview
 from core.store.layout import COLLECTIONS
 from memory import reports
 
@@ -62,7 +62,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     if not rows:
         return
     row = rows[which % len(rows)]
-    (one,) = documents.by_rowids(db, [row])
+    (one,) = document_rows.by_rowids(db, [row])
     if what == "replace":
         documents.replace(db, {**one, **kind}, b"", signatures=False)
     elif what == "bring back":
@@ -72,7 +72,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     elif what == "remove":
         documents.remove(db, row, signatures=False)
     elif what == "use":
-        documents.count_recall(db, [one["id"]], NOW_MS)
+        document_rows.count_recall(db, [one["id"]], NOW_MS)
     else:  # a transaction that did not come to its end
         with pytest.raises(RuntimeError), db:
             documents.remove(db, row, signatures=False)
