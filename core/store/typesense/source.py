@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import documents
+from core.store import document_rows
 from core.store.layout import COLLECTION_SHIFT
 from core.store.layout import COLLECTIONS as CODES
 from core.store.replication import outbox
@@ -225,7 +225,7 @@ class Pending:
         rowids, self._gone = outbox.pending(db, _MOST_PENDING)
         vectors = mapping.vectors(db, rowids)
         projects: dict[str, str] = {}
-        for document in documents.by_rowids(db, rowids):
+        for document in document_rows.by_rowids(db, rowids):
             session, project = document["session_id"], document["project"]
             if session and not project:
                 if session not in projects:
