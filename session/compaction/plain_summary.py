@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
 
 from clients.entry import Block, Message
 from core.quoting import as_code, clip, cost, one_line
@@ -49,19 +48,15 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
     parsed = form.parse(text)
     if not form.is_summary(parsed):
         parsed = {form.CONTEXT: text}
-    lines = {
-        name: [_kept(item, name) for item in form.items(body) if not item.startswith(f"*{MARK}")]
-        for name, body in parsed.items()
-    }
-    taken: dict[str, list[str]] = {name: [] for name in lines}
+    kept: dict[str, str] = {}
     left_out = 0
-    for row in zip_longest(*(reversed(some) for some in lines.values())):
-        for name, line in zip(lines, row, strict=True):
-            if line is not None and form.items(line):
-                room -= cost(line)
-                left_out += room < 0
-                taken[name] += [line] if room >= 0 else []
-    return {name: "\n".join(reversed(some)) for name, some in taken.items() if some}, left_out
+    for name, body in parsed.items():
+        items = [_kept(item, name) for item in form.items(body) if not item.startswith(f"*{MARK}")]
+        lines = _newest(reversed(items), room // len(parsed))
+        left_out += len(items) - len(lines)
+        if lines:
+            kept[name] = "\n".join(lines)
+    return kept, left_out
 
 
 def _kept(item: str, section: str) -> str:
