@@ -113,6 +113,7 @@ class SessionState(TypedDict):
     lastMessageAt: int | None
     lastRefreshAt: int | None
     halfRefreshed: bool
+    noteOwed: bool
     signpost: RecoveryNote | None
     idleTimer: IdleTimer | None
     turnBeganAt: int | None

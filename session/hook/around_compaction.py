@@ -49,7 +49,8 @@ def recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]
     if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
         return recovery.repeat(context)
     note = InjectionStep(recovery, Situation(context, kept=_kept(event, context)))
-    run(context, [*steps, recovery.Compaction(context), note])
+    is_over = before is not None and before["noteOwed"] and event["kind"] != "after_compaction"
+    run(context, [*steps, note] if is_over else [*steps, recovery.Compaction(context), note])
     return note.message()
 
 

@@ -80,6 +80,11 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
             context.read_previous()
         elif was_compacted or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
+    if kind in _REACHING and before is not None and before["noteOwed"]:  # the deadline came before it was composed
+        from session.hook import around_compaction
+
+        texts += around_compaction.recover(event, context, [])
+        context.read_previous()
     step = checkpoint.Checkpoint(context, turn.turn_of(event, context, usage), leave_work=True)
     steps: list[Step] = [step, *_feedback(context, items, ended=kind != "tool")]
     if kind != "tool":

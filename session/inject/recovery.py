@@ -83,6 +83,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
     """When it was injected, and the text: another process of the client may ask for it again."""
+    state = {**state, "noteOwed": False}
     if text is None:
         return state
     identifiers = [memory["id"] for memory in text["memories"]]
@@ -100,7 +101,9 @@ class Compaction(Step):
 
     def change(self, state: SessionState) -> SessionState:
         """The state after it."""
-        return state if self._context.is_new else zones.compact(state, self._context.now)
+        if self._context.is_new:
+            return state
+        return {**zones.compact(state, self._context.now), "noteOwed": self._context.is_late}
 
 
 def is_recent(state: SessionState, context: Context) -> bool:

@@ -143,6 +143,7 @@ FIELDS: Fields = {
     "lastMessageAt": _MAYBE_NUMBER,
     "lastRefreshAt": _MAYBE_NUMBER,
     "halfRefreshed": _FLAG,
+    "noteOwed": _FLAG,
     "signpost": _maybe_one({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, _ID_CHARS)}),
     "idleTimer": _maybe_one(_IDLE_TIMER),
     "turnBeganAt": _MAYBE_NUMBER,

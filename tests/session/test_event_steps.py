@@ -16,7 +16,7 @@ from core.process import background_process
 from session import checkpoint, checkpoint_run
 from session.context import Context
 from session.hook import call
-from session.inject import refresh, runner, single_injection
+from session.inject import recovery, refresh, runner, single_injection
 
 TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -86,6 +86,27 @@ def test_a_late_turn_keeps_its_events_and_what_is_pending(
     assert after["warmZoneEntered"] is True
     assert "m" in [entry["id"] for entry in after["pendingFeedback"]], "its use is judged at the next event"
     assert (after["counts"]["saves"], after["checkpoint"]["currentTask"]) == (3, TASK)
+
+
+def test_a_note_that_the_deadline_took_is_handed_out_at_the_next_prompt(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook("prompt", prompt=TASK, percent=70)
+    compose = recovery.compose
+
+    def hangs(current: Any, situation: runner.Situation, *_: Any) -> Any:
+        assert situation.context.on_deadline is not None
+        situation.context.on_deadline()
+        raise SystemExit  # as the deadline ends the process
+
+    monkeypatch.setattr(recovery, "compose", hangs)
+    with pytest.raises(SystemExit):
+        hook("after_compaction")
+    assert state(here)["noteOwed"] is True
+    monkeypatch.setattr(recovery, "compose", compose)
+    answers = [hook("prompt", prompt="go on please", percent=20)._texts for _ in range(2)]
+    assert [[text["customType"] for text in texts] for texts in answers] == [["compaction-recovery"], []]
+    assert (state(here)["noteOwed"], state(here)["checkpoint"]["compactionCount"]) == (False, 1)
 
 
 def test_a_task_job_that_cannot_be_started_is_done_here(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
