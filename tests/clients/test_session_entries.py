@@ -8,7 +8,7 @@ from typing import Any
 from clients.claude import entries as claude
 from clients.codex import entries as codex
 from clients.entry import Compaction, Entry
-from clients.file_operations import NONE, FileOperations
+from clients.file_operations import FileOperations
 from clients.lines import Line, Problems
 from clients.pi import entries as pi
 
@@ -53,28 +53,6 @@ def test_pi_the_header_and_what_is_no_entry() -> None:
     _, [unknown], problems = read(pi, of_pi("nobody"))
     assert (unknown.kind, unknown.role, unknown.size) == ("message", None, 0)
     assert problems.all() == ("line 1 is a message of the unknown role 'nobody'",)
-
-
-def test_pi_what_an_answer_holds() -> None:
-    parts = [
-        {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "a"}},
-        {"type": "toolCall", "id": "", "name": "edit", "arguments": {"path": "b"}},
-        {"type": "toolCall", "id": "c2", "name": "bash", "arguments": {"path": "x"}},
-        {"type": "toolCall", "id": "c3", "name": "write", "arguments": {"path": "c"}}, {"type": "text", "id": "no"},
-        {"type": "toolCall", "id": "c4", "name": "read", "arguments": {"path": ""}},
-    ]  # fmt: skip
-    used = {"input": 5, "output": 2, "cacheRead": 3, "cacheWrite": 1}
-    reader, [entry], _ = read(pi, of_pi("assistant", parts, usage=used, model="m"))
-    assert entry.calls == ("c1", "c2", "c3", "c4") and entry.files == FileOperations(("a",), ("c",), ("b",))
-    assert entry.used == 11 and reader.model == "m"
-    assert read(pi, of_pi("assistant", usage={**used, "totalTokens": 20}))[1][0].used == 20
-    nothing: Any
-    for nothing in (None, {}, {"input": 0}):
-        assert read(pi, of_pi("assistant", usage=nothing))[1][0].used == 0
-    for stop in ("aborted", "error"):
-        assert read(pi, of_pi("assistant", usage=used, stopReason=stop))[1][0].used == 0
-    assert read(pi, of_pi("toolResult", toolCallId="c1"))[1][0].answers == ("c1",)
-    assert read(pi, of_pi("toolResult"))[1][0].answers == ()
 
 
 def test_pi_a_command_of_the_user() -> None:
@@ -175,13 +153,6 @@ def test_codex_a_compaction_and_the_history_that_it_leaves() -> None:
     assert [(one.role, one.text) for one in said(codex, value)] == [("user", "a"), ("compaction_summary", "s")]
 
 
-def test_codex_files_of_calls() -> None:
-    patch = "*** Begin Patch\n*** Add File: new.py\n+x\n*** Update File: old.py\n@@\n*** End Patch\n"
-    assert codex._files({"name": "apply_patch", "input": patch}) == FileOperations((), ("new.py",), ("old.py",))
-    assert codex._files({"name": "read_file", "arguments": '{"path": "a"}'}) == FileOperations(("a",))
-    assert codex._files({"name": "shell", "arguments": '{"path": "a"}'}) == NONE
-
-
 # -- Claude Code
 
 CONTINUED = "This session is being continued from a previous conversation"
@@ -191,18 +162,6 @@ GO_ON = "Please continue the conversation from where we left it off"
 def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
     message = {"role": kind, "content": content, **more.pop("message", {})}
     return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
-
-
-def test_claude_what_is_no_part_of_the_conversation() -> None:
-    for value in (of_claude("user", ""), of_claude("user", "u", isSidechain=True)):
-        assert read(claude, value)[1] == [None]
-    for value in (
-        of_claude("user", "u", isMeta=True), of_claude("user", "u", isVisibleInTranscriptOnly=True),
-        of_claude("user", "u", content=[]), of_claude("assistant", "u", isApiErrorMessage=True),
-        of_claude("assistant", "u", message={"model": "<synthetic>"}), of_claude("system", "u"),
-    ):  # fmt: skip
-        reader, [entry], _ = read(claude, value)
-        assert (entry.kind, entry.role, entry.size, reader.model) == ("other", None, 0, "")
 
 
 def test_claude_an_answer_of_several_lines_is_cut_before_its_first() -> None:

@@ -48,17 +48,6 @@ def test_claude_how_a_call_ended() -> None:
 REJECTED = "The user doesn't want to proceed with this tool use."
 
 
-def test_claude_what_the_user_said_when_rejecting_a_call_is_said_and_no_outcome() -> None:
-    words = f"{REJECTED} the user said:\nuse the other jar\n\nNote: The user's next message may"
-    (said,) = claude.items(result(words, failed=True))
-    assert (said["kind"], said["id"], said["role"], said["text"], said["at"]) == (
-        "said", "claude:u-1:0", "user", "use the other jar", AT,
-    )  # fmt: skip
-    assert claude.items(result(REJECTED, failed=True)) == []
-    assert outcomes(claude.items(result(REJECTED))) == [(REJECTED, False, "")]
-    assert claude.items(result("<tool_use_error>Sibling tool call errored</tool_use_error>", failed=True)) == []
-
-
 def test_claude_a_process_that_has_ended() -> None:
     rows: list[Any] = [
         ("completed", "b-1", [False]),
@@ -90,26 +79,6 @@ def test_claude_a_command_for_the_client_waits_without_words() -> None:
     for given, text in rows:
         line = {"type": "queue-operation", "operation": "remove", "content": given}
         assert claude.items(line) == [{"kind": "queue", "operation": "remove", "text": text, "at": None}]
-
-
-def calls(*parts: tuple[str, Any]) -> list[Any]:
-    given = [{"type": "tool_use", "id": "t", "name": name, "input": wanted} for name, wanted in parts]
-    return claude.items(of_claude(given, "assistant"))
-
-
-def test_claude_a_plan_is_a_list_or_a_step_of_it() -> None:
-    items = calls(
-        ("TodoWrite", {"todos": [{"content": "one", "status": "pending"}]}), ("TodoWrite", {"todos": []}),
-        ("TaskCreate", {"subject": "two"}), ("TaskUpdate", {"taskId": 3, "status": "completed"}),
-        ("TaskUpdate", {"subject": "x"}), ("TaskList", {}),
-    )  # fmt: skip
-    assert [one["given"] for one in items[0]["tools"]] == [""] * 6
-    assert items[1:] == [
-        {"kind": "plan", "whole": True, "steps": [{"id": "1", "text": "one", "status": "pending"}]},
-        {"kind": "plan", "whole": False, "steps": [{"id": "", "text": "two", "status": "pending"}]},
-        {"kind": "plan", "whole": False, "steps": [{"id": "3", "text": "", "status": "completed"}]},
-        {"kind": "plan", "whole": False, "steps": [{"id": "", "text": "x", "status": ""}]},
-    ]
 
 
 def test_claude_what_a_line_adds_to_the_context() -> None:
@@ -258,31 +227,6 @@ def test_pi_what_a_line_adds_to_the_context() -> None:
     ]
     for line, count in rows:
         assert pi.context_characters(line) == count
-
-
-def pi_result(text: str, *, failed: bool, todos: Any = None) -> list[Any]:
-    message = {"role": "toolResult", "toolCallId": "c", "content": text, "isError": failed, "details": {"todos": todos}}
-    return list(pi.items(of_pi(message)))
-
-
-def test_pi_a_call_that_was_aborted_has_no_outcome() -> None:
-    for text in ("x\nCommand aborted", "Operation aborted"):
-        assert pi_result(text, failed=True) == []
-        assert outcomes(pi_result(text, failed=False)) == [(text, False, "")]
-    assert outcomes(pi_result("Command aborted by x", failed=True)) == [("Command aborted by x", True, "")]
-
-
-def test_pi_a_plan_that_an_extension_keeps() -> None:
-    todos = [
-        {"text": "one", "done": True},
-        {"content": "two", "done": 1},
-        {"text": "three", "status": "doing", "done": True},
-    ]
-    assert pi_result("ok", failed=False, todos=todos)[1:] == [{"kind": "plan", "whole": True, "steps": [
-        {"id": "1", "text": "one", "status": "completed"}, {"id": "2", "text": "two", "status": "pending"},
-        {"id": "3", "text": "three", "status": "doing"},
-    ]}]  # fmt: skip
-    assert len(pi_result("ok", failed=False, todos=[])) == 1
 
 
 KEPT = [

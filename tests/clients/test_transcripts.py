@@ -51,44 +51,6 @@ def claude_answer(*blocks: dict[str, Any], usage: Any = None, **fields: Any) -> 
     return of_claude("assistant", message={**message, "content": list(blocks), "usage": usage}, **fields)
 
 
-def test_claude_a_prompt() -> None:
-    found = claude.items(claude_user("Prune the pear index first.", parentUuid=None))
-    assert found == [
-        {"kind": "started", "session": "s-1", "cwd": "/home/ada/orchard"},
-        {
-            "kind": "said",
-            "id": "claude:u-1",
-            "role": "user",
-            "text": "Prune the pear index first.",
-            "tools": [],
-            "at": AT,
-        },
-    ]
-
-
-def test_claude_an_answer_with_its_tools_and_its_usage() -> None:
-    used = {"input_tokens": 7, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 93, "output_tokens": 50}
-    found = claude.items(
-        claude_answer(
-            {"type": "thinking", "thinking": "pears or plums?", "signature": "x"},
-            {"type": "text", "text": "I prune."},
-            {"type": "tool_use", "id": "t-1", "name": "Edit", "input": {"file_path": "/o/pear.py", "new_string": "a"}},
-            {"type": "tool_use", "id": "t-2", "name": "Bash", "input": {"command": "make prune"}},
-            {"type": "tool_use", "id": "t-3", "name": "Read", "input": {"file_path": "/o/plum.py"}},
-            usage=used,
-        )
-    )
-    assert found[0]["kind"] == "said"
-    assert found[0]["text"] == "I prune."
-    assert found[0]["tools"] == [
-        {"call": "t-1", "name": "Edit", "files": ["/o/pear.py"], "command": "", "target": "/o/pear.py",
-         "given": "/o/pear.py\na"},
-        {"call": "t-2", "name": "Bash", "files": [], "command": "make prune", "target": "", "given": "make prune"},
-        {"call": "t-3", "name": "Read", "files": [], "command": "", "target": "/o/plum.py", "given": "/o/plum.py"},
-    ]  # fmt: skip
-    assert found[1:] == [{"kind": "usage", "tokens": 1000, "window": None, "model": "claude-sonnet-4-5"}]
-
-
 def test_claude_a_result_is_an_outcome_and_not_the_users_words() -> None:
     parts = [{"type": "text", "text": "37 pears"}, {"type": "image", "source": {"data": "aGk="}}]
     for given_content, text in (("37 pears", "37 pears"), (parts, "37 pears"), (f"37 pears\n{OURS}", "37 pears\n")):
@@ -97,12 +59,6 @@ def test_claude_a_result_is_an_outcome_and_not_the_users_words() -> None:
             assert claude.items(claude_user([part])) == [
                 {"kind": "outcome", "call": "t-2", "text": text, "failed": failed}
             ]
-
-
-def test_claude_a_compaction_tells_what_remains() -> None:
-    line = of_claude("system", subtype="compact_boundary", compactMetadata={"preTokens": 180_000, "postTokens": 4321})
-    assert claude.items(line) == [{"kind": "compaction", "tokens": 4321, "at": AT}]
-    assert claude.items({**line, "compactMetadata": {}}) == [{"kind": "compaction", "tokens": None, "at": AT}]
 
 
 def test_claude_what_nobody_said() -> None:
@@ -181,40 +137,12 @@ def test_codex_each_message_once() -> None:
     assert [item["at"] for item in found[1:]] == [AT, AT]
 
 
-def test_codex_neither_the_summary_nor_the_history_was_said() -> None:
-    summary = codex_message("assistant", "The user counts hives.")
-    summary["metadata"]["compaction_output"] = True
-    history = [codex_message("user", "Count the hives.")["payload"]]
-    compacted = of_codex({"message": "…", "replacement_history": history}, "compacted")
-    assert codex.items(summary) == []
-    assert codex.items(compacted) == [
-        {"kind": "compaction", "tokens": None, "at": AT},
-        {"kind": "summary", "text": "…\nCount the hives.", "at": AT},
-    ]
-
-
 def test_codex_a_part_that_the_client_put_there() -> None:
     line = codex_message("user", "Count the hives.")
     line["payload"]["content"].append({"type": "input_text", "text": "a hook says: nine"})
     told = [{"provenance": {"type": "user"}}, {"provenance": {"type": "harness", "hook": True}}]
     line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_metadata": told}
     assert said(codex.items(line)) == [("user", "Count the hives.")]
-
-
-def test_codex_tool_calls() -> None:
-    rows: list[Any] = [
-        ({"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "ls -R"}'}, "ls -R", []),
-        ({"type": "function_call", "name": "shell", "arguments": '{"command": ["bash", "-lc", "ls"]}'}, "ls", []),
-        ({"type": "function_call", "name": "shell", "arguments": '{"command": ["ls", "-l"]}'}, "ls -l", []),
-        ({"type": "local_shell_call", "action": {"type": "exec", "command": ["bash", "-lc", "ls"]}}, "ls", []),
-        ({"type": "custom_tool_call", "name": "apply_patch", "input": PATCH}, "", PATCHED),
-        ({"type": "function_call", "name": "apply_patch", "arguments": json.dumps({"input": PATCH})}, "", PATCHED),
-        ({"type": "function_call", "name": "shell", "arguments": "{half"}, "", []),
-    ]
-    for payload, command, files in rows:
-        (item,) = codex.items(of_codex({**payload, "call_id": "k-1"}))
-        assert item["kind"] == "said"
-        assert [(tool["call"], tool["command"], tool["files"]) for tool in item["tools"]] == [("k-1", command, files)]
 
 
 def test_codex_the_files_of_a_patch() -> None:
@@ -241,21 +169,6 @@ def of_gemini(kind: str, given_content: Any, identifier: str = "g-1", **fields: 
 def gemini_call(status: str = "success", name: str = "write_file", **response: Any) -> dict[str, Any]:
     result = [{"functionResponse": {"id": "w-1", "name": name, "response": response}}]
     return {"id": "w-1", "name": name, "args": {"file_path": "/b/loaf.py"}, "result": result, "status": status}
-
-
-def test_gemini_a_message_is_written_again_when_its_tools_have_run() -> None:
-    tokens = {"input": 9000, "output": 60, "cached": 8000, "total": 9060}
-    first = of_gemini("gemini", "I knead.", tokens=tokens, model="gemini-2.5-flash")
-    again = {**first, "toolCalls": [gemini_call(output="written")]}
-    answer = {"functionResponse": {"id": "w-1", "name": "write_file", "response": {"output": "written"}}}
-    found = [item for line in (first, again, of_gemini("user", [answer], "g-2")) for item in gemini.items(line)]
-    assert kinds(found) == ["said", "usage", "said", "outcome", "usage"]
-    assert found[0]["id"] == found[2]["id"] == "gemini:g-1"
-    assert [(tool["call"], tool["name"], tool["files"]) for tool in found[2]["tools"]] == [
-        ("w-1", "write_file", ["/b/loaf.py"])
-    ]
-    assert found[3] == {"kind": "outcome", "call": "w-1", "text": "written", "failed": False}
-    assert found[1] == {"kind": "usage", "tokens": 9000, "window": None, "model": "gemini-2.5-flash"}
 
 
 def test_gemini_prompts_and_what_is_none() -> None:
@@ -289,42 +202,6 @@ def of_pi(message: dict[str, Any], identifier: str = "0badcafe") -> dict[str, An
 def pi_answer(*blocks: dict[str, Any], stop: str = "stop", **used: int) -> dict[str, Any]:
     usage = {"input": 0, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, **used}
     return of_pi({"role": "assistant", "content": list(blocks), "model": "mock-1", "usage": usage, "stopReason": stop})
-
-
-def test_pi_a_session() -> None:
-    lines = [
-        {"type": "session", "version": 3, "id": "p-1", "timestamp": STAMP, "cwd": "/home/ada/loom"},
-        {"type": "model_change", "id": "1", "parentId": None, "provider": "mock", "modelId": "mock-1"},
-        of_pi({"role": "user", "content": [{"type": "text", "text": "Weave."}], "timestamp": AT - 1}),
-        pi_answer(
-            {"type": "thinking", "thinking": "warp or weft"},
-            {"type": "text", "text": "I weave."},
-            {"type": "toolCall", "id": "c-1", "name": "edit", "arguments": {"path": "loom.py", "edits": []}},
-            {"type": "toolCall", "id": "c-2", "name": "bash", "arguments": {"command": "make cloth"}},
-            {"type": "toolCall", "id": "c-3", "name": "read", "arguments": {"path": "yarn.py"}},
-            input=100,
-            cacheRead=800,
-            cacheWrite=11,
-        ),
-        of_pi(
-            {"role": "toolResult", "toolCallId": "c-1", "content": [{"type": "text", "text": "ok"}], "isError": True}
-        ),
-        {"type": "custom_message", "id": "2", "parentId": "1", "customType": "x", "content": OURS, "display": False},
-        {"type": "compaction", "id": "3", "parentId": "2", "timestamp": STAMP, "summary": "## Goal", "tokensBefore": 9},
-        {"type": "branch_summary", "id": "4", "parentId": "3", "summary": "left a branch"},
-    ]
-    found = [item for line in lines for item in pi.items(line)]
-    assert kinds(found) == ["started", "said", "said", "usage", "outcome", "compaction", "summary"]
-    assert found[1]["id"] == f"pi:{AT}:0badcafe"
-    assert found[1]["at"] == AT - 1
-    assert said(found) == [("user", "Weave."), ("assistant", "I weave.")]
-    assert [(tool["files"], tool["command"]) for tool in found[2]["tools"]] == [
-        (["loom.py"], ""),
-        ([], "make cloth"),
-        ([], ""),
-    ]
-    assert found[3] == {"kind": "usage", "tokens": 911, "window": None, "model": "mock-1"}
-    assert found[4] == {"kind": "outcome", "call": "c-1", "text": "ok", "failed": True}
 
 
 # -- tools of each client
