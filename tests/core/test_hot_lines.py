@@ -30,14 +30,14 @@ NOTES = [
 PROMPT = "the webhook retries wait too long, look at the retry loop and the deploy script again"
 
 BUDGET = {
-    "recall": 12_000,
-    "first start": 20_500,
-    "prompt": 13_000,
-    "edit": 13_500,
-    "stop": 12_000,
-    "stop of a turn that did something": 18_500,
-    "before the compaction": 20_000,
-    "after the compaction": 18_000,
+    "recall": 5_800,
+    "start": 10_300,
+    "prompt": 7_500,
+    "edit": 7_500,
+    "stop": 7_000,
+    "stop of a turn that did something": 10_600,
+    "before the compaction": 8_500,
+    "after the compaction": 9_000,
 }
 """Own lines loaded, at most, by what is called. A feature that needs more takes as much away elsewhere."""
 
@@ -49,13 +49,13 @@ def event(name: str, folder: Path, **more: object) -> str:
 
 EDIT = {"tool_name": "Edit", "tool_input": {"file_path": "src/retry.py"}, "tool_response": {}}
 EVENTS: dict[str, tuple[str, dict[str, object], float]] = {
-    "first start": ("SessionStart", {"source": "startup"}, 0.5),
+    "first prompt": ("UserPromptSubmit", {"prompt": PROMPT}, 0.5),
     "prompt": ("UserPromptSubmit", {"prompt": PROMPT}, 0.5),
     "edit": ("PostToolUse", EDIT, 0.5),
     "stop": ("Stop", {}, 0.5),
     "stop of a turn that did something": ("Stop", {}, 0.8),
-    "before the compaction": ("PreCompact", {"trigger": "auto"}, 1.0),
-    "after the compaction": ("SessionStart", {"source": "compact"}, 1.0),
+    "before the compaction": ("PreCompact", {"trigger": "auto"}, 0.8),
+    "after the compaction": ("SessionStart", {"source": "compact"}, 0.8),
 }
 """In the order of a session: the event, what it says, and how much of the transcript is written by then."""
 
@@ -90,6 +90,9 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     for call, (name, about, share) in EVENTS.items():
         transcript.write_text("".join(lines[: int(len(lines) * share)]))
         found[call] = loaded(home, ["hook", "claude"], event(name, folder, **about))
+    transcript.rename(folder / "earlier.jsonl")  # a session that starts has no transcript yet
+    start = event("SessionStart", folder, source="startup", session_id="next")
+    found["start"] = loaded(home, ["hook", "claude"], start)
     shutil.rmtree(folder)
     return found
 
@@ -97,4 +100,4 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 @pytest.mark.spawned
 @pytest.mark.parametrize("call", BUDGET)
 def test_a_hot_command_loads_no_more_of_our_code_than_its_budget(figures: dict[str, int], call: str) -> None:
-    assert figures[call] <= BUDGET[call], figures
+    assert figures[call] <= BUDGET[call], sorted(figures.items())
