@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import exp
 
-from core import shell_command
 from core.store.sessions.name_rows import FADING_CALLS
 
 TYPE_CHECKING = False
@@ -60,6 +59,8 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
             continue
         weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
         last[command] = call
+    from core import shell_command
+
     done = [
         one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
     ]

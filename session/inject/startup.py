@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import exp, log
 
-from core import shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, cost, enclose, one_line
@@ -98,6 +97,8 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
         failure = work.open_failure(worked[0]["calls"])
         if failure:
+            from core import shell_command
+
             command = shell_command.without_folder(failure["command"])
             shown = as_code(command) if len(command) <= _COMMAND_CHARS else ""
             command = shown or clip(one_line(command), _COMMAND_CHARS)

@@ -5,7 +5,6 @@ Plain functions over rows of `core.store.sessions.calls`; who composes a text de
 
 from __future__ import annotations
 
-from core import shell_command
 from core.names import is_file
 from core.quoting import one_line
 from recall.by_name.card_weights import faded
@@ -90,8 +89,13 @@ def open_step(about: Session, prompts: Sequence[str]) -> str:
 
 def open_failure(calls: Sequence[Call]) -> Call | None:
     """The last command that failed, where none of the same program and verb has run well since."""
+    late = calls[: -_LATE_CALLS - 1 : -1]
+    if all(call["outcome"] != "failed" for call in late):
+        return None
+    from core import shell_command
+
     answered: set[str] = set()
-    for call in calls[: -_LATE_CALLS - 1 : -1]:
+    for call in late:
         kinds = kinds_of(call["command"])
         if call["outcome"] == "ok":
             answered.update(kinds if shell_command.tells(call["command"]) else ())
@@ -106,6 +110,8 @@ def standing(commands: Sequence[Call]) -> list[Call]:
     Args:
         commands: best first, each with its last outcome.
     """
+    from core import shell_command
+
     latest: dict[tuple[str, ...], Call] = {}
     done: dict[str, int] = {}
     for call in commands:
@@ -124,6 +130,8 @@ def standing(commands: Sequence[Call]) -> list[Call]:
 
 def kinds_of(command: str) -> list[str]:
     """Program and verb of each step of a command (`git commit`, `mise run lint`), without those that only look."""
+    from core import shell_command
+
     return [shell_command.kind(step) for step in shell_command.steps(command) if not step["looks"]]
 
 
