@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import resource
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run, clean_environment
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S
 
 from otel.event import MAX_METADATA_BYTES
@@ -56,26 +54,6 @@ def test_every_flag(run: Run, home: Path) -> None:
     assert (row["id"], row["timestamp"], row["level"], row["success"]) == ("e1", 1700000000123, "error", 0)
     assert (row["error"], row["duration_ms"], row["session_id"]) == ("it broke", 12.5, "s1")
     assert json.loads(row["metadata"]) == {"percent": 41, "deep": {"a": [1, None, True]}}
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["compaction.before", "--source", "interactive", "--component", "session-lifecycle", "--success", "true",
-         "--metadata", '{"compactionCount":1,"contextPercent":61.5,"userMessageCount":12}'],
-        ["memory.recall.injected", "--source", "pi", "--component", "memory-enforcer", "--level", "debug", "--json",
-         "--metadata", '{"result_count":3}'],
-    ],
-)  # fmt: skip
-def test_calls_of_the_extensions(run: Run, words: list[str]) -> None:
-    envelope = run("otel", "emit", *words).json
-    assert envelope["ok"] is True and envelope["result"]["stored"] is True
-    assert envelope["result"]["metadata"] == json.loads(words[words.index("--metadata") + 1])
-
-
-def test_action_flag_wins_over_the_word(run: Run) -> None:
-    assert run("otel", "emit", "word", "--action", "flag").result["action"] == "flag"
-    assert run("otel", "emit", "--action", "flag").result["action"] == "flag"
 
 
 @pytest.mark.parametrize(
@@ -260,21 +238,6 @@ def emit_fails(home: Path, **more: Any) -> dict[str, str]:
     return error
 
 
-def test_garbage_for_a_store(home: Path) -> None:
-    home.mkdir()
-    store = home / "store.db"
-    store.write_bytes(b"this is no database " * 500)
-    before = store.read_bytes()
-    assert emit_fails(home)["code"] == "STORE_DAMAGED"
-    assert store.read_bytes() == before
-
-
-def test_newer_schema(run: Run, home: Path) -> None:
-    run("otel", "emit", "x")
-    apsw.Connection(str(home / "store.db")).execute("PRAGMA user_version = 999")
-    assert emit_fails(home)["code"] == "STORE_TOO_NEW"
-
-
 def test_another_process_writes_on_and_on(run: Run, home: Path) -> None:
     run("otel", "emit", "x")
     db = apsw.Connection(str(home / "store.db"))
@@ -282,18 +245,6 @@ def test_another_process_writes_on_and_on(run: Run, home: Path) -> None:
     assert emit_fails(home)["code"] == "STORE_BUSY"
     db.execute("ROLLBACK")
     assert len(rows(home)) == 1
-
-
-def test_another_process_hangs_while_it_sets_up_the_store(home: Path) -> None:
-    home.mkdir()
-    with (home / "store.db.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert emit_fails(home)["code"] == "STORE_BUSY"
-
-
-def test_home_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert emit_fails(tmp_path / "file" / "home")["code"] == "STORE_READ_ONLY"
 
 
 def test_home_without_write_permission(run: Run, home: Path) -> None:
@@ -313,15 +264,6 @@ def test_no_room(home: Path, size: int) -> None:
     assert error["code"] in ("STORE_FULL", "STORE_IO")
 
 
-def test_no_room_for_one_more(run: Run, home: Path) -> None:
-    run("otel", "emit", "first")
-    largest = max(path.stat().st_size for path in home.iterdir())
-    error = emit_fails(home, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)))
-    assert error["code"] in ("STORE_FULL", "STORE_IO")
-    run("otel", "emit", "second")
-    assert [row["action"] for row in rows(home)] == ["first", "second"]
-
-
 def test_many_processes_at_once(home: Path) -> None:
     started = [
         subprocess.Popen(
@@ -336,24 +278,3 @@ def test_many_processes_at_once(home: Path) -> None:
         assert process.returncode == 0, out
         assert json.loads(out)["result"]["stored"] is True
     assert {row["action"] for row in rows(home)} == {f"n.{number}" for number in range(20)}
-
-
-def test_imports_nothing_slow(home: Path) -> None:
-    slow = (
-        "re json argparse typing functools contextlib enum datetime pathlib subprocess hashlib uuid dataclasses tomllib"
-    )
-    program = (
-        "import sys; sys.argv = ['joelclaw', 'otel', 'emit', 'x', '--metadata', '{\"a\": 1}']\n"
-        "from cli.main import main\n"
-        "code = main(); sys.stderr.write(' '.join(sys.modules)); sys.exit(code)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        env=clean_environment(home),
-        cwd=ROOT,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0
-    assert not set(slow.split()) & set(done.stderr.split())

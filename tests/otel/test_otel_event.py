@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import NOW_MS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,19 +46,6 @@ def test_metadata_that_holds_itself() -> None:
     assert len(json_text.dumps(event["metadata"]).encode()) <= MAX_METADATA_BYTES
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=3000),
-        st.one_of(st.text(max_size=50), st.integers(0, 200_000).map(lambda n: "é" * n)),
-        max_size=40,
-    )
-)
-@settings(deadline=None, max_examples=20)
-def test_metadata_stays_within_its_size(metadata: dict[str, Any]) -> None:
-    kept = new_event("x", metadata=metadata, now=NOW_MS)["metadata"]
-    assert len(json_text.dumps(kept).encode()) <= MAX_METADATA_BYTES
-
-
 def test_levels_of_other_loggers() -> None:
     known = {
         "info": ("info", 9, 30),
@@ -74,26 +60,6 @@ def test_levels_of_other_loggers() -> None:
 
 def made(**more: Any) -> dict[str, Any]:
     return dict(new_event(**{"action": "a.b", "now": NOW_MS, **more}))
-
-
-@pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment that names neither session nor system."""
-    for name in (*event._SESSION_NAMES, *event._SYSTEM_NAMES, "GATEWAY_ROLE", "JOELCLAW_ROLE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(event, "host", lambda: "here")
-    return monkeypatch
-
-
-def test_an_event_with_nothing_but_an_action(plain: pytest.MonkeyPatch) -> None:
-    assert made(id="e1") == {
-        "id": "e1", "timestamp": NOW_MS, "sessionId": "interactive", "systemId": "here", "level": "info",
-        "source": "cli", "component": "otel-cli", "action": "a.b", "success": True, "metadata": {},
-    }  # fmt: skip
-    assert made(id="e1", source="", component=" ", level="loud", success=False) == {
-        **made(id="e1"), "success": False, "error": "operation_failed",
-    }  # fmt: skip
-    assert made(id="")["id"] != made(id="")["id"]
 
 
 def test_a_name_has_one_line_of_200_characters() -> None:
@@ -111,30 +77,6 @@ def test_an_id_that_is_too_long_or_a_secret_is_its_hash() -> None:
     for long in ("i" * 201, secret):
         assert event.identifier(long) == "hash-" + ids.fingerprint(long)
     assert [event.identifier(text) for text in ("i" * 200, " a\nb ", "")] == ["i" * 200, "a b", ""]
-
-
-def test_session_and_system_are_given_or_of_the_environment_or_of_the_role(plain: pytest.MonkeyPatch) -> None:
-    def both(**more: str) -> tuple[str, str]:
-        found = made(**more)
-        return found["sessionId"], found["systemId"]
-
-    assert both(session="s", system="y") == ("s", "y")
-    assert both(role="tool") == ("tool", "here")
-    plain.setenv("JOELCLAW_ROLE", "night")
-    assert both() == ("night", "here") and both(role="tool") == ("tool", "here")
-    plain.setenv("GATEWAY_ROLE", "other")
-    assert both() == ("night", "here")
-    plain.setenv("GATEWAY_ROLE", "central")
-    assert both() == ("gateway", "here")
-    for later, name in enumerate(reversed(event._SESSION_NAMES)):
-        plain.setenv(name, f" s{later} ")
-        assert both()[0] == f"s{later}", "the earlier a variable stands in the list, the more it counts"
-    plain.setenv(event._SESSION_NAMES[0], "  ")
-    assert both()[0] == "s2", "a blank one says nothing"
-    plain.setenv("JOELCLAW_SYSTEM_ID", "y2")
-    assert both(session="s") == ("s", "y2")
-    plain.setenv("SLOG_SYSTEM_ID", "y1")
-    assert both(session="s") == ("s", "y1")
 
 
 def test_a_value_as_json_has_it() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -269,50 +268,6 @@ def test_follow_sends_what_comes_until_it_is_ended(
     assert [record.event_name for _, record in receiver.records()] == ["before", "after"]
 
 
-def test_follow_ends_though_its_interrupt_was_swallowed(
-    run: Run, receiver: Receiver, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a signal raises in a finalizer goes nowhere; the next round ends all the same."""
-    from core import config
-    from otel import export
-
-    for name, value in receiver.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    run("otel", "emit", "before")
-    monkeypatch.setattr(export.time, "sleep", lambda _: None)
-    rounds: list[bool] = []
-    rows = list(export.follow(config.load(), lambda: len(rounds) == 3 or rounds.append(True) or False))
-    assert rows[0]["following"] is True
-    assert len(rounds) == 3
-
-
-# A finalizer that a signal interrupts, as the SDK's connection pools have them: it signals its own process, once.
-INTERRUPTED = f"""
-import os, signal, sys, weakref
-sys.argv = [{JOELCLAW!r}, "otel", "export", "--follow"]
-from otel import export
-class Pool: pass
-sent = export._send
-def send(*what):
-    pool = Pool()
-    weakref.finalize(pool, os.kill, os.getpid(), signal.SIGINT)
-    return sent(*what)
-export._send = send
-from cli.main import main
-main()
-"""
-
-
-def test_follow_says_nothing_of_an_interrupt_in_a_finalizer(home: Path, receiver: Receiver) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], env=clean_environment(home, **receiver.env), cwd=ROOT,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert len(done.stdout.splitlines()) == 1
-
-
 def test_follow_comes_back_when_its_receiver_does(
     run: Run, receiver: Receiver, follow: Callable[[], Following]
 ) -> None:
@@ -391,17 +346,6 @@ def test_auto_keeps_its_errors_and_waits_longer_each_time(run: Run, receiver: Re
     assert due(home, receiver, now=NOW_MS + 100_000, **ON)[0] == "False"
     receiver.plan = lambda *_: Do()
     assert due(home, receiver, now=NOW_MS + 301_000, **ON)[0] == "True"
-    rest(home)
-    assert len(receiver.ids()) == 1
-
-
-def test_a_clock_that_was_wrong_does_not_stop_auto(run: Run, receiver: Receiver, home: Path) -> None:
-    run("otel", "emit", "a")
-    marker = home / "cache" / "otel-export.due"
-    marker.parent.mkdir(exist_ok=True)
-    marker.touch()
-    os.utime(marker, (NOW_MS / 1000 + 10_000_000, NOW_MS / 1000 + 10_000_000))
-    assert due(home, receiver, now=NOW_MS, **ON)[0] == "True"
     rest(home)
     assert len(receiver.ids()) == 1
 

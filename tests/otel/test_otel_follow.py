@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from conftest import JOELCLAW, Run, clean_environment
 
 from core.store import sqlite
-from otel import follow, log, search
+from otel import log
 from otel.event import new_event
 
 PATIENCE_S = 60.0
@@ -152,14 +152,6 @@ def test_ends_when_the_reader_goes_away(emit: Callable[..., None], following: Ca
     follower.process.stderr.close()
 
 
-def test_head_of_a_stream(home: Path, emit: Callable[..., None]) -> None:
-    emit(*[f"n.{number}" for number in range(100)])
-    command = f'"{JOELCLAW}" otel search "*" --follow --limit 200 | head -n 2'
-    done = subprocess.run(["sh", "-c", command], env=clean_environment(home), capture_output=True, timeout=PATIENCE_S)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert [json.loads(line)["action"] for line in done.stdout.splitlines()] == ["n.0", "n.1"]
-
-
 def test_damaged_store_is_told(home: Path, following: Callable[..., Following]) -> None:
     home.mkdir()
     (home / "store.db").write_bytes(b"garbage " * 1000)
@@ -187,29 +179,3 @@ def test_on_a_terminal(home: Path, emit: Callable[..., None], words: list[str], 
     os.close(ours)
     assert shown.split(b"\n")[0].strip().endswith(ends)
     assert b"\x1b" not in shown
-
-
-def test_limit_is_for_what_was_there_at_the_start(emit: Callable[..., None]) -> None:
-    early = follow.Follower(search.query(now=NOW_MS), 1)
-    assert early.poll() == []
-    emit("a", "b")
-    assert [event["action"] for event in early.poll()] == ["a", "b"]
-    late = follow.Follower(search.query(now=NOW_MS), 1)
-    assert [event["action"] for event in late.poll()] == ["b"]
-
-
-def test_a_fault_that_passes_is_waited_out(home: Path, emit: Callable[..., None]) -> None:
-    emit("a")
-    follower = follow.Follower(search.query(now=NOW_MS), 5)
-    assert [event["action"] for event in follower.poll()] == ["a"]
-    kept = home.rename(home.with_name("kept"))
-    home.mkdir()
-    (home / "store.db").write_bytes(b"garbage " * 1000)
-    assert follower.poll() == []
-    (home / "store.db").unlink()
-    home.rmdir()
-    kept.rename(home)
-    assert follower.poll() == []
-    emit("b")
-    assert [event["action"] for event in follower.poll()] == ["b"]
-    assert follower.poll() == []

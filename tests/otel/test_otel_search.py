@@ -9,16 +9,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from core.store import events as stored
-from core.store import migrations, sqlite
-from otel import log, search
-from otel.event import as_words, new_event
+from core.store import sqlite
+from otel import log
+from otel.event import new_event
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MINUTE = 60_000
@@ -122,12 +118,6 @@ def test_words_that_must_all_occur(run: Run, seeded: Path, query: str, found: li
     assert result["query"] == query
 
 
-def test_a_query_of_any_size(run: Run, seeded: Path) -> None:
-    assert run("otel", "search", "x" * 100_000, env=NOW).result["found"] == 0
-    assert run("otel", "search", "mail " * 20_000, env=NOW).result["found"] == 1
-    assert run("otel", "search", " ".join(f"w{n}" for n in range(15_000)), env=NOW).result["found"] == 0
-
-
 @pytest.mark.parametrize(
     ("words", "found", "filter_by"),
     [
@@ -224,19 +214,3 @@ def on_terminal(home: Path, *words: str) -> str:
     return shown.decode()
 
 
-words_and_marks = st.text(st.sampled_from("abAB1._-:/ é语🔥\"'%*\x00\n"), max_size=30)
-
-
-@given(st.lists(words_and_marks, min_size=1, max_size=6), words_and_marks)
-@settings(deadline=None, max_examples=75)
-def test_an_event_is_found_by_each_part_of_what_it_says(values: list[str], action: str) -> None:
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
-    metadata = {f"k{number}": value for number, value in enumerate(values)}
-    log.append(db, [new_event("x" + action, metadata=metadata, now=NOW_MS)], debug_limit=12)
-    for text in [*values, action]:
-        asked = search.query(text, now=NOW_MS)
-        if text.strip() == "" or as_words(text):
-            assert len(stored.newest(db, asked, 10)) == 1, text
-    assert stored.newest(db, search.query("zzz", now=NOW_MS), 10) == []
