@@ -42,9 +42,6 @@ def emit(fields: Mapping[str, Any], config: Config) -> tuple[Event, str]:
 
     Args:
         fields: checked, under the names of `read_fields`; what is missing has the default of `new_event`.
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS without an action; the store's own code where it cannot be written.
     """
     given = dict(fields)
     event = new_event(given.pop("action", ""), now=given.pop("timestamp", clock.now_ms()), **given)
@@ -59,12 +56,7 @@ def emit(fields: Mapping[str, Any], config: Config) -> tuple[Event, str]:
 
 
 def read_fields(text: bytes) -> tuple[dict[str, Any], list[str]]:
-    """The fields of an event in JSON, checked, by their option names; and the keys that mean nothing here.
-
-    Raises:
-        Failure: INVALID_JSON when the text is no JSON, OTEL_INVALID_ARGS when it is no object or holds a wrong value
-            (exit 2).
-    """
+    """The fields of an event in JSON, checked, by their option names; and the keys that mean nothing here."""
     try:
         given = json_text.loads(text)
     except json_text.InvalidJSON as error:

@@ -30,12 +30,7 @@ _LONGEST_PAUSE_S = 60.0
 
 
 def run(config: Config) -> list[Delivered] | None:
-    """Send what waits, and tell what came of it for each destination; None where the export is switched off.
-
-    Raises:
-        Failure: OTEL_EXPORT_FAILED where a destination did not take everything; OTEL_EXPORT_CONFIG; OTEL_EXPORT_BUSY
-            while another process sends; the store's own code.
-    """
+    """Send what waits, and tell what came of it for each destination; None where the export is switched off."""
     places = destination.every()
     if destination.disabled() or not places:
         return None
@@ -66,9 +61,6 @@ def follow(config: Config, is_over: Callable[[], bool]) -> Iterator[dict[str, An
 
     Args:
         is_over: asked before each round; an interrupt that is raised in a finalizer of the SDK is swallowed there.
-
-    Raises:
-        Failure: OTEL_EXPORT_OFF, OTEL_EXPORT_CONFIG. What fails later is a row.
     """
     places = destination.every()
     if destination.disabled() or not places:

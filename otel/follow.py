@@ -41,11 +41,7 @@ class Follower:
         self._started = False
 
     def poll(self) -> list[Event]:
-        """Events since the last call, oldest first; in the first call the newest `limit` that were there.
-
-        Raises:
-            Failure: the store could not be read: at the start, or later `_MAX_FAULTS` times one after the other.
-        """
+        """Events since the last call, oldest first; in the first call the newest `limit` that were there."""
         try:
             found = self._read()
         except (sqlite.StoreError, Failure) as error:

@@ -31,9 +31,6 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) ->
     Args:
         debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); what
             `matters` is kept beyond it.
-
-    Raises:
-        Failure: the store cannot be written; then none of them is stored.
     """
     if db.in_transaction:
         return sum(not _append(db, event, debug_limit) for event in events)
@@ -42,11 +39,7 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) ->
 
 
 def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
-    """Store one event in a transaction of its own; returns why it was not stored (`DUPLICATE`, `NOISE`), else "".
-
-    Raises:
-        Failure: the store cannot be written.
-    """
+    """Store one event in a transaction of its own; returns why it was not stored (`DUPLICATE`, `NOISE`), else ""."""
     with sqlite.transaction(db):
         return _append(db, event, debug_limit)
 
@@ -101,9 +94,6 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
     Hook calls and injected texts of that age go with them.
 
     In batches with pauses, so that a process that emits never waits for the whole of it.
-
-    Raises:
-        Failure: the store cannot be written; batches that were dropped stay dropped.
     """
     import time
 

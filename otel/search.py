@@ -45,9 +45,6 @@ def query(
         text: words that must all occur; empty or `*` for any event.
         level, source, component: names, comma-separated; empty for any. A level may have its name in other loggers.
         hours: how far back from `now` (ms).
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS, a level that there is not, or more than `MAX_NAMES` names.
     """
     levels = []
     for name in _names("--level", level):
@@ -88,9 +85,6 @@ def find(
         text: the query as it was given.
         cluster: settings of the cluster to ask: then the result has `backend`, and `fallback` where the cluster did
             not answer and the local file did. None asks the local file.
-
-    Raises:
-        Failure: the local file cannot be read.
     """
     ((found, events, counts),), origin = _pages([asked], cluster, limit, page)
     return {

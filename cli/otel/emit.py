@@ -26,11 +26,7 @@ _NEXT: list[NextAction] = [
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Record the event that the words, the flags and perhaps stdin describe.
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS or INVALID_JSON (exit 2); the store's own code where it cannot be written (exit 1).
-    """
+    """Record the event that the words, the flags and perhaps stdin describe."""
     action = (options["action"] or options["action_word"] or "").strip()
     fields: dict[str, Any] = {}
     ignored: list[str] = []

@@ -29,12 +29,7 @@ _STATUS: NextAction = {
 
 
 def run(options: dict[str, Any]) -> Answer | int:
-    """Send what waits, or what else the flags ask for.
-
-    Raises:
-        Failure: OTEL_EXPORT_FAILED where a destination did not take everything; OTEL_EXPORT_CONFIG for variables that
-            mean nothing here; OTEL_EXPORT_BUSY while another process sends; OTEL_INVALID_ARGS; the store's own code.
-    """
+    """Send what waits, or what else the flags ask for."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
     if sum((options["follow"], options["status"], options["to"] is not None)) > 1:
@@ -112,12 +107,7 @@ def _into_file(where: str) -> Answer | int:
 
 
 def import_(options: dict[str, Any]) -> Answer:
-    """Take in log records from a file of OTLP/JSON lines, or stdin for `-`; bad lines are reported, good ones kept.
-
-    Raises:
-        Failure: OTEL_IMPORT_FAILED when no line was good; OTEL_INVALID_ARGS for a file that cannot be read; or what the
-            store says.
-    """
+    """Take in log records from a file of OTLP/JSON lines, or stdin for `-`; bad lines are reported, good ones kept."""
     from otel.otlp import importer
 
     settings = config.load()

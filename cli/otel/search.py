@@ -27,22 +27,14 @@ _POLL_MS = 250
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
-    """The newest events.
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS, or the store's own code.
-    """
+    """The newest events."""
     asked = _query(options)
     log.store_waiting()
     return _page("list", asked, options, None)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
-    """Events that hold all the words; with `--follow`, those that come too.
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS, or the store's own code.
-    """
+    """Events that hold all the words; with `--follow`, those that come too."""
     asked = _query(options)
     log.store_waiting()
     if options["follow"]:
@@ -53,11 +45,7 @@ def search(options: dict[str, Any]) -> Answer | int:
 
 
 def follow(asked: EventQuery, limit: int) -> int:
-    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0.
-
-    Raises:
-        Failure: the store can no longer be read.
-    """
+    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0."""
     from otel.follow import Follower
 
     try:
@@ -86,11 +74,7 @@ def _live(events: builtins.list[Event]) -> bool:
 
 
 def stats(options: dict[str, Any]) -> Answer:
-    """How many events and errors there are.
-
-    Raises:
-        Failure: OTEL_INVALID_ARGS, or the store's own code.
-    """
+    """How many events and errors there are."""
     now = clock.now_ms()
     asked = _query(options, now)
     log.store_waiting()
@@ -101,11 +85,7 @@ def stats(options: dict[str, Any]) -> Answer:
 
 
 def prune(options: dict[str, Any]) -> Answer:
-    """Drop events older than `--days`.
-
-    Raises:
-        Failure: the store's own code where it cannot be written.
-    """
+    """Drop events older than `--days`."""
     settings = config.load()
     days = options["days"]
     if days is None:

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def backup(options: dict[str, Any]) -> Answer:
-    """Write a backup.
-
-    Raises:
-        Failure: as `session.backup.archive.write`; no file was left.
-    """
+    """Write a backup."""
     from session.backup import archive
 
     made = archive.write(options["file"], force=options["force"])
@@ -28,11 +24,7 @@ def backup(options: dict[str, Any]) -> Answer:
 
 
 def restore(options: dict[str, Any]) -> Answer:
-    """Verify a backup, and put it in place unless it is only to be verified.
-
-    Raises:
-        Failure: as `session.backup.restore.restore`; nothing was changed.
-    """
+    """Verify a backup, and put it in place unless it is only to be verified."""
     from session.backup import restore as restoring
 
     into = os.path.expanduser(options["into"]) or files.home()

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(options: dict[str, Any]) -> Answer | int:
-    """Drop it, or say what would be dropped.
-
-    Raises:
-        Failure: PURGE_UNFINISHED, or what the store says; what was dropped stays dropped.
-    """
+    """Drop it, or say what would be dropped."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
     settings = config.load()

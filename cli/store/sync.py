@@ -30,20 +30,12 @@ _STATUS: Any = {"command": "joelclaw status", "description": "what waits, and ho
 
 
 def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
-    """Create the cluster's collections and bring them up to date.
-
-    Raises:
-        Failure: as `core.store.replication.sync.initialise`.
-    """
+    """Create the cluster's collections and bring them up to date."""
     return Answer(replication.initialise(config.load()), _AFTER_INIT)
 
 
 def sync(options: dict[str, Any]) -> Answer | int:
-    """Send what waits, and fetch what other machines wrote; with --watch again and again.
-
-    Raises:
-        Failure: STORE_SYNC_BUSY; what the cluster or the store says. Nothing is lost.
-    """
+    """Send what waits, and fetch what other machines wrote; with --watch again and again."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
     settings = config.load()
@@ -86,31 +78,19 @@ def _on_terminal() -> bool:
 
 
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
-    """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was.
-
-    Raises:
-        Failure: as `sync`.
-    """
+    """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was."""
     with replication.opened(config.load(), *_ADAPTERS) as work:
         return Answer(work.push(_progress), [_VERIFY])
 
 
 def pull(options: dict[str, Any]) -> Answer:
-    """Fetch whatever the cluster has newer or alone; a run that was cut short goes on where it was.
-
-    Raises:
-        Failure: as `sync`.
-    """
+    """Fetch whatever the cluster has newer or alone; a run that was cut short goes on where it was."""
     with replication.opened(config.load(), *_ADAPTERS, enable=False) as work:
         return Answer(work.pull(_progress, with_events=options["events"], leave=options["leave"]), [_VERIFY])
 
 
 def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is called alike
-    """Take the fingerprint of every document on both sides; exit 1 where they differ.
-
-    Raises:
-        Failure: what the cluster or the store says.
-    """
+    """Take the fingerprint of every document on both sides; exit 1 where they differ."""
     with _progress("comparing", None) as advance:
         result = replication.verify(config.load(), advance)
     if _on_terminal():

@@ -86,11 +86,7 @@ def disabled() -> bool:
 
 
 def every() -> list[Destination]:
-    """The destinations of the environment; signals whose exporter is `none` are left out.
-
-    Raises:
-        Failure: OTEL_EXPORT_CONFIG, a protocol or exporter that there is not here, or an endpoint that is no URL.
-    """
+    """The destinations of the environment; signals whose exporter is `none` are left out."""
     found = []
     for signal in SIGNALS:
         name = f"OTEL_{signal.upper()}_EXPORTER"
@@ -107,9 +103,6 @@ def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
     """Where events would go now and how far they are; endpoints of other times too, while they have a cursor.
 
     Never raises for wrong variables: `problem` holds what is wrong with them.
-
-    Raises:
-        apsw.Error: the store cannot be read.
     """
     about: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": disabled(), "destinations": []}
     current: list[Destination] = []

@@ -72,11 +72,7 @@ class Report:
 def import_lines(
     db: apsw.Connection, lines: Iterable[tuple[int, bytes | None]], *, now: int, progress: Callable[[int], None]
 ) -> Report:
-    """Store the log records of numbered lines; None stands for a line that is too long.
-
-    Raises:
-        Failure: the store cannot be written; batches before that stay.
-    """
+    """Store the log records of numbered lines; None stands for a line that is too long."""
     report = Report()
     batch: list[Event] = []
 

@@ -30,12 +30,7 @@ _IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def write_file(db: apsw.Connection | None, path: str) -> dict[str, int]:
-    """Write all events into a new file that takes the place of an older one once it is whole; how much that is.
-
-    Raises:
-        OSError: it cannot be written.
-        Failure: the store cannot be read.
-    """
+    """Write all events into a new file that takes the place of an older one once it is whole; how much that is."""
     written = {"events": 0, "lines": 0, "bytes": 0}
     home_files.sweep_beside(path)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -58,9 +53,6 @@ def every_line(db: apsw.Connection | None) -> Iterator[tuple[int, bytes]]:
     """The lines of all events, each with how many it is the first to hold.
 
     The export's cursors do not move.
-
-    Raises:
-        Failure: the store cannot be read.
     """
     if db is None:
         return

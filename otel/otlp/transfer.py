@@ -110,9 +110,6 @@ def run(
     Args:
         now: the clock, in ms since the epoch.
         due_only: leave out destinations that failed and whose next try is not due.
-
-    Raises:
-        Failure: the store cannot be read or written.
     """
     logger = logging.getLogger("opentelemetry")  # what it would print on stderr is told in our own words
     logger.addHandler(logging.NullHandler())

@@ -212,5 +212,3 @@ def on_terminal(home: Path, *words: str) -> str:
     os.close(ours)
     assert process.wait(PATIENCE_S) == 0
     return shown.decode()
-
-

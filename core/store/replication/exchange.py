@@ -80,9 +80,6 @@ class Exchange:
         Args:
             in_time: asked before each batch.
             progress: told how many documents and events were dealt with.
-
-        Raises:
-            Failure: the cluster cannot be reached, refuses, or the store cannot be written; nothing is lost.
         """
         while batch := outbox.next_batch(self._db, now=clock.now_ms(), limit=self._batch):
             if not in_time():
@@ -97,9 +94,6 @@ class Exchange:
 
         Args:
             in_time: asked before each page; what is left waits for the next time.
-
-        Raises:
-            Failure: of the cluster or the store; what was stored stays.
         """
         for collection in COLLECTIONS:
             seen = outbox.seen(self._db, collection)

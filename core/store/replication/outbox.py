@@ -80,9 +80,6 @@ def enable(db: apsw.Connection) -> None:
     """Note writes from now on, and all that was written before.
 
     A store that was copied from another machine becomes a machine of its own.
-
-    Raises:
-        Failure: the store cannot be written.
     """
     files.touch_private(lock_path())
     about = os.stat(db.filename)

@@ -156,9 +156,6 @@ def opened(
         search_text: the words by which an event is found.
         lock_inherited: this is a background process, which holds the lock already.
         enable: note from now on what is written here.
-
-    Raises:
-        Failure: STORE_SYNC_BUSY; what the cluster or the store says. Nothing is lost.
     """
     limit_s = _BACKGROUND_S if lock_inherited else config.get_float("store.timeout_ms") / 1000 * _PATIENCE
     with _both(config, limit_s, durable=True) as (db, remote):
@@ -207,12 +204,7 @@ def verify(config: Config, progress: Callable[[int], None]) -> dict[str, Any]:
 
 
 def initialise(config: Config) -> dict[str, Any]:
-    """Create the cluster's collections or bring them up to date, and note what is written here from now on.
-
-    Raises:
-        Failure: TYPESENSE_API_KEY_MISSING, TYPESENSE_UNREACHABLE, TYPESENSE_UNAUTHORIZED, TYPESENSE_SCHEMA_TOO_NEW,
-            TYPESENSE_SCHEMA_FOREIGN, TYPESENSE_REFUSED.
-    """
+    """Create the cluster's collections or bring them up to date, and note what is written here from now on."""
     with _both(config, config.get_float("store.timeout_ms") / 1000 * _PATIENCE, durable=True) as (db, remote):
         done = schema.init(remote)
         connection.forget_fault()

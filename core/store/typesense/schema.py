@@ -120,11 +120,7 @@ def version(cluster: Cluster, names: set[str] | None = None) -> int:
 
 
 def init(cluster: Cluster) -> list[Prepared]:
-    """Create what is missing and add missing fields; run again, it changes nothing.
-
-    Raises:
-        Failure: TYPESENSE_SCHEMA_TOO_NEW; TYPESENSE_SCHEMA_FOREIGN, a field that has another type; and `Cluster`'s own.
-    """
+    """Create what is missing and add missing fields; run again, it changes nothing."""
     present = {row["name"]: row for row in cluster.collections()}
     have = version(cluster, set(present))
     if have > VERSION:
