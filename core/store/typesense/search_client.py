@@ -83,18 +83,25 @@ class SearchClient:
 
     def lines(self, path: str) -> Iterator[bytes]:
         """The lines of a long answer as they come; here the limit holds for each read."""
-        node = urlsplit(self.nodes[0])
-        link = _link(node.scheme, node.netloc, self._limit_s)
-        try:
-            link.request("GET", node.path + path, headers=self._headers)
-            response = link.getresponse()
-            if response.status != 200:
-                raise connection.refusal(self.nodes, response.status, _message(response.read()))
-            yield from response
-        except _FAULTS as error:
-            raise connection.unreachable(self.nodes, str(error)) from None
-        finally:
-            link.close()
+        why = ""
+        for node in self.nodes:
+            link = _link(node, self._limit_s)
+            try:
+                link.request("GET", urlsplit(node).path + path, headers=self._headers)
+                response = link.getresponse()
+                if response.status < 500:
+                    if response.status != 200:
+                        raise connection.refusal(self.nodes, response.status, _message(response.read()))
+                    yield from response
+                    return
+                why = f"status {response.status}"
+            except ConnectionRefusedError as error:
+                why = str(error)
+            except _FAULTS as error:  # in the middle of an answer, perhaps: no second node goes on there
+                raise connection.unreachable(self.nodes, str(error)) from None
+            finally:
+                link.close()
+        raise connection.unreachable(self.nodes, why)
 
     def close(self) -> None:
         """Close the connection."""
@@ -140,17 +147,17 @@ class SearchClient:
         raise connection.unreachable(self.nodes, why)
 
     def _ask_node(self, node: str, method: str, path: str, body: bytes, until: float) -> tuple[int, bytes]:
+        whole = urlsplit(node).path + path
         if self._kept is not None:
             try:
-                return self._exchange(self._kept, method, urlsplit(node).path + path, body, until)
+                return self._exchange(self._kept, method, whole, body, until)
             except TimeoutError:
                 raise
             except _FAULTS:
                 self.close()  # the node may have closed it meanwhile: once more on a new one
-        parts = urlsplit(node)
-        self._kept = _link(parts.scheme, parts.netloc, _left(until))
+        self._kept = _link(node, _left(until))
         self._kept.connect()
-        return self._exchange(self._kept, method, parts.path + path, body, until)
+        return self._exchange(self._kept, method, whole, body, until)
 
     def _exchange(
         self, link: http.client.HTTPConnection, method: str, path: str, body: bytes, until: float
@@ -170,9 +177,10 @@ class SearchClient:
         return response.status, b"".join(pieces)
 
 
-def _link(scheme: str, address: str, seconds: float) -> http.client.HTTPConnection:
-    made = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    return made(address, timeout=seconds)
+def _link(node: str, seconds: float) -> http.client.HTTPConnection:
+    parts = urlsplit(node)
+    made = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return made(parts.netloc, timeout=seconds)
 
 
 def _left(until: float) -> float:
