@@ -33,96 +33,97 @@ _SCANNED = 15_000
 
 
 class LocalCandidates:
-    """Candidates from the SQLite file. `vectors`: whether sqlite-vec is loaded."""
+    """Candidates from the SQLite file: a `core.records.CandidateSource`. `vectors`: whether sqlite-vec is loaded."""
 
     backend = "sqlite"
-    __slots__ = ("_db", "_vectors")
+    __slots__ = ("_db", "semantic")
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
-        self._vectors = vectors and document_rows.has_signatures(db)
-
-    @property
-    def semantic(self) -> bool:
+        self.semantic = vectors and document_rows.has_signatures(db)
         """Whether vectors can be searched."""
-        return self._vectors
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.records.CandidateSource`."""
+        """The best by words and the best by meaning, each with both scores."""
         size = self.size()
-        admitted = self._admitted(filters, size)
+        chosen = self._chosen(filters, size)
         scores: dict[int, float] = {}
         if terms and size <= _SMALL:
-            scores = self._lexical_small(terms, filters, admitted)
+            scores = self._lexical_small(terms, filters, chosen)
         elif terms:
-            scores = self._lexical(self._selective(terms), filters, lexical, admitted)
-        if not (vector and self._vectors):
-            return [{"rowid": rowid, "bm25": score, "cosine": None} for rowid, score in scores.items()]
-        for rowid in self._nearest(vector, filters, semantic, admitted):
-            scores.setdefault(rowid, 0.0)
-        near = cosines(self._db, document_rows.STATIC_SPACE, list(scores), vector)
+            scores = self._lexical(self._selective(terms), filters, lexical, chosen)
+        near: dict[int, float] = {}
+        if vector and self.semantic:
+            for rowid in self._nearest(vector, filters, semantic, chosen):
+                scores.setdefault(rowid, 0.0)
+            near = cosines(self._db, document_rows.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """See `core.records.CandidateSource`."""
+        """What the segments around episodes say: BM25 and coverage."""
         return _around(self._db, rowids, [_quoted(term) for term in terms])
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """See `core.records.CandidateSource`."""
-        every: Filters = {
-            "collections": (), "session": "", "projects": (), "others": (), "category": "", "verdicts": (),
-        }  # fmt: skip
+        """What each term of the search adds to the BM25 of these documents."""
         small = self.size() <= _SMALL
         scored = "" if small or not terms else self._selective(terms)
         among = f" AND +rowid IN ({', '.join('?' * len(rowids))})"
         found: dict[str, dict[int, float]] = {}
         for term in terms if rowids else ():
             if small:
-                scores = self._lexical_small([term], every, None)
+                scores = self._lexical_small([term], {}, None)
                 found[term] = {rowid: scores[rowid] for rowid in rowids if rowid in scores}
             elif _quoted(term) in scored:
                 found[term] = self._scored(among, rowids, _quoted(term), len(rowids))
         return {term: rows for term, rows in found.items() if rows}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """See `core.records.CandidateSource`."""
+        """The share of a query's single words that stand in no document."""
         single = [term for term in terms if " " not in term]
         return sum(not self._matches(_quoted(term), 1) for term in single) / len(single) if single else 0.0
 
     def segments(self) -> int:
-        """See `core.records.CandidateSource`."""
+        """How many segments there are, roughly."""
         return int(self._db.execute("SELECT max(rowid) FROM segment").get or 0)
 
+    def size(self) -> int:
+        """How many documents there are, roughly: forgotten ones may count."""
+        total = 0
+        for base, last in map(row_range, COLLECTIONS):
+            highest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, last)).get
+            total += int(highest or base) - base
+        return total
+
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """See `core.records.CandidateSource`."""
+        """The documents themselves, in the order asked for."""
         return document_rows.by_rowids(self._db, rowids)
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """See `core.records.CandidateSource`."""
+        """What the ranking needs to know of these documents."""
         return document_rows.traits(self._db, rowids)
 
-    def _admitted(self, filters: Filters, size: int) -> RowFilter | None:
-        """The rows that a filter admits; None where it leaves out nothing but collections."""
-        others = filters["projects"] and filters["others"]
-        if not (others or filters["session"] or filters["category"] or filters["verdicts"] or filters.get("tags")):
+    def _chosen(self, filters: Filters, size: int) -> RowFilter | None:
+        """The rows that a filter lets through; None where it leaves out nothing but collections."""
+        others = filters.get("projects") and filters.get("others")
+        if not (others or any(filters.get(name) for name in ("session", "category", "verdicts", "tags"))):
             return None
         from core.store.row_filter import RowFilter
 
         return RowFilter(self._db, filters, size)
 
-    def _lexical(self, match: str, filters: Filters, limit: int, admitted: RowFilter | None) -> dict[int, float]:
+    def _lexical(self, match: str, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> dict[int, float]:
         where, parameters = _of_collections(filters)
-        if admitted is None:
+        if chosen_rows is None:
             return self._scored(where, parameters, match, limit)
-        wide = admitted.looked_at(limit)
+        wide = chosen_rows.looked_at(limit)
         if wide:
             best = self._scored(where, parameters, match, wide)
-            chosen = admitted.among(list(best))[:limit]
+            chosen = chosen_rows.among(list(best))[:limit]
             if len(chosen) == limit or len(best) < wide:
                 return {rowid: best[rowid] for rowid in chosen}
-        return self._scored(where + admitted.where("+rowid"), parameters, match, limit)
+        return self._scored(where + chosen_rows.where("+rowid"), parameters, match, limit)
 
     def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
         rows = self._db.execute(
@@ -132,7 +133,7 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters, admitted: RowFilter | None) -> dict[int, float]:
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, chosen_rows: RowFilter | None) -> dict[int, float]:
         """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
 
         So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
@@ -152,7 +153,7 @@ class LocalCandidates:
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
         chosen = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
-        return {rowid: scores[rowid] for rowid in (chosen if admitted is None else admitted.among(chosen))}
+        return {rowid: scores[rowid] for rowid in (chosen if chosen_rows is None else chosen_rows.among(chosen))}
 
     def _selective(self, terms: Sequence[str]) -> str:
         """The match expression: any of the terms, in a large memory as many of the rarest as can be afforded.
@@ -175,15 +176,6 @@ class LocalCandidates:
         together = " AND ".join(_quoted(term) for term in terms)
         return together if self._matches(together, _ENOUGH) >= _ENOUGH else _match([counted[0][1]])
 
-    def size(self) -> int:
-        """See `core.records.CandidateSource`."""
-        return sum(map(self._size, COLLECTIONS))
-
-    def _size(self, collection: str) -> int:
-        base, last = row_range(collection)
-        highest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, last)).get
-        return int(highest or base) - base
-
     def _matches(self, match: str, limit: int) -> int:
         return int(
             self._db.execute(
@@ -191,21 +183,21 @@ class LocalCandidates:
             ).get
         )
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int, admitted: RowFilter | None) -> list[int]:
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> list[int]:
         codes = _codes(filters)
         every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
-        if admitted is None:
+        if chosen_rows is None:
             return self._signatures(every, vector, limit)[:limit]
-        wide = admitted.looked_at(limit)
+        wide = chosen_rows.looked_at(limit)
         if wide:
             nearest = self._signatures(every, vector, wide)[:wide]
-            chosen = admitted.among(nearest)[:limit]
+            chosen = chosen_rows.among(nearest)[:limit]
             if len(chosen) == limit or len(nearest) < wide:
                 return chosen
-        if admitted.gather() <= _SCANNED:
-            return self._scanned(admitted.where("document"), codes, vector, limit)
+        if chosen_rows.gather() <= _SCANNED:
+            return self._scanned(chosen_rows.where("document"), codes, vector, limit)
         # sqlite-vec 0.1.9 compares the rows of `rowid IN` by their lower 32 bits, which those of two collections share.
-        passes = [f" AND collection = {code}{admitted.where('rowid', code)}" for code in codes]
+        passes = [f" AND collection = {code}{chosen_rows.where('rowid', code)}" for code in codes]
         return self._signatures(passes, vector, limit)[:limit]
 
     def _scanned(self, where: str, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
@@ -296,7 +288,7 @@ def _match(terms: Sequence[str]) -> str:
 
 
 def _codes(filters: Filters) -> list[int]:
-    return [COLLECTIONS[name] for name in filters["collections"]] or list(COLLECTIONS.values())
+    return [COLLECTIONS[name] for name in filters.get("collections", ())] or list(COLLECTIONS.values())
 
 
 def _of_collections(filters: Filters) -> tuple[str, list[Any]]:

@@ -46,8 +46,8 @@ class RowFilter:
     __slots__ = ("_asked", "_count", "_db", "_indexed", "_share")
 
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
-        session, category, verdicts = filters["session"], filters["category"], filters["verdicts"]
-        names = filters["projects"] if filters["others"] else ()
+        session, category, verdicts = filters.get("session"), filters.get("category"), filters.get("verdicts", ())
+        names = filters["projects"] if filters.get("others") else ()
         apart = filters.get("apart", False)
         self._db = db
         self._count = -1
