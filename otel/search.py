@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from core import clock
 from core.errors import Failure, usage
 from core.store import events as stored
@@ -10,7 +12,7 @@ from otel.event import as_words, identifier, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from core.config import Config
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MAX_FACET_VALUES = 20
 MAX_WORDS = 64
 MAX_NAMES = 100
+_MOST_FAULTS = 20
 RECENT_MS = 15 * 60_000
 FACETS = ("level", "source", "component", "action")
 _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
@@ -185,6 +188,40 @@ def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[P
         pages.append((found, stored.newest(db, asked, limit, (page - 1) * limit) if limit else [], counts))
     db.execute("COMMIT")
     return pages
+
+
+def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
+    """New events as other processes store them, oldest first; first the newest `limit` that are there.
+
+    By the store's own numbering and not by time: two events may have one time, and one may come with an old time. The
+    store is opened anew each time: it need not be there yet, and may be replaced by another one meanwhile.
+
+    Raises:
+        Failure: the store could not be read: at the start, or later `_MOST_FAULTS` times one after the other.
+    """
+    last: int | None = None
+    file = faults = 0
+    while True:
+        found: list[Event] = []
+        try:
+            db = sqlite.open_reading()
+            if db is not None and file != (file := os.stat(db.filename).st_ino) and last is not None:
+                last = 0
+            newest = stored.last_seq(db) if db is not None else last or 0
+            if db is not None and last is None:
+                found = stored.newest(db, asked, limit)[::-1]
+            elif db is not None and newest != last:
+                after = last or 0
+                found = stored.between(db, {**asked, "since": 0} if after else asked, after, newest)
+            if db is not None:
+                db.close()
+            last, faults = newest, 0
+        except (sqlite.StoreError, Failure) as error:
+            faults += 1
+            failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
+            if faults == _MOST_FAULTS or (last is None and failure.code != "STORE_BUSY"):
+                raise failure from None
+        yield found
 
 
 def shown(event: Event) -> dict[str, Any]:

@@ -46,15 +46,11 @@ def search(options: dict[str, Any]) -> Answer | int:
 
 def follow(asked: EventQuery, limit: int) -> int:
     """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0."""
-    from otel.follow import Follower
-
     try:
-        follower = Follower(asked, limit)
         show = _live if os.isatty(1) and "--json" not in sys.argv else _lines
         hung_up = select.poll()
         hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
-        while True:
-            found = follower.poll()
+        for found in finding.follow(asked, limit):
             if (found and not show(found)) or hung_up.poll(_POLL_MS):
                 break
     except KeyboardInterrupt:

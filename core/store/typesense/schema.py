@@ -1,8 +1,8 @@
 """The collections of the cluster: made and brought up to date by `joelclaw store init`.
 
-Three hold what is recalled, under the mirrored CLI's names and the archive of turns beside them, one the events, one
-what this tool notes of the rest. What recall searches are the finished terms and the vector (`lexicon`, `mapping`); the
-texts of observations and knowledge are indexed as they are, too, for whoever searches the cluster by other means.
+Three hold what is recalled, under the mirrored CLI's names and the archive of turns beside them, one the events. What
+recall searches are the finished terms and the vector (`mapping`); the texts of observations and knowledge are indexed
+as they are, too, for whoever searches the cluster by other means.
 """
 
 from __future__ import annotations
@@ -11,27 +11,15 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
+    from typing import Any
 
     from core.store.typesense.cluster import Cluster
     from core.store.typesense.connection import Row
-
-    class Prepared(TypedDict):
-        """What `init` did with a collection."""
-
-        collection: str
-        created: bool
-        addedFields: list[str]
-        documents: int
-
 
 VERSION = 1
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
 """Ours → the server's name, without prefix."""
 EVENTS = "otel_events"
-NOTES = "joelclaw_notes"
-"""Documents {id, value}: the schema's version, and what else is to be known of the whole."""
-_VERSION_ID = "schema_version"
 DIMENSIONS = 256
 
 
@@ -97,57 +85,28 @@ def schemas() -> list[Row]:
                 _stored("metadata"),
             ],
         },
-        {"name": NOTES, "fields": [{"name": "value", "type": "string", "index": False, "optional": True}]},
     ]
 
 
-def note(cluster: Cluster, identifier: str) -> str | None:
-    """A value that was noted of the whole; None where there is none."""
-    found = cluster.retrieve(NOTES, identifier)
-    return None if found is None else str(found.get("value", ""))
-
-
-def set_note(cluster: Cluster, identifier: str, value: str) -> None:
-    """Note a value."""
-    cluster.import_(NOTES, [{"id": identifier, "value": value}])
-
-
-def version(cluster: Cluster, names: set[str] | None = None) -> int:
-    """The version of the cluster's collections, 0 where they were never made."""
-    present = {row["name"] for row in cluster.collections()} if names is None else names
-    text = note(cluster, _VERSION_ID) if cluster.name(NOTES) in present else None
-    return int(text) if text and text.isdigit() else 0
-
-
-def init(cluster: Cluster) -> list[Prepared]:
-    """Create what is missing and add missing fields; run again, it changes nothing."""
+def init(cluster: Cluster) -> list[dict[str, Any]]:
+    """Create what is missing and add missing fields; run again, it changes nothing. What was done with each."""
     present = {row["name"]: row for row in cluster.collections()}
-    have = version(cluster, set(present))
-    if have > VERSION:
-        raise Failure(
-            "TYPESENSE_SCHEMA_TOO_NEW",
-            f"the cluster's collections have schema {have}, this version knows {VERSION}",
-            "upgrade joelclaw; nothing was changed",
-        )
     plan = [(wanted, _missing(wanted, present.get(cluster.name(wanted["name"])))) for wanted in schemas()]
-    done: list[Prepared] = []
+    done = []
     for wanted, missing in plan:
-        name = wanted["name"]
-        row = present.get(cluster.name(name))
+        row = present.get(cluster.name(wanted["name"]))
         if row is None:
             cluster.create(wanted)
         elif missing:
-            cluster.add_fields(name, missing)
+            cluster.add_fields(wanted["name"], missing)
         done.append(
             {
-                "collection": cluster.name(name),
+                "collection": cluster.name(wanted["name"]),
                 "created": row is None,
-                "addedFields": [] if row is None else [field["name"] for field in missing],
+                "addedFields": [field["name"] for field in missing],
                 "documents": 0 if row is None else int(row["num_documents"]),
             }
         )
-    if have < VERSION:
-        set_note(cluster, _VERSION_ID, str(VERSION))
     return done
 
 
