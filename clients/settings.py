@@ -85,14 +85,6 @@ class Settings:
         """A note on the hooks of a project, where the client asks for trust."""
         return f"{self.name} runs a project's hooks only in a folder that it was told to trust"
 
-    def without_hooks(self) -> Settings:
-        """The same client, for a file of it that has no hooks."""
-        from copy import copy
-
-        bare = copy(self)
-        bare.timeout = 0
-        return bare
-
     def home(self) -> str:
         """The client's configuration folder."""
         given = os.environ.get(self.variable) or os.path.join("~", self.folder)

@@ -35,20 +35,20 @@ class CallDraft:
 
     Args:
         prompt: how many prompts of the user stood before it in its piece.
-        folder: of the project; its path is in no name.
+        folders: of the project, and those above it: their paths are in no name.
     """
 
     __slots__ = (
-        *("at", "command", "error", "file", "folder", "given", "given_names", "key", "outcome", "prompt"),
+        *("at", "command", "error", "file", "folders", "given", "given_names", "key", "outcome", "prompt"),
         *("returned", "returned_names", "tool"),
     )
 
-    def __init__(self, tool: Tool, prompt: int, at: int | None, folder: str) -> None:
+    def __init__(self, tool: Tool, prompt: int, at: int | None, folders: Sequence[str]) -> None:
         self.tool = start(tool["name"], TOOL_CHARS) or "tool"
         is_path = tool["files"] or is_file(tool["target"])
         self.file = file_path(tool["target"], FILE_CHARS) if is_path else ""
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
-        self.folder = folder
+        self.folders = folders
         self.given = both_ends(tool["given"], READ_CHARS)
         self.given_names = self._names(self.given)
         self.key = key_of(tool["call"]) or key_of(f"{self.tool}\0{at}\0{self.given}")
@@ -72,12 +72,14 @@ class CallDraft:
         self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
 
     def _names(self, text: str) -> list[tuple[str, bool]]:
-        return names_in_order(text.replace(self.folder, "") if len(self.folder) > 1 else text)
+        for folder in self.folders:
+            text = text.replace(folder, "")
+        return names_in_order(text)
 
 
-def late(key: str, folder: str) -> CallDraft:
+def late(key: str, folders: Sequence[str]) -> CallDraft:
     """A draft for what came of a call that was stored before."""
-    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None, folder)
+    draft = CallDraft({"call": "", "name": "", "files": [], "command": "", "target": "", "given": ""}, 0, None, folders)
     draft.key = key
     return draft
 

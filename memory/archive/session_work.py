@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
-from core.names import is_file
+from core.names import is_file, names_in_order
 from core.places import place_in, place_of, relative
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
@@ -39,14 +39,14 @@ class SessionWork:
         folder: of the project.
     """
 
-    __slots__ = ("_before", "_carry", "_events", "_folder", "_late", "_latest", "_pending")
+    __slots__ = ("_before", "_carry", "_events", "_folders", "_late", "_latest", "_pending")
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = 0
         self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
         self._late: set[str] = set()
-        self._folder = folder
+        self._folders = _with_those_above(folder)
         self._carry = carry
         self._before = carry.get(_LAST, "")
 
@@ -55,7 +55,7 @@ class SessionWork:
         if item["kind"] == "said":
             self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
-                draft = CallDraft(tool, prompts, item["at"], self._folder)
+                draft = CallDraft(tool, prompts, item["at"], self._folders)
                 if draft.key not in self._pending or draft.key in self._late:
                     self._late.discard(draft.key)  # what came of it before the call itself is that of another one
                     self._pending[draft.key] = draft
@@ -79,7 +79,7 @@ class SessionWork:
         """The draft of a call, or one for what came of a call that was stored before."""
         known = self._pending.get(key)
         if known is None:
-            known = self._pending[key] = late(key, self._folder)
+            known = self._pending[key] = late(key, self._folders)
             self._late.add(key)
             self._events.append(("late", known, prompts))
         return known
@@ -228,6 +228,16 @@ class _Names:
     def save(self) -> None:
         """Write back what changed."""
         name_rows.save_names(self._db, self._about["id"], self._changed.values())
+
+
+def _with_those_above(folder: str) -> list[str]:
+    """A folder and those above it that have a name which would count, the longest first."""
+    found = [folder] if len(folder) > 1 else []
+    while len(folder) > 1:
+        folder = folder.rpartition("/")[0]
+        if folder and names_in_order(folder.rpartition("/")[2]):
+            found.append(folder)
+    return found
 
 
 def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
