@@ -141,7 +141,6 @@ WORD_LIMIT = 100
 """Characters; a longer word is unknown, as in BERT."""
 
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_SPACES = "\t\n\r "
 _CJK = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -150,9 +149,8 @@ _CJK = (
     (0x2A700, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-
 _ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
-_ASCII.update({ord(char): " " for char in _SPACES})
+_ASCII.update({ord(char): " " for char in "\t\n\r "})
 _ASCII.update({ord(char): f" {char} " for char in _PUNCTUATION})
 
 
@@ -189,23 +187,20 @@ def split_words(text: str) -> list[str]:
 
 
 def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
-    """The rows of the tokens of one word, longest token first.
+    """The rows of the tokens of one word, longest token first; empty where some part of it is no token.
 
-    `lookup` gives a token's row or -1; a token inside a word starts with "##". `longest` is the length in characters
-    of the vocabulary's longest token. Empty when the word is over WORD_LIMIT or some part of it is no token.
+    Args:
+        lookup: gives a token's row or -1; a token inside a word starts with "##".
+        longest: characters of the vocabulary's longest token.
     """
     size = len(word)
-    if size > WORD_LIMIT:
-        return []
     rows: list[int] = []
-    start = 0
+    start = 0 if size <= WORD_LIMIT else size
     while start < size:
         prefix = "##" if start else ""
-        for end in range(min(size, start + longest), start, -1):
-            row = lookup(prefix + word[start:end])
-            if row >= 0:
-                break
-        else:
+        ends = range(min(size, start + longest), start, -1)
+        row, end = next(((row, end) for end in ends if (row := lookup(prefix + word[start:end])) >= 0), (-1, size))
+        if row < 0:
             return []
         rows.append(row)
         start = end
