@@ -6,8 +6,6 @@ prompt and a tool's end only (measured; `docs/hooks.md`).
 
 from __future__ import annotations
 
-from clients import content
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,8 @@ _REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "to
 
 def text(payload: dict[str, Any], key: str) -> str:
     """A string field, "" where it is none."""
-    return content.string(payload.get(key))[:_LONGEST_TEXT]
+    value = payload.get(key)
+    return value[:_LONGEST_TEXT] if isinstance(value, str) else ""
 
 
 def event(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
@@ -55,12 +54,16 @@ def read(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
     if found["kind"] == "start" and found["source"] == "compact":
         found["kind"] = "after_compaction"
     elif found["kind"] == "prompt":
+        from clients import content
+
         said = content.typed(text(payload, "prompt"))  # clients put into it what hooks returned before
         found["messages"] = [said] if said else []
     elif found["kind"] == "summary":
         found["summary"] = _summary(payload)
         found["kind"] = "summary" if found["summary"] else "ignored"
     elif found["kind"] == "tool":
+        from clients import content
+
         given = content.table(payload.get("tool_input"))
         found["files"] = client.transcript().files_of(text(payload, "tool_name"), given)
     return found
@@ -78,6 +81,8 @@ def answer(event: HookEvent, texts: Sequence[Text]) -> str:
 
 def _summary(payload: dict[str, Any]) -> str:
     """What the summariser wrote; "" where another subagent stopped. The transcript does not hold it yet."""
+    from clients import content
+
     said = content.string(payload.get("last_assistant_message"))
     summary, end, _ = said.partition("<summary>")[2].partition("</summary>")
     return summary.strip()[:_LONGEST_SUMMARY] if end and not text(payload, "agent_type") else ""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 from clients import registry
-from session import checkpoint
 from session.faults import fault_boundary
-from session.hook import turn
 from session.step import run
 
 TYPE_CHECKING = False
@@ -70,6 +68,8 @@ def _kept(event: HookEvent, context: Context) -> str:
 
 def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
     """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
+    from session.hook import turn
+
     texts: list[Text] = []
     announces = context.config.get_bool("compaction.notify_on_start")
     if announces or registry.row(context.agent).takes_summary:
@@ -92,7 +92,8 @@ def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> 
 
 def flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step]) -> None:
     """The last checkpoint."""
-    from session import daily_log
+    from session import checkpoint, daily_log
+    from session.hook import turn
 
     last = checkpoint.Checkpoint(context, turn.turn_of(event, context, usage), flush=True, leave_work=True)
     state = run(context, [last, *steps])

@@ -8,8 +8,6 @@ The archive comes first: what was said is in the store before anything is recall
 
 from __future__ import annotations
 
-from session import checkpoint
-from session.hook import turn
 from session.step import run
 
 TYPE_CHECKING = False
@@ -67,6 +65,9 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
 
 def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: bool) -> list[Text]:
     """A prompt, a tool that was used, or the end of a turn."""
+    from session import checkpoint
+    from session.hook import turn
+
     kind, before = event["kind"], context.previous
     texts: list[Text] = []
     usage = context.usage = turn.usage_of(event, context)
