@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from core.records import Hit
 
 Zone = Literal["cold", "warm", "hot", "unknown"]
 
@@ -200,3 +202,20 @@ class Fault(TypedDict):
     step: str
     code: str
     message: str
+
+
+class Injection(Protocol):
+    """A module of `session.inject`."""
+
+    NAME: str
+    LEAST: str
+    """The setting with the least score of a memory."""
+
+    def due(self, state: SessionState, situation: Any) -> Any:
+        """Whether it is due; changes nothing."""
+
+    def compose(self, state: SessionState, situation: Any, decision: Any, hits: Sequence[Hit]) -> Text | None:
+        """The text, None where there is nothing to say."""
+
+    def apply(self, state: SessionState, situation: Any, decision: Any, text: Text | None) -> SessionState:
+        """What the state is to know of it, beside what holds for all injections."""

@@ -51,11 +51,7 @@ class Step:
         """Called where another process is at the same work."""
 
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:
-        """What is done once the state is written.
-
-        Args:
-            late: the deadline came before the work was done, and only its change is written.
-        """
+        """What is done once the state is written; `late`: the deadline came before the work was done."""
 
 
 def run(context: Context, steps: Sequence[Step]) -> SessionState:

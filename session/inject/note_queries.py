@@ -7,7 +7,7 @@ path.
 from __future__ import annotations
 
 from core.names import is_file
-from recall.by_name import card_weights, query_names
+from recall.by_name import card_weights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.records import Name
 
 MOST_QUERIES = 3
+_COMMANDS = "commands"
 QUERY_CHARS = 32
 _MOST_UNITS = 3
 _MOST_TRIED = 16
@@ -52,7 +53,7 @@ def queries(
     chosen: list[list[str]] = []
     for _ in range(MOST_QUERIES):
         used = {unit for query in chosen for unit in query}
-        units = _query(dealt, weights, seen, used, [query_names.COMMANDS] if commands else [])
+        units = _query(dealt, weights, seen, used, [_COMMANDS] if commands else [])
         if units:
             commands = False
         elif commands:  # no place is short enough to stand beside the word
@@ -61,16 +62,16 @@ def queries(
             break
         chosen.append(units)
     if commands and not chosen:  # no name is missing; they are asked for with the place that was most at work
-        known = [unit for unit in by_unit if query_names.is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
+        known = [unit for unit in by_unit if _is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
         chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
     if commands and chosen:
-        chosen[-1].append(query_names.COMMANDS)
+        chosen[-1].append(_COMMANDS)
     return [" ".join(sorted(units, key=_order)) for units in chosen]
 
 
 def _order(unit: str) -> tuple[bool, bool]:
     """Files and folders, then programs, then the word."""
-    return unit == query_names.COMMANDS, not query_names.is_anchor(unit)
+    return unit == _COMMANDS, not _is_anchor(unit)
 
 
 def _query(
@@ -90,7 +91,7 @@ def _query(
         for unit, names in dealt.items():
             if unit in units or unit in used or len(unit) > characters:
                 continue
-            if not any(map(query_names.is_anchor, (*units, unit))):
+            if not any(map(_is_anchor, (*units, unit))):
                 continue
             found, left = _within(names, room)
             gain = sum(weights[name] for name in found if name not in seen and name not in brought)
@@ -103,7 +104,7 @@ def _query(
         brought.update(found)
         characters -= len(unit) + 1
         room = left - _LINE_CHARS
-    if not any(map(query_names.is_anchor, units)):
+    if not any(map(_is_anchor, units)):
         return []
     seen.update(brought)
     return units
@@ -127,6 +128,11 @@ def _units(place: str) -> list[str]:
         return []
     parts = folder.strip("/").split("/")[-2:]
     return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
+
+
+def _is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder, as `recall.by_name.query_names` tells them."""
+    return unit.endswith("/") or is_file(unit)
 
 
 def _is_plain(text: str) -> bool:

@@ -138,13 +138,7 @@ def of_talk(
 ) -> Note:
     """The note of a session that only talked within `max_tokens` estimated tokens; "" where there is nothing to say.
 
-    A query is left out rather than shortened: a shortened one is not the query that returned something. Of the path by
-    which its commands name us, `own_command.uncounted` tokens do not count.
-
-    Args:
-        files: oldest first; the newest five are shown, newest first.
-        queries: as they were run, safe between double quotes of a shell (`session.state.task.query_of`).
-        agent: the client.
+    A query is left out rather than shortened: a shortened one is not the query that returned something.
     """
     paths = [path for path in map(one_line, reversed(files)) if path]
     shown = [memory for memory in memories if one_line(memory["text"])]
@@ -171,10 +165,7 @@ def of_talk(
 
 
 def _recalled(state: SessionState, situation: Situation) -> tuple[list[Memory], list[str]]:
-    """What was recalled for the session's task, and its last requests as queries, the newest first.
-
-    Each request is run once to see that it answers; where none does, what was recalled before did.
-    """
+    """What was recalled for the task, and the last requests that answer; where none does, what was recalled before."""
     from session.inject.selection import select
 
     project = situation.project_of(state)

@@ -14,32 +14,12 @@ from session.step import Step
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from clients.event import Text as InjectedText
     from core.records import Hit
     from session.context import Context
-    from session.records import SessionState, Text
-
-    class Injection(Protocol):
-        """A module of `session.inject`."""
-
-        NAME: str
-        LEAST: str
-        """The setting with the least score of a memory."""
-
-        def due(self, state: SessionState, situation: Situation) -> Decision:
-            """Whether it is due; changes nothing."""
-
-        def compose(
-            self, state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]
-        ) -> Text | None:
-            """The text, None where there is nothing to say."""
-
-        def apply(
-            self, state: SessionState, situation: Situation, decision: Decision, text: Text | None
-        ) -> SessionState:
-            """What the state is to know of it, beside what holds for all injections."""
+    from session.records import Injection, SessionState, Text
 
 
 IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"

@@ -8,7 +8,6 @@ from core.quoting import clip, one_line
 from memory.noise import is_noise
 from recall import trust
 from recall.categories import short
-from session.state import zones
 from session.state.schema import HITS_KEPT
 
 TYPE_CHECKING = False
@@ -64,6 +63,12 @@ def _shown(text: str) -> str:
 
 
 def _is_known(hit: Hit, state: SessionState, said: frozenset[str]) -> bool:
-    if zones.is_own_task(state, hit["id"], hit["session"], hit["tags"], hit["observation"]):
+    """Whether it is only what this session itself wrote as its task, or repeats its last messages."""
+    own = hit["session"] == state["sessionId"]
+    if hit["id"] in state["taskMemoryIds"] or (own and _is_task(hit)):
         return True
     return hit["collection"] == "episodes" and trust.echoes(hit["observation"], said)
+
+
+def _is_task(hit: Hit) -> bool:
+    return _TASK_TAG in hit["tags"] or hit["observation"].startswith("Task: ")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from session.context import Context
-    from session.inject.runner import Injection, Situation
-    from session.records import SessionState, Text
+    from session.inject.runner import Situation
+    from session.records import Injection, SessionState, Text
     from session.step import Step
 
 

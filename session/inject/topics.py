@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from core import words
 from memory.noise import ACKNOWLEDGEMENTS, begins_with, is_own
-from session.state import task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +94,8 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
         messages: the user messages that the session's state keeps, oldest first.
         message: a new one that is not kept yet, as it was typed.
     """
+    from session.state import task
+
     fresh = task.message(message) if message and is_topic(message) else None
     known = [entry for entry in messages if is_topic(entry["text"])]
     if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):

@@ -11,8 +11,6 @@ from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGES_KEPT, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from session.records import Outcome, Plan, Recalled, SessionState, Turn, Zone
 
 
@@ -136,13 +134,6 @@ def is_rapid(state: SessionState, now: int, cooldown_ms: float) -> bool:
     """Whether the last injection is so recent that its text is still in the context; not after the clock went back."""
     last = state["lastInjectionAt"]
     return last is not None and 0 <= now - last < cooldown_ms
-
-
-def is_own_task(state: SessionState, identifier: str, session: str, tags: Sequence[str], text: str) -> bool:
-    """Whether a recalled memory is only what this session itself wrote as its task."""
-    if identifier in state["taskMemoryIds"]:
-        return True
-    return session == state["sessionId"] and ("session-task" in tags or text.startswith("Task: "))
 
 
 def _plan(state: SessionState, zone: Zone, entered: list[str], recall: str, write: str) -> Plan:
