@@ -6,6 +6,7 @@ said. The factors are computed anew from that, in the order in which `recall.ran
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from core.clock import DAY_MS
@@ -85,17 +86,36 @@ class ScoreTrace:
         """
         entries = {entry[3]["rowid"]: entry for entry in ranked}
         half = fusion.lexical_half(len(self._terms), self._inner.size())
-        fallen = self._fallen(ranking, entries, dropped, hits, half, min_score)
+        by_trust = {entry[3]["rowid"]: reasons for entry, reasons in dropped}
+        by_id = {hit["id"]: hit for hit in hits}
 
         def score_of(row: int) -> float:
             return entries[row][0] if row in entries else 0.0
 
+        def reasons(row: int) -> list[str]:
+            """What the trust pass said; else what came after it, or before."""
+            candidate, document = self._candidates[row], self._texts.get(row)
+            if row in by_trust:
+                return by_trust[row]
+            if row not in entries:
+                alike = fusion.fuse(candidate["bm25"], candidate["cosine"], half) >= fusion.LEAST
+                return ["lacks_the_name" if alike else "too_little_in_common"]
+            if document is not None and ranking.scope.is_foreign(document["project"], document["session_id"]):
+                return ["other_project"]
+            late = document is not None and score_of(row) * trust.ECHO < min_score
+            return ["below_min_score" if late else "beyond_limit"]
+
+        fallen = {
+            row: reasons(row)
+            for row in self._candidates
+            if row not in self._texts or self._texts[row]["id"] not in by_id
+        }
         shown = sorted(fallen, key=lambda row: -score_of(row))[:_MOST_DROPPED]
         missing = [row for row in shown if row not in self._texts]
         if missing:
             self.documents(missing)
         row_of = {document["id"]: row for row, document in self._texts.items()}
-        rows = [row_of[one["id"]] for one in hits if one["id"] in row_of]
+        rows = [row_of[identifier] for identifier in by_id if identifier in row_of]
         weights = self._inner.weights([*rows, *shown], self._terms)
         near = ranking.contextual.cosines(list(entries)) if ranking.contextual is not None and entries else {}
 
@@ -105,17 +125,13 @@ class ScoreTrace:
 
         told = []
         for rank, hit in enumerate(hits, 1):
-            row = row_of.get(hit["id"], -1)
-            about: dict[str, Any] = {"id": hit["id"], "rank": rank, "score": hit["score"]}
-            if row not in entries:
+            row, about = row_of.get(hit["id"], -1), {"id": hit["id"], "rank": rank, "score": hit["score"]}
+            if row in entries:
+                echo = score_of(row) and hit["score"] < score_of(row) * (1 + trust.ECHO) / 2
+                told.append({**about, **parts(row), "echo": trust.ECHO if echo else 1.0})
+            else:
                 told.append({**about, "beside": _BESIDE})
-                continue
-            before = entries[row][0]
-            echo = trust.ECHO if before and hit["score"] < before * (1 + trust.ECHO) / 2 else 1.0
-            told.append({**about, **parts(row), "echo": echo})
-        counted: dict[str, int] = {}
-        for reason in (reason for reasons in fallen.values() for reason in reasons):
-            counted[reason] = counted.get(reason, 0) + 1
+        left = [(row, self._texts[row]) for row in shown if row in self._texts]
         return {
             "formula": FORMULA,
             "terms": list(self._terms),
@@ -123,47 +139,16 @@ class ScoreTrace:
             "hits": told,
             "dropped": [
                 {
-                    "id": self._texts[row]["id"],
-                    "observation": self._texts[row]["text"][:_SHOWN],
+                    "id": document["id"],
+                    "observation": document["text"][:_SHOWN],
                     "score": round(score_of(row), 4),
                     "reasons": fallen[row],
                     **parts(row),
                 }
-                for row in shown
-                if row in self._texts
+                for row, document in left
             ],
-            "droppedCount": counted,
+            "droppedCount": Counter(reason for listed in fallen.values() for reason in listed),
         }
-
-    def _fallen(
-        self,
-        ranking: Ranking,
-        entries: dict[int, Ranked],
-        dropped: Sequence[tuple[Ranked, list[str]]],
-        hits: Sequence[Hit],
-        half: float,
-        min_score: float,
-    ) -> dict[int, list[str]]:
-        """Why each candidate is no hit: what the trust pass said; else what came after it, or before."""
-        shown = {hit["id"] for hit in hits}
-        by_trust = {entry[3]["rowid"]: reasons for entry, reasons in dropped}
-        fallen: dict[int, list[str]] = {}
-        for row, candidate in self._candidates.items():
-            document = self._texts.get(row)
-            if document is not None and document["id"] in shown:
-                continue
-            if row in by_trust:
-                fallen[row] = by_trust[row]
-            elif row not in entries:
-                alike = fusion.fuse(candidate["bm25"], candidate["cosine"], half) >= fusion.LEAST
-                fallen[row] = ["lacks_the_name" if alike else "too_little_in_common"]
-            elif document is not None and ranking.scope.is_foreign(document["project"], document["session_id"]):
-                fallen[row] = ["other_project"]
-            elif document is not None and entries[row][0] * trust.ECHO < min_score:
-                fallen[row] = ["below_min_score"]
-            else:
-                fallen[row] = ["beyond_limit"]
-        return fallen
 
     def _searched(
         self, row: int, weights: dict[str, dict[int, float]], half: float, near: float | None

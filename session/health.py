@@ -77,7 +77,7 @@ def _problem(failure: Failure) -> dict[str, str]:
     return {"code": failure.code, "message": failure.message, "fix": failure.fix}
 
 
-def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], overview.Overview, dict[str, Any] | None]:
+def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
     where = sqlite.path()
     seen = overview.nothing()
     error: dict[str, str] | None = None

@@ -9,23 +9,7 @@ from core.store.sqlite import apsw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
-
-    class Overview(TypedDict):
-        """Counts of everything that a store holds."""
-
-        schema: int
-        counts: dict[str, dict[str, int]]
-        vectors: dict[str, int]
-        events: dict[str, Any]
-
-    class Span(TypedDict):
-        """Oldest and newest time (ms since the epoch, None without a document), and how often texts were merged."""
-
-        oldest: int | None
-        newest: int | None
-        merges: int
-
+    from typing import Any
 
 GROUPS = ("category", "source", "project")
 _EVENTS_LISTED = 5
@@ -39,7 +23,7 @@ _COUNTED_ANEW = (
 """What the table `tally`, which triggers keep, should hold: read from the documents."""
 
 
-def read(db: apsw.Connection, *, now: int) -> Overview:
+def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
     """Count everything, and list the newest events; `now` in ms.
 
     Raises:
@@ -74,7 +58,7 @@ def _events(db: apsw.Connection, since: int) -> dict[str, Any]:
     }
 
 
-def nothing() -> Overview:
+def nothing() -> dict[str, Any]:
     """The counts where there is no store, or none that can be read."""
     return {
         "schema": 0,
@@ -107,8 +91,8 @@ def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int
     return result
 
 
-def span(db: apsw.Connection) -> Span:
-    """Over all collections, without forgotten documents."""
+def span(db: apsw.Connection) -> dict[str, int | None]:
+    """The `oldest` and `newest` time of all that is not forgotten (ms), and how many texts were merged (`merges`)."""
     ends = [
         db.execute(
             f"SELECT created_at FROM document WHERE forgotten_at IS NULL ORDER BY created_at {order} LIMIT 1"
