@@ -42,10 +42,7 @@ def start() -> NoReturn:
 
 
 def _open_closed() -> None:
-    """Open those of the three descriptors that were closed: else the next file, a store say, would be stdout.
-
-    Stdin is at its end then, and stdout has lost its reader, like a pipe: one rule for both (`cli.answer.write_bytes`).
-    """
+    """Open those of the three descriptors that were closed: else the next file, a store say, would be stdout."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

@@ -280,11 +280,7 @@ def _place(shell: str) -> str:
 
 
 def _replaced(path: str, script: str | None) -> bool:
-    """Put the script there, whole or not at all, or with None take ours away; whether that changed anything.
-
-    Raises:
-        Failure: COMPLETION_EXISTS, a file that is not ours stands there; COMPLETION_FAILED.
-    """
+    """Put the script there, whole or not at all, or with None take ours away; whether that changed anything."""
     try:
         there = None
         if os.path.lexists(path):

@@ -98,12 +98,7 @@ def _after(every: list[list[Plan]]) -> list[bytes | None]:
 
 
 def _shown(plans: list[Plan], backups: dict[str, str | None], whole: bool) -> dict[str, Any]:
-    """What was done for a client, or would be.
-
-    Args:
-        backups: by path, of the plans that were carried out.
-        whole: with the text of files that are ours alone.
-    """
+    """What was done for a client, or would be."""
     first, *others = [_file(one, backups, whole) for one in plans]
     notes = [note for one in plans for note in one.notes]
     changed = any(one["changed"] for one in (first, *others))

@@ -114,11 +114,7 @@ def _is_installed(client: Settings, *, project: bool) -> bool:
 def _entries(
     client: Settings, found: Sequence[Entry], listed: dict[str, Any], install: str, *, project: bool, may_call: bool
 ) -> list[Finding]:
-    """Those that are missing, doubled, edited, of another version, or call another joelclaw.
-
-    Args:
-        may_call: what they call may be asked for its version: a project that nobody trusts chose it otherwise.
-    """
+    """Those that are missing, doubled, edited, of another version, or call another joelclaw."""
     findings = []
     there = {one.place.event for one in found}
     missing = [event.name for event in client.events if event.name not in there]

@@ -102,10 +102,7 @@ def fault(executable: str) -> tuple[str, str] | None:
 
 
 def _interpreter(path: str) -> str:
-    """The program that the first line of a script names; "" where it names none by an absolute path.
-
-    Installers wrap a long one: `#!/bin/sh`, and in the second line `'''exec' PYTHON "$0" "$@"`.
-    """
+    """The program that the first line of a script names; "" where it names none by an absolute path."""
     try:
         with open(path, "rb") as file:
             head = os.fsdecode(file.read(_FIRST_LINE_BYTES))
