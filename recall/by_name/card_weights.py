@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from core.store.sessions.name_rows import FADING_CALLS
+from core.store.sessions.name_rows import FADING_CALLS, faded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
 _TOLD = 0.25
 """What the client's own summary has is told last."""
 _LEFT_OUT = "[redacted:"
-
-
-def faded(name: Name, total: int) -> float:
-    """A name's weight now, after `total` calls of its session."""
-    weight: float = name["weight"] * exp((name["last"] - total) / FADING_CALLS)
-    return weight
 
 
 def deal(names: Iterable[Name], weights: Mapping[str, float], room: int) -> list[Name]:

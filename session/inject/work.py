@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.names import is_file
 from core.quoting import one_line
-from recall.by_name.card_weights import faded
+from core.store.sessions.name_rows import faded
 from session.inject.topics import is_request
 
 TYPE_CHECKING = False
@@ -45,11 +45,7 @@ _NOT_RUN = (
 
 
 def last_task(prompts: Sequence[str]) -> str:
-    """What the user last asked for: the last prompt that says more than "go on".
-
-    Args:
-        prompts: oldest first.
-    """
+    """What the user last asked for, of prompts oldest first: the last one that says more than "go on"."""
     return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
 
 
@@ -105,11 +101,7 @@ def open_failure(calls: Sequence[Call]) -> Call | None:
 
 
 def standing(commands: Sequence[Call]) -> list[Call]:
-    """Of commands that differ only in what reads their output the last; none that failed and was answered since.
-
-    Args:
-        commands: best first, each with its last outcome.
-    """
+    """Of commands that differ only in what reads their output the last; none that failed and was answered since."""
     from core import shell_command
 
     latest: dict[tuple[str, ...], Call] = {}

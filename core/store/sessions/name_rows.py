@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +24,12 @@ RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
 _COLUMNS = "name, first, last, calls, weight, place, written"
 _MOST_PARAMETERS = 500
+
+
+def faded(name: Name, total: int) -> float:
+    """A name's weight now, after `total` calls of its session."""
+    weight: float = name["weight"] * exp((name["last"] - total) / FADING_CALLS)
+    return weight
 
 
 def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Name]:
