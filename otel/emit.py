@@ -38,11 +38,7 @@ _TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0":
 
 
 def emit(fields: Mapping[str, Any], config: Config) -> tuple[Event, str]:
-    """Store an event; returns it, and why it was not stored (`log.DUPLICATE`, `log.NOISE`) or "".
-
-    Args:
-        fields: checked, under the names of `read_fields`; what is missing has the default of `new_event`.
-    """
+    """Store an event; returns it, and why it was not stored (`log.DUPLICATE`, `log.NOISE`) or ""."""
     given = dict(fields)
     event = new_event(given.pop("action", ""), now=given.pop("timestamp", clock.now_ms()), **given)
     if not event["action"]:

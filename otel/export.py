@@ -57,11 +57,7 @@ def run_in_background(config: Config) -> None:
 
 
 def follow(config: Config, is_over: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-    """Send, wait, and so on; a row at the start, and one for each batch of news.
-
-    Args:
-        is_over: asked before each round; an interrupt that is raised in a finalizer of the SDK is swallowed there.
-    """
+    """Send, wait, and so on; a row at the start, and one for each batch of news."""
     places = destination.every()
     if destination.disabled() or not places:
         raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")

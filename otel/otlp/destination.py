@@ -29,13 +29,7 @@ _BASE = "OTEL_EXPORTER_OTLP"
 
 @dataclass(frozen=True)
 class Destination:
-    """One endpoint of one signal.
-
-    Args:
-        signal: one of SIGNALS.
-        url: where its batches are posted.
-        shown: the same without user, password and query.
-    """
+    """One endpoint of one signal."""
 
     signal: str
     url: str
@@ -49,17 +43,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Delivered:
-    """One destination's share.
-
-    Args:
-        sent: log records or spans that were taken.
-        rejected: those that the receiver dropped.
-        waiting: how many events are left.
-        error: why it ended early; empty where it did not.
-        warning: what a receiver said that took a batch.
-        status: of HTTP, in case of an error; 0 where there was no answer.
-        again_at: ms since the epoch before which another try makes no sense; 0 after success.
-    """
+    """One destination's share."""
 
     signal: str
     endpoint: str

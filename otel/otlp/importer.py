@@ -42,17 +42,7 @@ _OURS = frozenset(
 
 @dataclass
 class Report:
-    """What became of an input.
-
-    Args:
-        lines: lines with anything on them.
-        records: log records found.
-        added: events that were new.
-        duplicates: records whose id was there already.
-        others: lines that hold spans or metrics only.
-        failed: lines that are no OTLP/JSON, and records without a name or text.
-        errors: the first of those, `{line, reason}`.
-    """
+    """What became of an input."""
 
     lines: int = 0
     records: int = 0
@@ -128,13 +118,7 @@ def _events(number: int, line: bytes | None, report: Report, now: int) -> Iterat
 
 
 def _event(record: LogRecord, resource: dict[str, Any], scope: str, now: int) -> Event | None:
-    """The event that a log record stands for; None for one that says nothing.
-
-    Args:
-        resource: attributes of its resource.
-        scope: name of its instrumentation scope.
-        now: its time where it has none, in ms since the epoch.
-    """
+    """The event that a log record stands for; None for one that says nothing."""
     attributes = _table(record.attributes)
     body = _plain(record.body)
     action = record.event_name.strip() or _text(attributes.get("event.name"))

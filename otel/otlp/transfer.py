@@ -53,23 +53,14 @@ _SIGNALS: dict[str, tuple[type[Any], type[Any]]] = {
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a batch.
-
-    Args:
-        taken: the receiver has it.
-        refused: this batch will never be taken as it is.
-        rejected: items that the receiver dropped of a batch that it took.
-        message: the reason, or the receiver's warning.
-        status: of HTTP; 0 where there was no answer.
-        wait_s: what the receiver asks to wait, 0 where it does not say.
-    """
+    """What became of a batch."""
 
     taken: bool = False
-    refused: bool = False
-    rejected: int = 0
+    refused: bool = False  # it will never be taken as it is
+    rejected: int = 0  # items that were dropped of a batch that was taken
     message: str = ""
     status: int = 0
-    wait_s: float = 0.0
+    wait_s: float = 0.0  # what the receiver asks for
 
 
 class _OneAttempt(Exception):
@@ -106,10 +97,6 @@ def run(
     """Send what waits, up to the newest event of this moment.
 
     Only for whoever holds the lock of the export (`otel.export`): two at once would send everything twice.
-
-    Args:
-        now: the clock, in ms since the epoch.
-        due_only: leave out destinations that failed and whose next try is not due.
     """
     logger = logging.getLogger("opentelemetry")  # what it would print on stderr is told in our own words
     logger.addHandler(logging.NullHandler())

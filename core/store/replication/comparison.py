@@ -35,12 +35,7 @@ _TABLE = (
 def collection(
     db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, progress: Callable[[int], None]
 ) -> tuple[Kinds, dict[str, int]]:
-    """Hold one collection against the cluster's; the differences, and how many documents there are and agree.
-
-    Args:
-        whole: take the fingerprint of what the cluster holds, not the one that was noted when it was sent.
-        progress: told how many documents were read.
-    """
+    """Hold one collection against the cluster's; the differences, and how many documents there are and agree."""
     kinds: Kinds = {}
     count = {"here": 0, "there": 0, "same": 0}
     db.execute(_TABLE)

@@ -40,14 +40,7 @@ _NOT_OF_THE_DOCUMENT = (401, 403, 408, 422, 429)
 
 
 class Exchange:
-    """One run; the caller holds `outbox.lock_path()`.
-
-    Args:
-        batch: documents of one request, `PAGE` at most.
-        embed: the vector of a text with its context and title.
-        search_text: the words by which an event is found.
-        signatures: whether sqlite-vec is loaded.
-    """
+    """One run; the caller holds `outbox.lock_path()`."""
 
     def __init__(
         self,
@@ -75,12 +68,7 @@ class Exchange:
         self.received = 0
 
     def send(self, in_time: Callable[[], bool], progress: Callable[[int], None] = lambda _: None) -> bool:
-        """Send everything that waits; whether nothing is left.
-
-        Args:
-            in_time: asked before each batch.
-            progress: told how many documents and events were dealt with.
-        """
+        """Send everything that waits; whether nothing is left."""
         while batch := outbox.next_batch(self._db, now=clock.now_ms(), limit=self._batch):
             if not in_time():
                 return False
@@ -90,11 +78,7 @@ class Exchange:
         return self._send_events(in_time, progress)
 
     def fetch(self, in_time: Callable[[], bool]) -> None:
-        """Store what other machines sent since the last time.
-
-        Args:
-            in_time: asked before each page; what is left waits for the next time.
-        """
+        """Store what other machines sent since the last time."""
         for collection in COLLECTIONS:
             seen = outbox.seen(self._db, collection)
             for machine in self._cluster.values(schema.COLLECTIONS[collection], "sync_origin"):

@@ -43,13 +43,7 @@ _TEXTS = ("text", "context", "title", "path", "source", "session_id", "project",
 
 @dataclass(frozen=True)
 class Side:
-    """A document here or on the cluster.
-
-    Args:
-        document: its content; None where it is gone, was not read, or is a tombstone.
-        version: `updated_at`, or when it was deleted.
-        content: `content_hash`, or GONE.
-    """
+    """A document here or on the cluster."""
 
     id: str
     collection: str
@@ -144,10 +138,6 @@ def to_row(side: Side, vector: bytes, origin: str, batch: int) -> Row:
     """The row that carries a side to the cluster.
 
     A machine numbers its batches: who fetches keeps the last number that it saw of each machine, and needs no clock.
-
-    Args:
-        vector: of the static space, b"" where there is none.
-        origin: which machine sends it.
     """
     if side.document is not None and not side.dead:
         used_at, recalls, priority = side.counters
@@ -179,9 +169,6 @@ def merged(db: apsw.Connection, ours: Side, theirs: Side) -> Side:
 def apply(db: apsw.Connection, side: Side, ours: Side | None, *, embed: Embed, signatures: bool) -> bool:
     """Make the local side this one, inside the caller's `outbox.quiet` transaction; whether its words were changed
     by redaction, so that it must be sent back.
-
-    Args:
-        embed: the vector of a text with its context and title, made anew here: it is cheaper than to carry it.
     """
     older = documents.by_id(db, side.id)
     if side.content == GONE:

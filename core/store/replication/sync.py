@@ -56,9 +56,6 @@ class Sync:
     def sync(self, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
         """Send what waits, fetch what other machines sent, and send again what was found to be newer here.
 
-        Args:
-            in_time: asked before each batch; what is left waits for the next time.
-
         Returns:
             What was moved, and what still waits.
         """
@@ -149,14 +146,7 @@ def opened(
     lock_inherited: bool = False,
     enable: bool = True,
 ) -> Iterator[Sync]:
-    """The store and the cluster under the lock.
-
-    Args:
-        embed: the vector of a text with its context and title.
-        search_text: the words by which an event is found.
-        lock_inherited: this is a background process, which holds the lock already.
-        enable: note from now on what is written here.
-    """
+    """The store and the cluster under the lock."""
     limit_s = _BACKGROUND_S if lock_inherited else config.get_float("store.timeout_ms") / 1000 * _PATIENCE
     with _both(config, limit_s, durable=True) as (db, remote):
         # A pull into a home without a cluster leaves no mark of one there.

@@ -126,12 +126,7 @@ def unreachable(nodes: Sequence[str], why: str) -> Failure:
 
 
 def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
-    """What is told where the server says no.
-
-    Args:
-        status: of the answer, 0 where there was none.
-        message: the server's.
-    """
+    """What is told where the server says no."""
     said = " ".join(message.split())[:_LONGEST_MESSAGE]
     if status in (401, 403):
         return Failure(UNAUTHORIZED, "the Typesense cluster refuses the key", "check TYPESENSE_API_KEY")

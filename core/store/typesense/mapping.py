@@ -75,11 +75,7 @@ def numbers(vector: bytes) -> list[int]:
 
 
 def to_remote(document: Document, vector: bytes = b"") -> Row:
-    """The document as the cluster's collection of that kind holds it.
-
-    Args:
-        vector: int8[256] of the static space (`vectors`), empty where the text has none.
-    """
+    """The document as the cluster's collection of that kind holds it."""
     if document["forgotten_at"] is not None:
         return {
             "id": document["id"],
@@ -121,11 +117,7 @@ def from_remote(row: Row, collection: str) -> Document:
 
 
 def event_to_remote(event: Event, search_text: str) -> Row:
-    """An event as the cluster holds it.
-
-    Args:
-        search_text: the words by which it is found, as the local file has them.
-    """
+    """An event as the cluster holds it."""
     return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
 
 
