@@ -28,7 +28,6 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
 """Of a `.pyc` file: magic number, flags, time and size of the source. Of the pack: magic number, the index's bytes."""
 _MASK = 0xFFFF_FFFF
-_STALE_S = 3600
 _TAG = sys.implementation.cache_tag
 
 
@@ -170,19 +169,6 @@ def _compiled(name: str, source: str | None) -> tuple[bool, int, int, bytes] | N
     return is_package, *stamp, data[_HEAD:]
 
 
-def _sweep(path: str, before: float) -> None:
-    """Remove what killed writers left beside the pack before that time (s since the epoch)."""
-    folder, name = os.path.split(path)
-    for entry in os.listdir(folder):
-        if entry.startswith(name + ".") and entry.endswith(".tmp"):
-            left = os.path.join(folder, entry)
-            try:
-                if os.stat(left).st_mtime < before:
-                    os.unlink(left)
-            except OSError:  # another sweeps, too
-                pass
-
-
 def _write(path: str, modules: dict[str, tuple[bool, int, int, bytes]]) -> None:
     """Replace the pack by rename, readable as Python's own files are."""
     index: dict[str, Entry] = {}
@@ -195,7 +181,6 @@ def _write(path: str, modules: dict[str, tuple[bool, int, int, bytes]]) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
-        _sweep(path, os.fstat(descriptor).st_mtime - _STALE_S)
         with open(descriptor, "wb") as file:
             file.write(head + listed + b"".join(code for _, _, _, code in modules.values()))
             file.flush()

@@ -11,8 +11,14 @@ MARK = "[redacted:"
 _PASSES = 6
 _SEARCH = "core.redaction.search"
 """Once it is loaded it looks faster than the quick look."""
-_LONG = 15
-"""Characters of the shortest secret that is known by its form or its randomness."""
+_LEAST = 12
+"""Characters of the shortest piece of a secret that is known by its form or its randomness."""
+_SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
+_ONE_CASE = (
+    *("akia", "asia", "abia", "acca", "key-", "dapi", "rubygems_", "_v1_", "pul-", "shpat", "shpca", "shppa", "shpss"),
+    *("sbp_", "sib-", "pmak-", "nrak-", "age-", "xox", "ghp_", "gl", "sk-", "sk_", "rk_", "hf_", "npm_", "hvs"),
+)
+"""In tokens whose letters are all of one case."""
 _AROUND = 240
 _LONGEST_NAME = 120
 _KEYWORDS = (
@@ -110,13 +116,14 @@ def may_hold_secret(text: str) -> bool:
             if not _PLAIN.issuperset(lower[max(0, at - _AROUND) : end + _AROUND]):
                 return True
             at = lower.find(keyword, end)
-    for word in text.split() if len(text) >= _LONG else ():
-        if word.count("-") >= _UUID_DASHES:  # the name of a session, in every path of a transcript
-            word = "/".join(part for part in word.split("/") if not _begins_with_uuid(part))
-        # what is encoded with slashes in it has capitals, too: such a path is looked at by its parts
-        for part in word.split("/") if word.islower() else (word,):
-            if len(part) >= _LONG and not part.isalpha() and any(map(str.isdigit, part)):
-                return True
+    if len(text) >= _LEAST:
+        for word in text.translate(_SEPARATORS).split():
+            if len(word) >= _LEAST and not word.isalpha() and not word.isdigit():
+                low = word.lower()
+                if (low != word != word.upper() and any(map(str.isdigit, word))) or any(
+                    one in low for one in _ONE_CASE
+                ):
+                    return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
     return any(word in lower for word in LOGINS) or ("into " in lower and "values" in lower)

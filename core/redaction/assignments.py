@@ -7,36 +7,28 @@ from __future__ import annotations
 
 import re
 
-from core.redaction import MARK
 from core.redaction.names import (
+    Name,
+    Span,
     family,
     is_code,
     is_mixed,
     is_placeholder,
     is_prose,
     is_strong,
-    may_be_told,
     names_password,
 )
 
-Span = tuple[int, int, str]
-Name = tuple[int, int, str]
-"""Where the name of a secret stands, and its family."""
 _Case = tuple[str, str, bool, bool, bool, str]
 """What `_accept` is asked: each case is looked at once a text."""
 
-_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _DIGITS = frozenset("0123456789")
 _TELLING_SIGNS = _DIGITS | frozenset("\"'`")
-_REACH = 48
 _JUDGED = 256
 _LINE = 200
 _LONG = 32
 _SHOWN = 64
-_NAME_CHARS = frozenset(_NAME)
-_SKIPPED = frozenset(" \t\"'`\\]?")
-_TELLING = frozenset(" ?&:\\")
 _BEHIND_QUOTE = frozenset(")],;+} ")
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
@@ -65,82 +57,6 @@ _SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|sp
 _NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
 _WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
 _SCHEMED = ("authorization", "auth", "token", "api-key")
-
-
-def find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
-    """Each name of a secret, as (start, end, family): those behind which an assignment may follow, and the others."""
-    found: dict[int, Name] = {}
-    others: list[Name] = []
-    known: dict[str, str] = {}
-    for keyword in _KEYWORDS:
-        size = len(keyword)
-        end = 0
-        at = lower.find(keyword)
-        while at >= 0:
-            end = at + size
-            if text[end : end + 1] in _NAME_CHARS:
-                ahead = text[end : end + _REACH]
-                end += len(ahead) - len(ahead.lstrip(_NAME))
-            sign = text[end : end + 1]
-            if sign in _SKIPPED:
-                sign = text[end : end + _REACH].lstrip(" \t\"'`\\]?")[:1]
-            if sign and end not in found:
-                start = _begin(text, at) if at and text[at - 1] in _NAME_CHARS else at
-                name = text[start:end]
-                kind = known.get(name)
-                if kind is None:
-                    kind = known[name] = family(name.strip("-."))
-                before = text[start - 1] if start else ""
-                if before in _TELLING:
-                    kind = _kind(text, start, end, kind)
-                if kind:
-                    flag = (
-                        name[0] == "-"
-                        and text[end] == " "
-                        and (
-                            name[1] == "-" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
-                        )
-                    )
-                    if (
-                        sign in "=:,"
-                        or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
-                        or (flag and sign != "-")
-                    ):
-                        found[end] = (start, end, kind)
-                    if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
-                        others.append((start, end, kind))
-            at = lower.find(keyword, end)
-    return sorted(found.values()), sorted(others)
-
-
-def _begin(text: str, at: int) -> int:
-    """Where the name begins in which the keyword at `at` stands."""
-    head = text[max(0, at - _REACH) : at]
-    start = at - len(head) + len(head.rstrip(_NAME))
-    return start + (text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\")
-
-
-def _kind(text: str, start: int, end: int, kind: str) -> str:
-    """The family of the name at start..end by what stands before it, where it has `kind` by itself."""
-    name = text[start:end]
-    before = text[start - 1]
-    if before == " ":
-        low = name.lower()
-        if low in ("key", "token"):  # `API key`
-            head = text[max(0, start - 24) : start].rstrip(" ")
-            return family((head[len(head.rstrip(_NAME)) :] + "_" + low).strip("-."))
-    elif before in "?&":
-        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
-            return "query"
-    elif before == ":":
-        head = text[max(0, start - 64) : start]
-        if head.endswith(MARK):
-            return ""
-        if "arn:" in head and "arn:" in head.split()[-1]:
-            return ""
-    elif name[0] in "nrt" and not kind:  # a literal backslash-n before the name
-        return family(name[1:].strip("-."))
-    return kind
 
 
 def find_assigned(text: str, candidates: list[Name]) -> list[Span]:

@@ -8,12 +8,8 @@ from __future__ import annotations
 import re
 
 from core.redaction import MARK
-from core.redaction.names import is_placeholder
+from core.redaction.names import Span, is_placeholder
 from core.redaction.published import is_mapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Span
 
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (

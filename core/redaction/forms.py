@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-    from core.redaction.assignments import Span
+    from core.redaction.names import Span
 
 _PEM_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 # The body of a block that was cut off: header lines of RFC 1421, then runs of base64. A run is 16 characters or longer,
@@ -30,13 +30,15 @@ _DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
 _PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
 _COOKIES = r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*"
 _COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
+_PLAIN = "abcdefghijklmnopqrstuvwxyz/._-:,;()[]{}<>\"'`*=#|"
+"""A long word of these alone is a path or a name."""
 _SESSIONS = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
 
 
 def find_formed(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each secret that is known by its form; `lower` is the text in lower case."""
     spans: list[Span] = []
-    long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE])
+    long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE and word.strip(_PLAIN)])
     for kind, anchors, tail, pattern in SHAPES if long else ():
         for anchor in anchors:
             if anchor in long and _has_tail(long, anchor, tail):

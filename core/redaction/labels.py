@@ -8,11 +8,7 @@ from __future__ import annotations
 import re
 
 from core.redaction import CALLS
-from core.redaction.names import is_placeholder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Name, Span
+from core.redaction.names import Name, Span, is_placeholder
 
 _FAMILIES = frozenset(["password", "secret", "token", "api-key", "private-key", "pw", "pass", "key"])
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"

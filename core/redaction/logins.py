@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import is_placeholder
+from core.redaction.names import Span, is_placeholder
 from core.redaction.prose import is_bare_secret
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Span
 
 _PAIR = re.compile(
     r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was"

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import is_placeholder
+from core.redaction.names import Span, is_placeholder
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Span
-
-    Line = tuple[int, bool, str, int]
-    """How far a line of YAML is indented, whether an item begins there, what it says, and where that stands."""
+Line = tuple[int, bool, str, int]
+"""How far a line of YAML is indented, whether an item begins there, what it says, and where that stands."""
 
 _MOST_LINES = 200
 """Of a manifest between its kind and its data."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from core.redaction import MARK
+
+Span = tuple[int, int, str]
+Name = tuple[int, int, str]
+"""Where the name of a secret stands, and its family."""
 
 _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "userpwd")
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
@@ -81,11 +83,9 @@ _HOLLOW = frozenset("*x.•-_#?X ")
 _DIGITS = frozenset("0123456789")
 
 _LEAST = 4
-_NAME_WORD = re.compile(r"(?:[A-Z]+(?![a-z])|[A-Z])[a-z0-9]*|[a-z0-9]+")
 # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`.
-_VARIABLE = re.compile(r"\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%[^\n]*%\Z", re.S)
-_BRACES = re.compile(r"\{[\w.]+\}")
-_CODE = re.compile(r"(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z")
+_VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%[^\n]*%\Z"
+_CODE = r"(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z"
 _ADDRESS = 42
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
@@ -122,7 +122,18 @@ _WORD = 40
 
 def words_of(name: str) -> list[str]:
     """The lower-case words of a name in any case style: `clientSecret`, `CLIENT_SECRET`, `client-secret` alike."""
-    return [word.lower() for word in _NAME_WORD.findall(name)]
+    words: list[str] = []
+    before = ""
+    for at, char in enumerate(name):
+        if not char.isalnum():
+            before = ""
+            continue
+        is_new = not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower()))
+        if is_new:
+            words.append("")
+        words[-1] += char.lower()
+        before = char
+    return words
 
 
 def family(name: str) -> str:
@@ -206,7 +217,7 @@ def is_placeholder(value: str) -> bool:
         words = low.replace("_", "-").split("-", 8)
         if not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
             return True
-    if _VARIABLE.match(value):
+    if not value[0].isalnum() and _matches(_VARIABLE, value):
         return True
     if low[:2] == "0x" and len(low) == _ADDRESS and not low[2:].strip("0123456789abcdef"):
         return True
@@ -215,7 +226,9 @@ def is_placeholder(value: str) -> bool:
 
 def _is_template(value: str) -> bool:
     """Whether names in braces are all of a value, but for a few characters: `{header}.{payload}`."""
-    rest = _BRACES.sub("", value)
+    import re
+
+    rest = re.sub(r"\{[\w.]+\}", "", value)
     return len(rest) < len(value) and sum(char.isalnum() for char in rest) < _LEAST
 
 
@@ -229,7 +242,13 @@ def is_strong(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
-    return _CODE.match(value) is not None
+    return _matches(_CODE, value)
+
+
+def _matches(pattern: str, value: str) -> bool:
+    import re
+
+    return re.match(pattern, value) is not None
 
 
 def is_mixed(value: str) -> bool:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.redaction.assignments import Span
+    from core.redaction.names import Span
 
 _ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import BEFORE, LINKS, OPENERS, is_placeholder, is_prose, is_stated
+from core.redaction.names import BEFORE, LINKS, OPENERS, Name, Span, is_placeholder, is_prose, is_stated
 from core.redaction.terms import is_technical
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Name, Span
 
 _REACH = 220
 _MOST_WORDS = 12

@@ -9,12 +9,18 @@ loaded where a cheap check has found an anchor. Every step is linear in the text
 from __future__ import annotations
 
 from core.redaction import CALLS, COMMANDS, LOGINS, MARK
-from core.redaction.assignments import Name, Span, find_assigned, find_names
 from core.redaction.forms import find_formed
+from core.redaction.names import Name, Span, family, may_be_told
 from core.redaction.obfuscation import find_obfuscated, is_obfuscated
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _SHORT = 4_000
+_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
+_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_NAME_CHARS = frozenset(_NAME)
+_SKIPPED = frozenset(" \t\"'`\\]?")
+_TELLING = frozenset(" ?&:\\")
+_REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
@@ -33,14 +39,14 @@ def _spans(text: str) -> list[Span]:
         for kind in _NAMED:  # no name stands in a mark
             lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
     spans = find_formed(text, lower)
-    for anchor in COMMANDS:
-        if anchor in text:
-            from core.redaction.commands import find_in_commands
+    if _holds(text, COMMANDS):
+        from core.redaction.commands import find_in_commands
 
-            spans += find_in_commands(text)
-            break
-    candidates, others = find_names(text, lower)
+        spans += find_in_commands(text)
+    candidates, others = _find_names(text, lower)
     if candidates:
+        from core.redaction.assignments import find_assigned
+
         spans += find_assigned(text, candidates)
     if others or " it to " in lower or "passwords" in lower:
         from core.redaction.labels import find_labelled
@@ -49,13 +55,89 @@ def _spans(text: str) -> list[Span]:
         spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
     spans += _of_larger(text, lower, candidates + others)
-    if "identified " in lower or ("(" in text and any(call in text for call in CALLS)):
+    if "identified " in lower or ("(" in text and _holds(text, CALLS)):
         from core.redaction.labels import find_passed
 
         spans += find_passed(text, lower)
     if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
+
+
+def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
+    """Each name of a secret, as (start, end, family): those behind which an assignment may follow, and the others."""
+    found: dict[int, Name] = {}
+    others: list[Name] = []
+    known: dict[str, str] = {}
+    for keyword in _KEYWORDS:
+        size = len(keyword)
+        end = 0
+        at = lower.find(keyword)
+        while at >= 0:
+            end = at + size
+            if text[end : end + 1] in _NAME_CHARS:
+                ahead = text[end : end + _REACH]
+                end += len(ahead) - len(ahead.lstrip(_NAME))
+            sign = text[end : end + 1]
+            if sign in _SKIPPED:
+                sign = text[end : end + _REACH].lstrip(" \t\"'`\\]?")[:1]
+            if sign and end not in found:
+                start = _begin(text, at) if at and text[at - 1] in _NAME_CHARS else at
+                name = text[start:end]
+                kind = known.get(name)
+                if kind is None:
+                    kind = known[name] = family(name.strip("-."))
+                before = text[start - 1] if start else ""
+                if before in _TELLING:
+                    kind = _kind(text, start, end, kind)
+                if kind:
+                    flag = (
+                        name[0] == "-"
+                        and text[end] == " "
+                        and (
+                            name[1] == "-" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
+                        )
+                    )
+                    if (
+                        sign in "=:,"
+                        or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
+                        or (flag and sign != "-")
+                    ):
+                        found[end] = (start, end, kind)
+                    if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
+                        others.append((start, end, kind))
+            at = lower.find(keyword, end)
+    return sorted(found.values()), sorted(others)
+
+
+def _begin(text: str, at: int) -> int:
+    """Where the name begins in which the keyword at `at` stands."""
+    head = text[max(0, at - _REACH) : at]
+    start = at - len(head) + len(head.rstrip(_NAME))
+    return start + (text.startswith(("n--", "r--", "t--"), start) and text[start - 1 : start] == "\\")
+
+
+def _kind(text: str, start: int, end: int, kind: str) -> str:
+    """The family of the name at start..end by what stands before it, where it has `kind` by itself."""
+    name = text[start:end]
+    before = text[start - 1]
+    if before == " ":
+        low = name.lower()
+        if low in ("key", "token"):  # `API key`
+            head = text[max(0, start - 24) : start].rstrip(" ")
+            return family((head[len(head.rstrip(_NAME)) :] + "_" + low).strip("-."))
+    elif before in "?&":
+        if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
+            return "query"
+    elif before == ":":
+        head = text[max(0, start - 64) : start]
+        if head.endswith(MARK):
+            return ""
+        if "arn:" in head and "arn:" in head.split()[-1]:
+            return ""
+    elif name[0] in "nrt" and not kind:  # a literal backslash-n before the name
+        return family(name[1:].strip("-."))
+    return kind
 
 
 def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -69,9 +151,7 @@ def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
         from core.redaction.tables import find_inserted
 
         spans += find_inserted(text)
-    if any(word in lower for word in LOGINS) or (
-        any(word in lower for word in _PASSES_OF) and any(word in lower for word in _USERS)
-    ):
+    if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
         from core.redaction.logins import find_logins
 
         spans += find_logins(text, lower)
@@ -80,6 +160,13 @@ def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
 
         spans += find_in_manifests(text)
     return spans
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    for word in words:  # noqa: SIM110  # three times as fast as `any`
+        if word in text:
+            return True
+    return False
 
 
 def _is_in_header(text: str, end: int) -> bool:

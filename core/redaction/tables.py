@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import family, is_placeholder
+from core.redaction.names import Name, Span, family, is_placeholder
 from core.redaction.prose import is_bare_secret
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from core.redaction.assignments import Name, Span
 
 _LOOSE = frozenset(["password", "pw", "pass"])
 _AROUND = " \t\"'`*[]\r"

@@ -168,18 +168,6 @@ def test_a_pack_that_cannot_be_written_is_told_to_who_debugs(
     assert not list(tree.rglob("*.tmp"))
 
 
-def test_what_a_killed_writer_left_is_swept_when_the_pack_is_written(tree: Path, emit: Emit) -> None:
-    emit()
-    (pack,) = tree.rglob("*.pack")
-    old, young = pack.with_name(pack.name + ".1.tmp"), pack.with_name(pack.name + ".2.tmp")
-    for path, age in ((old, 7200), (young, 60)):
-        path.write_bytes(b"half")
-        os.utime(path, (pack.stat().st_mtime - age,) * 2)
-    pack.unlink()
-    emit()
-    assert pack.exists() and young.exists() and not old.exists()
-
-
 def test_many_first_commands_at_once(tree: Path, home: Path, emit: Emit) -> None:
     environment = clean_environment(home)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
