@@ -5,10 +5,13 @@ A name of a secret is followed word by word, a dozen words at most, so that the 
 
 from __future__ import annotations
 
-import re
-
 from core.redaction.names import BEFORE, LINKS, OPENERS, Name, Span, is_placeholder, is_prose, is_stated
 from core.redaction.terms import is_technical
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
 
 _REACH = 220
 _MOST_WORDS = 12
@@ -30,21 +33,20 @@ _NOT_TOLD = frozenset(
     ).split()
 )
 _TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
-_REPLACED = re.compile(r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) ")
+_REPLACED = r"\A[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
 """Behind the verb "pass" others of them stand: "options to pass to the linker"."""
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
-_CHANGED = re.compile(r"(?:chang|set|updat|rotat|switch|renam|geändert|gesetzt)")
-_CHANGED_IT = re.compile(r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to ")
-_LISTED = re.compile(r"passwords[ *\"']{0,4}(?::|=|are |were )")
-_ASIDE = re.compile(r" \([^)\n]{1,44}\)[:=]")
+_CHANGING = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
+_CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to "
+_LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
     found: list[tuple[int, int]] = []
-    if " it to " in lower:
-        found += [_told(text, match.end(), True, True) for match in _CHANGED_IT.finditer(lower)]
+    if " it to " in lower and "passw" in lower:
+        found += [_told(text, match.end(), True, True) for match in _matches(_CHANGED_IT, lower)]
     spans = [(*one, "password") for one in found + _listed(text, lower) if one[1]]
     done = 0
     for start, end, kind in names:
@@ -63,15 +65,21 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
         while stop:
             spans.append((at, stop, label))
             done = stop
-            link = _REPLACED.match(text, stop)  # "changed from … to …"
-            at, stop = _told(text, link.end(), loose, True) if link is not None else (0, 0)
+            link = next(_matches(_REPLACED, text[stop : stop + 32]), None)  # "changed from … to …"
+            at, stop = _told(text, stop + link.end(), loose, True) if link is not None else (0, 0)
     return spans
+
+
+def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
+    import re
+
+    return re.finditer(pattern, text)
 
 
 def _listed(text: str, lower: str) -> list[tuple[int, int]]:
     """Each of "passwords: …, … and …" and "the passwords are …"."""
     found: list[tuple[int, int]] = []
-    for match in _LISTED.finditer(lower) if "passwords" in lower else ():
+    for match in _matches(_LISTED, lower) if "passwords" in lower else ():
         at = match.end()
         line = text[at : at + _REACH].split("\n", 1)[0]
         for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
@@ -130,9 +138,9 @@ def _behind_name(text: str, at: int, loose: bool) -> tuple[int, bool]:
     """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
-    aside = _ASIDE.match(text, at)  # "password (staging): …"
-    if aside is not None:
-        return aside.end() + 1, True
+    aside, closed, rest = text[at + 2 : at + 48].partition(")")
+    if text.startswith(" (", at) and closed and rest[:1] in (":", "=") and "\n" not in aside:
+        return at + len(aside) + 4, True  # "password (staging): …"
     if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
         return text.index(":", at) + 1, True
     if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
@@ -148,7 +156,7 @@ def _followed(
     for number, (at, word) in enumerate(words):
         if word in LINKS and (linked or word != "from"):
             around = lower[max(0, start - 48) : start].rsplit(".", 1)[-1] + lower[end:at]
-            linked = word != "to" or _CHANGED.search(around) is not None
+            linked = word != "to" or any(verb in around for verb in _CHANGING)
             opened = opened or not linked
             continue
         if linked and _may_be_told(word):

@@ -20,6 +20,7 @@ _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\")
+_LABELS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
@@ -49,10 +50,12 @@ def _spans(text: str) -> list[Span]:
 
         spans += find_assigned(text, candidates)
     if others or " it to " in lower or "passwords" in lower:
-        from core.redaction.labels import find_labelled
         from core.redaction.prose import find_told
 
-        spans += find_labelled(text, others)
+        if any(_is_in_field(lower, start) for start, _, _ in others):
+            from core.redaction.labels import find_labelled
+
+            spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
     spans += _of_larger(text, lower, candidates + others)
     if "identified " in lower or ("(" in text and _holds(text, CALLS)):
@@ -167,6 +170,12 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
         if word in text:
             return True
     return False
+
+
+def _is_in_field(lower: str, start: int) -> bool:
+    """Whether the name that begins there stands in a field that is called after names: `name: DB_PASSWORD`."""
+    head = lower[max(0, start - 64) : start].rstrip(_NAME)
+    return head.rstrip(" \t\"'\\:=>").endswith(_LABELS)
 
 
 def _is_in_header(text: str, end: int) -> bool:
