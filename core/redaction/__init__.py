@@ -41,7 +41,6 @@ _KEYWORDS = (
 )
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Around a keyword a text without other signs gives it no value."""
-_UUID_DASHES = 4
 _HEX = frozenset("0123456789abcdefABCDEF-")
 LOGINS = (
     *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
@@ -127,11 +126,6 @@ def may_hold_secret(text: str) -> bool:
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
     return any(word in lower for word in LOGINS) or ("into " in lower and "values" in lower)
-
-
-def _begins_with_uuid(word: str) -> bool:
-    groups = [len(group) for group in word[:36].split("-")]
-    return groups == [8, 4, 4, 4, 12] and _HEX.issuperset(word[:36]) and not word[36:37].isalnum()
 
 
 def _may_hold_in_value(value: object) -> bool:
