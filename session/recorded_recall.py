@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from core.records import Event, RecallResult
     from recall.query import Query
 
-_COMPONENT = "recall-cli"
+COMPONENT = "recall-cli"
+"""Of the events of recalls."""
 _SAVED_TOGETHER = 500
 
 
@@ -147,4 +148,4 @@ class RecordedRecall:
                 pass
 
     def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
-        self._events.append(new_event(action, component=_COMPONENT, metadata=about, now=now, **more))
+        self._events.append(new_event(action, component=COMPONENT, metadata=about, now=now, **more))

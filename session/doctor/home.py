@@ -19,6 +19,7 @@ from core.store.history.hook_calls import Called
 from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
+from session.recorded_recall import COMPONENT
 
 PERIOD_MS = clock.DAY_MS
 """Of which hook calls are told."""
@@ -55,7 +56,8 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
         about = f"{_some(aside, home)} were damaged and set aside"
         found.append(note("FILES_SET_ASIDE", "home", about, "look into them, then delete them"))
     waiting = spool.lying_in(home)
-    oldest = min((event["timestamp"] for event in waiting), default=None)
+    # a recall's own events wait there for the next hook
+    oldest = min((event["timestamp"] for event in waiting if event["component"] != COMPONENT), default=None)
     facts["spooledEvents"] = len(waiting)
     if oldest is not None and clock.now_ms() - oldest > _SPOOL_AGE_MS:
         about = f"{len(waiting)} events wait since {clock.iso(oldest)} to be stored"
