@@ -6,6 +6,8 @@ are mapped at once, and each different token is looked at once.
 
 from __future__ import annotations
 
+from itertools import filterfalse
+
 LONGEST = 80
 LONGEST_PATH = 160
 MOST = 5000
@@ -31,6 +33,7 @@ _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 f
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
+_plain: set[bytes] = set()
 """Tokens come again and again, within a session all the more."""
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
@@ -52,12 +55,17 @@ def names_in_order(text: str) -> list[tuple[str, bool]]:
         for escape in _ESCAPES:
             given = given.replace(escape, b"  ")
     found: dict[str, bool] = {}
-    for token in dict.fromkeys(given.translate(_TOKEN).split()):
+    for token in filterfalse(_plain.__contains__, dict.fromkeys(given.translate(_TOKEN).split())):
         names = _known.get(token)
         if names is None:
-            if len(_known) == _MOST_KNOWN:
+            names = _names_of(token)
+            if len(_known) + len(_plain) >= _MOST_KNOWN:
                 _known.clear()
-            names = _known[token] = _names_of(token)
+                _plain.clear()
+            if not names:
+                _plain.add(token)
+                continue
+            _known[token] = names
         for name, is_identifier in names:
             found.setdefault(name, is_identifier)
         if len(found) >= MOST:

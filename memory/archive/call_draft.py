@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clients.event import Tool
 
 TOOL_CHARS = 100
+_PLAIN_CHARS = 30  # an identifier so short is no secret
 FILE_CHARS = 1000
 COMMAND_CHARS = 1000
 ERROR_CHARS = 200
@@ -44,7 +45,9 @@ class CallDraft:
     )
 
     def __init__(self, tool: Tool, prompt: int, at: int | None, folders: Sequence[str]) -> None:
-        self.tool = start(tool["name"], TOOL_CHARS) or "tool"
+        name = tool["name"]
+        is_plain = name.isidentifier() and len(name) <= _PLAIN_CHARS
+        self.tool = (name if is_plain else start(name, TOOL_CHARS)) or "tool"
         is_path = tool["files"] or is_file(tool["target"])
         self.file = file_path(tool["target"], FILE_CHARS) if is_path else ""
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
