@@ -9,7 +9,7 @@ from session.store_access import StoreAccess
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal, NotRequired, TypedDict
+    from typing import Literal, TypedDict
 
     import apsw
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     class Work(TypedDict):
         """What a session did: `prompts` of the last ones and of talks, `calls` of the one to go on from; oldest first.
 
-        Of a talk `calls` of `session` is 0. `answer` is the agent's last word in the first of them.
+        Of a talk `calls` of `session` is 0.
         """
 
         session: Session
         names: list[Name]
         prompts: list[str]
         calls: list[Call]
-        answer: NotRequired[str]
 
     Outcome = Literal["echo", "fizzle"]
     Verdict = tuple[str, Outcome, int]
@@ -104,7 +103,7 @@ class SessionStore(StoreAccess):
         """
 
         def read(db: apsw.Connection) -> list[Work]:
-            from core.store.sessions import call_rows, session_rows, turn_rows
+            from core.store.sessions import call_rows, session_rows
 
             own = own_names(project, session_rows.projects(db))
             worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
@@ -117,8 +116,6 @@ class SessionStore(StoreAccess):
             for work in works:
                 if work["session"]["id"] in ranked[:1]:
                     work["calls"] = call_rows.calls(db, ranked[0], last=_CALLS)
-            if works:
-                works[0]["answer"] = turn_rows.last_answer(db, last[0]["id"])
             return works
 
         return self._attempt("work", read, []) if project else []

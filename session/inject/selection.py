@@ -6,8 +6,6 @@ from core import clock, words
 from core.names import names_in_order
 from core.quoting import clip, one_line
 from memory.noise import is_noise
-from recall import trust
-from recall.categories import short
 from session.state.schema import HITS_KEPT
 
 TYPE_CHECKING = False
@@ -33,7 +31,7 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
             continue
         line = _shown(hit["observation"])
         if line:
-            category = short(hit["categoryId"]) or hit["collection"]
+            category = hit["categoryId"].removeprefix("jc:") or hit["collection"]
             kept.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
     return list(kept.values())[:HITS_KEPT]
 
@@ -67,7 +65,11 @@ def _is_known(hit: Hit, state: SessionState, said: frozenset[str]) -> bool:
     own = hit["session"] == state["sessionId"]
     if hit["id"] in state["taskMemoryIds"] or (own and _is_task(hit)):
         return True
-    return hit["collection"] == "episodes" and trust.echoes(hit["observation"], said)
+    if hit["collection"] != "episodes":
+        return False
+    from recall import trust
+
+    return trust.echoes(hit["observation"], said)
 
 
 def _is_task(hit: Hit) -> bool:

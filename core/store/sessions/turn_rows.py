@@ -54,14 +54,6 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[
     return sorted(found, key=lambda one: one["at"])
 
 
-def last_answer(db: apsw.Connection, session: str) -> str:
-    """What the agent said last in a session; "" where the user had the last word."""
-    for _, text, _ in last_turns(db, session, 1):
-        if text.startswith("assistant: "):
-            return text.removeprefix("assistant: ")
-    return ""
-
-
 def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     """How many turns of a session are archived, and when the first and the last were (ms since the epoch, or 0)."""
     row = db.execute(
