@@ -5,14 +5,16 @@ What names a secret there stands apart from it: the key, the `name` beside a `va
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from core.redaction import MARK
 from core.redaction.names import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
-_Plain = Callable[[str], str]
-_Work = tuple[object, object, str, str]
-"""A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Plain = Callable[[str], str]
+    _Work = tuple[object, object, str, str]
+    """A container, its copy, the kind of secret that its place names, and the program that takes it as arguments."""
 
 _LABELS = frozenset(
     "name key variable var field setting property parameter param option env envvar header label id".split()
