@@ -59,7 +59,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "store prune",
-        "cli.store.prune:run",
+        "cli.store.keeping:prune",
         "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
         (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
         code="STORE_INVALID_ARGS",
@@ -67,7 +67,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "backup",
-        "cli.store.backup:backup",
+        "cli.store.keeping:backup",
         "Copy the memory, the sessions and the settings into one file, while agents go on.",
         (
             P("file", (), "the file to write, outside of the home", required=True, metavar="FILE", file=True),
@@ -78,7 +78,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "restore",
-        "cli.store.backup:restore",
+        "cli.store.keeping:restore",
         "Verify a backup and put it in the place of the home; what was there is kept aside.",
         (
             P("file", (), "a file that `backup` wrote", required=True, metavar="FILE", file=True),

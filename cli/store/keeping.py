@@ -1,22 +1,55 @@
-"""`joelclaw store prune`: what is old or too much goes; by hand, and once a day in the background."""
+"""`joelclaw backup`, `restore` and `store prune`: what the home holds, copied, put back, and kept small."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from cli.answer import Answer, step
-from core import clock, config
+from cli.answer import Answer, quoted, step
+from core import clock, config, files
 from core.errors import Failure
 from core.process import background_process
 from core.store import sqlite
+from otel import log
+from otel.event import new_event
+from session.backup import archive
+from session.backup import restore as restoring
 from session.backup.retention import Retention
 
 if TYPE_CHECKING:
     import apsw
 
+    from core.envelope import NextAction
 
-def run(options: dict[str, Any]) -> Answer | int:
+
+def backup(options: dict[str, Any]) -> Answer:
+    """Write a backup."""
+    made = archive.write(options["file"], force=options["force"])
+    del made["members"], made["format"]
+    check = step(f"joelclaw restore {quoted(made['file'])} --verify-only", "whether the file is whole")
+    elsewhere = step(f"joelclaw restore {quoted(made['file'])}", "on another machine: put it in place")
+    return Answer(made, [check, elsewhere])
+
+
+def restore(options: dict[str, Any]) -> Answer:
+    """Verify a backup, and put it in place unless it is only to be verified."""
+    into = os.path.expanduser(options["into"]) or files.home()
+    done = restoring.restore(options["file"], into, force=options["force"], verify_only=options["verify_only"])
+    return Answer(done, _next(done, options["file"]))
+
+
+def _next(done: dict[str, Any], file: str) -> list[NextAction]:
+    if not done["restored"]:
+        return [step(f"joelclaw restore {quoted(file)}", "put it in place")]
+    home = done["home"]
+    at = "" if home == os.path.realpath(files.home()) else f"JOELCLAW_HOME={quoted(home)} "
+    actions = [step(f"{at}joelclaw status", "how the restored memory stands")]
+    if not at:
+        actions.append(step("joelclaw install --all", "on another machine: the hooks of its agents"))
+    return actions
+
+
+def prune(options: dict[str, Any]) -> Answer | int:
     """Drop it, or say what would be dropped."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
@@ -47,8 +80,5 @@ def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) 
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if not any(about.values()) and freed <= 0:
         return
-    from otel import log
-    from otel.event import new_event
-
     event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
     log.try_append(db, [event], settings)
