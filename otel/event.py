@@ -17,18 +17,10 @@ if TYPE_CHECKING:
 LEVELS = ("debug", "info", "warn", "error", "fatal")
 """Severities of the mirrored CLI; `parse_level` reads what other loggers call them."""
 _LEVEL_ALIASES = {
-    "trace": "debug",
-    "verbose": "debug",
-    "information": "info",
-    "notice": "info",
-    "warning": "warn",
-    "err": "error",
-    "crit": "fatal",
-    "critical": "fatal",
-    "alert": "fatal",
-    "panic": "fatal",
-    "emerg": "fatal",
-    "emergency": "fatal",
+    **dict.fromkeys(("trace", "verbose"), "debug"),
+    **dict.fromkeys(("information", "notice"), "info"),
+    **{"warning": "warn", "err": "error"},
+    **dict.fromkeys(("crit", "critical", "alert", "panic", "emerg", "emergency"), "fatal"),
 }
 OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
 """By OpenTelemetry's SeverityNumber, which takes four numbers a level, 1 to 24; pino and bunyan count in tens."""
