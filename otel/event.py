@@ -19,7 +19,8 @@ LEVELS = ("debug", "info", "warn", "error", "fatal")
 _LEVEL_ALIASES = {
     **dict.fromkeys(("trace", "verbose"), "debug"),
     **dict.fromkeys(("information", "notice"), "info"),
-    **{"warning": "warn", "err": "error"},
+    "warning": "warn",
+    "err": "error",
     **dict.fromkeys(("crit", "critical", "alert", "panic", "emerg", "emergency"), "fatal"),
 }
 OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
