@@ -8,6 +8,7 @@ from core.errors import usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Literal
 
     Kind = Literal["text", "whole", "number", "flag", "truth"]
@@ -27,7 +28,7 @@ class Parameter:
         default: what the command gets when it is not given; None where that must be told apart.
         many: may be repeated; the command gets a list.
         required: a positional that must be there.
-        choices: the only values allowed.
+        choices: the only values allowed, or what tells them where loading them is to wait.
         file: the value is a path, for completions.
     """
 
@@ -41,15 +42,20 @@ class Parameter:
         *,
         many: bool = False,
         required: bool = False,
-        choices: tuple[str, ...] = (),
+        choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
         low: float | None = None,
         high: float | None = None,
         metavar: str = "",
         file: bool = False,
     ) -> None:
         self.name, self.flags, self.help, self.kind, self.default = name, flags, help, kind, default
-        self.many, self.required, self.choices, self.low, self.high = many, required, choices, low, high
+        self.many, self.required, self._choices, self.low, self.high = many, required, choices, low, high
         self.metavar, self.file = metavar or name.upper(), file
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The only values allowed; empty where any is."""
+        return self._choices() if callable(self._choices) else self._choices
 
     def convert(self, text: str, code: str) -> Any:
         """The value that a word on the command line stands for."""

@@ -7,9 +7,15 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
 _VERDICTS = ("allow", "hold", "discard")
-_KEEPING_FILES = ("claude", "codex", "gemini", "pi")
-"""Those of `clients.registry`, of which a hot command loads nothing."""
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
+
+
+def _keeping_files() -> tuple[str, ...]:
+    """The clients that keep each session in a file; `memory write` loads none of them."""
+    from clients import registry
+
+    return registry.KEEPING_FILES
+
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -208,7 +214,7 @@ COMMANDS: tuple[Command, ...] = (
                 "agent",
                 ("--agent",),
                 "who wrote them (default: told by the file)",
-                choices=_KEEPING_FILES,
+                choices=_keeping_files,
                 metavar="NAME",
             ),
         ),
