@@ -5,8 +5,8 @@
 A node of the test's kind is started on loopback in a temporary folder (some 5 GB of memory and disk for a million
 notes). Each size is imported into a home of its own and moved by `store push`; then both answer the same queries,
 alternating with bare Python (see speed.py). `--budget lean`, as hooks ask; with more patience than a hook has, so that
-what is timed is the cluster's answer and not the local file's behind it. `first` is the slowest of the queries when each is
-asked once.
+what is timed is the cluster's answer and not the local file's behind it. `first` is the slowest of the queries
+when each is asked once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def server_memory_mb(server: Server) -> float:
         return int(about.read().split()[1]) * resource.getpagesize() / 1e6
 
 
-def recalls(size: int, home: Path, cluster: dict[str, str], runs: int) -> dict[str, Any]:
+def recalls(size: int, cluster: dict[str, str], runs: int) -> dict[str, Any]:
     """Time the local file and the cluster; and how long the cluster takes at first."""
     local = {**cluster, "JOELCLAW_STORE_BACKEND": "sqlite"}
     first = []
@@ -79,7 +79,7 @@ def one(size: int, folder: Path, runs: int) -> dict[str, Any]:
         due = home / "cache" / "store-sync.due"
         due.touch()
         os.utime(due, (time.time() + 3000, time.time() + 3000))  # no run in the background beside the clock
-        times = recalls(size, home, cluster, runs)
+        times = recalls(size, cluster, runs)
         again, compare_s = command(["store", "push"], local)
         verified, verify_s = command(["store", "verify"], local)
         assert verified["same"], verified
