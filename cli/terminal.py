@@ -126,3 +126,11 @@ def _is_group(value: object) -> bool:
     if isinstance(value, list):
         return isinstance(value[0], dict) or len(plain(value)) > _LINE
     return isinstance(value, dict)
+
+
+def text_first(answer: Answer) -> None:
+    """The one long text of an answer as it is, then the rest as `told` shows it."""
+    result: Any = answer.result
+    name = "text" if "text" in result else "summary"
+    console().print(safe(result[name] or ""))
+    told(answer, without=(name,))

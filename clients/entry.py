@@ -6,15 +6,12 @@ a message is asked for, so that a session of 100 MB takes little memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from clients.file_operations import NONE, FileOperations
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from clients.lines import Problems
+from clients.lines import Problems
 
 BlockKind = Literal["text", "thinking", "tool_call", "image"]
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]

@@ -5,10 +5,8 @@ Types only: nothing here is imported at run time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 
 class Tool(TypedDict):

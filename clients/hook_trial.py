@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from clients.client import Client
+from clients.client import Client
 
 SESSION = "joelclaw-doctor"
 """The session that such a call names."""

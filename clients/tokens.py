@@ -6,15 +6,13 @@ A character beyond the Basic Multilingual Plane is two units there, and argument
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.entry import Block
+from clients.entry import Block
 
 CHARS_PER_TOKEN = 4
 IMAGE_CHARS = 4800

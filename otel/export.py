@@ -6,22 +6,18 @@ opentelemetry-sdk is loaded only where events wait.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from core import clock, files
+from core.config import Config
 from core.errors import Failure
 from core.process import background_jobs
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel import log
 from otel.otlp import destination
-from otel.otlp.destination import Delivered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from core.config import Config
-    from otel.otlp.destination import Destination
+from otel.otlp.destination import Delivered, Destination
 
 FAILED = "OTEL_EXPORT_FAILED"
 _LOCK_WAIT_S = 10.0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from core.records import Hit
+from core.records import Hit
 
 Zone = Literal["cold", "warm", "hot", "unknown"]
 

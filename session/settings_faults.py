@@ -10,13 +10,10 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from core import config, files, ids, json_text
+from core.records import Event
 from otel.event import new_event
-
-if TYPE_CHECKING:
-    from core.records import Event
 
 Places = Sequence[tuple[str, str]]
 """Where something is wrong, and what."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.recall.view import bar
 from cli.terminal import console, next_steps, safe
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cli.answer import Answer
 
 _PARTS = (
     ("userPrompts", "asked for"),

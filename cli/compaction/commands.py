@@ -52,7 +52,7 @@ COMMANDS: tuple[Command, ...] = (
         "The conversation as flat text, for a model to summarise.",
         (_TRANSCRIPT, _PART, _KEEP_RECENT, _CLIENT, RAW),
         code=_CODE,
-        view="cli.compaction.view:serialize",
+        view="cli.terminal:text_first",
     ),
     Command(
         "compaction summarize",
@@ -60,7 +60,7 @@ COMMANDS: tuple[Command, ...] = (
         "The structured summary: by a model's command, or without one quoted from the transcript.",
         (_TRANSCRIPT, *_SUMMARY, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT, RAW),
         code=_CODE,
-        view="cli.compaction.view:summarize",
+        view="cli.terminal:text_first",
     ),
     Command(
         "compaction branch",
@@ -75,6 +75,6 @@ COMMANDS: tuple[Command, ...] = (
             _CLIENT,
         ),
         code=_CODE,
-        view="cli.compaction.view:summarize",
+        view="cli.terminal:text_first",
     ),
 )

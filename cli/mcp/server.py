@@ -10,7 +10,10 @@ import contextlib
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from mcp import types
+from mcp.server import Server
 
 from cli import complaints, execution
 from cli.mcp import tools
@@ -21,10 +24,6 @@ from core.errors import Failure
 from core.process import extras
 from core.store.sqlite import apsw
 from session.install.mcp_package import requirement
-
-if TYPE_CHECKING:
-    from mcp import types
-    from mcp.server import Server
 
 ABOUT = (
     "Memory of this user's coding sessions. After a compaction, or when something was decided or tried before, call"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, pairs, rows_table, safe, size
 from core import json_text
+from core.records import Event
 from otel import search
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cli.answer import Answer
-    from core.records import Event
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 _WHY_NOT = {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 
 from cli.terminal import pairs, safe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rich.console import Console
 
 _MOST_DROPPED = 15
 _BY = {"age": "age", "pinned": "pinned, does not age", "time_named": "the time that the query names"}

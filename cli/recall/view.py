@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, safe
 from core import clock
-
-if TYPE_CHECKING:
-    from cli.answer import Answer
 
 _BAR = 10
 _TEXT_LIMIT = 600

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, plain, safe
 from core.quoting import clip, clip_path
-
-if TYPE_CHECKING:
-    from cli.answer import Answer
 
 _PATH_CHARS, _LINE_CHARS = 44, 180
 _ABOUT = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.panel import Panel
 
+from cli.answer import Answer
 from cli.recall.view import age
 from cli.terminal import console, next_steps, rows_table, safe, size
 from core import clock
-
-if TYPE_CHECKING:
-    from cli.answer import Answer
 
 
 def list_(answer: Answer) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli import progress, stdout
 from cli.answer import Answer, print_envelope, write_json
@@ -16,9 +17,6 @@ from core.process import background_process
 from core.store.replication import sync as replication
 from otel.event import search_text
 from recall.static_vectors import document_vector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _ADAPTERS = document_vector, search_text
 _VERIFY: Any = {"command": "joelclaw store verify", "description": "whether both sides hold the same"}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cli.answer import Answer
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, size
-
-if TYPE_CHECKING:
-    from cli.answer import Answer
-
 
 _NAMES = {"memories": "memories", "events": "events", "sessions": "sessions", "toolCalls": "tool calls"}
 

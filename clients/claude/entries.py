@@ -7,19 +7,16 @@ are no part of the conversation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients import content, tokens
 from clients.claude import transcript
 from clients.content import rows, string, table, whole
 from clients.entry import Block, Compaction, Entry, Message, path_to
 from clients.file_operations import NONE, FileOperations, together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.lines import Line, Problems
+from clients.lines import Line, Problems
 
 _READS = ("Read", "NotebookRead")
 _BEGINS = "This session is being continued from a previous conversation"

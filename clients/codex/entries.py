@@ -6,18 +6,15 @@ Messages are read from the response items. A compaction is a `compacted` line, w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from clients import content, tokens
 from clients.codex import transcript
 from clients.content import rows, string, table, whole
 from clients.entry import Block, Compaction, Entry, Message
 from clients.file_operations import NONE, FileOperations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.lines import Line, Problems
+from clients.lines import Line, Problems
 
 _READS = ("read_file", "view_image")
 _NEW_FILE = "*** Add File: "

@@ -5,18 +5,14 @@ Sizes, cut points and files follow pi 0.73.1 to the token; `tests/e2e/test_compa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from clients import tokens
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, path_to
+from clients.entry import Block, Compaction, Entry, Message, Role, path_to
 from clients.file_operations import NONE, FileOperations, together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clients.entry import Role
-    from clients.lines import Line, Problems
+from clients.lines import Line, Problems
 
 NEWEST_VERSION = 3
 """The newest form of session files that is known here; a later one is read as this one."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from typing import TYPE_CHECKING
 
+from core.config import Config
 from core.errors import Failure
 from core.process import process_group
+from core.process.process_group import Ended
 from core.redaction import redact
 from core.words import clean
-
-if TYPE_CHECKING:
-    from core.config import Config
-    from core.process.process_group import Ended
 
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the command's environment: our hooks stay silent there, and no model is asked by a model."""

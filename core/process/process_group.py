@@ -9,17 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from types import FrameType, TracebackType
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import FrameType, TracebackType
-    from typing import Any
+from core.files import FileLock
 
-    from core.files import FileLock
+Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
 
-    Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
 
 _LOOK_S = 0.1
 _GRACE_S = 3.0

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import apsw
 
 from core import json_text
+from core.records import Event
 from core.store import events
-
-if TYPE_CHECKING:
-    import apsw
-
-    from core.records import Event
 
 _FIRST = -(1 << 62)
 _COLUMNS = (

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from clients import registry
 from core import json_text
@@ -18,11 +21,6 @@ from core.store.sessions import segments
 from core.store.upkeep import store_file
 from memory.archive import ingest, transcript_lines
 from memory.archive.known_files import SUBAGENT, Archived, File
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import apsw
 
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from core import clock, ids
 from recall import categories
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LONGEST = 2_000
 """Characters of an observation; what is longer is cut."""

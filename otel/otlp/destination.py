@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+import apsw
+
 from core import clock, ids
+from core.config import Config
 from core.errors import Failure, usage
 from core.store import export_cursor
-
-if TYPE_CHECKING:
-    import apsw
-
-    from core.config import Config
 
 SIGNALS = ("logs", "traces")
 DEFAULT = "http://localhost:4318"

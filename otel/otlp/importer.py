@@ -7,26 +7,22 @@ source and component. All of it passes through `otel.event`, so that it is redac
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import apsw
 import orjson
 from google.protobuf import json_format  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from core import ids
+from core.records import Event
 from otel import log
 from otel.event import OPENTELEMETRY_LEVELS, new_event, parse_level
 from otel.otlp import records as names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import apsw
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
-
-    from core.records import Event
 
 _BATCH = 500
 _LONGEST_REASON = 200

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
+import apsw
 import orjson
 from google.protobuf import json_format  # type: ignore[import-untyped]
 from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
@@ -20,11 +22,6 @@ from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel.otlp import records
 from otel.otlp.transfer import BATCH, BATCH_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import apsw
 
 _IDS = ("traceId", "spanId", "parentSpanId")
 

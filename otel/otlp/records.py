@@ -8,9 +8,10 @@ done twice is the same data. Attributes have the names of the semantic conventio
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -23,11 +24,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 from opentelemetry.trace.status import Status, StatusCode
 
 from core import VERSION, files, ids, json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from core.records import Event
+from core.records import Event
 
 # The names under which a log record holds what an event has.
 UID = "log.record.uid"

@@ -13,9 +13,11 @@ from __future__ import annotations
 import logging
 import os
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import apsw
 import requests
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -28,14 +30,7 @@ from core.redaction import redact
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel.otlp import records
-from otel.otlp.destination import Delivered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import apsw
-
-    from otel.otlp.destination import Destination
+from otel.otlp.destination import Delivered, Destination
 
 BATCH = 512
 BATCH_BYTES = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients import registry
 from core import clock, files, json_text
@@ -20,12 +20,10 @@ from session import session_event
 from session.compaction import client_compaction
 from session.context import work_lock
 from session.idle import rules, timers, transcript_check
+from session.records import IdleTimer, SessionState
 from session.session_store import SessionStore
 from session.state import schema, state_file
 from session.state.schema import Damaged
-
-if TYPE_CHECKING:
-    from session.records import IdleTimer, SessionState
 
 Report = Callable[[str, dict[str, Any]], None]
 _STATE_BYTES = 1_000_000

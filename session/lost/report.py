@@ -7,22 +7,19 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import apsw
 
 from core.errors import Failure
 from core.project import names_of as project_names
 from core.quoting import clip
+from core.records import Call, Session
 from core.store import documents
 from core.store.sessions import call_rows, name_rows, session_rows, transcripts, turn_rows
 from session.inject import topics
 from session.lost.entry import Entry, Words, by_id
 from session.lost.summary_coverage import SummaryCoverage
 from session.lost.work import Work
-
-if TYPE_CHECKING:
-    import apsw
-
-    from core.records import Call, Session
 
 KINDS = ("files", "names", "commands", "errors", "words")
 GIVEN, PROJECT, LAST = "given", "project", "last"

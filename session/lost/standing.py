@@ -5,21 +5,17 @@ Made of what a new session is told (`session.inject.startup`) and of what `joelc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from core import clock
+from core.config import Config
 from core.errors import Failure
 from core.project import folder_of, name_of
 from core.quoting import clip, one_line
+from core.records import Session
 from core.store.sessions import name_rows
 from core.store.sqlite import apsw, as_failure
 from session.inject import startup
 from session.lost import report
 from session.session_store import SessionStore
-
-if TYPE_CHECKING:
-    from core.config import Config
-    from core.records import Session
 
 LOST_KINDS = ("words", "errors", "names")
 _NAMES, _TEXTS, _TEXT_CHARS = 24, 3, 200

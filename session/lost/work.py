@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING
 
-from core import shell_command
+from core import records, shell_command
 from core.names import ENDINGS
 from core.places import place_of, relative
 from core.store.sessions.name_rows import FADING_CALLS
 from session.inject.work import is_failure
 from session.lost.entry import Command, Error, File, Name, by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from core import records
-    from session.lost.summary_coverage import SummaryCoverage
+from session.lost.summary_coverage import SummaryCoverage
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
 ERROR_CHARS = 200

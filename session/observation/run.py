@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from clients import registry
 from core import clock, files
+from core.config import Config
 from core.errors import Failure
 from core.process import background_process, model_command
+from core.process.model_command import Model
 from core.store import sqlite
 from core.store.sessions import observed
 from memory.archive import transcript_files
@@ -27,16 +32,9 @@ from session.observation import waiting
 from session.observation.waiting import session_name
 from session.state import state_file
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Archive = Callable[[apsw.Connection, bool], dict[str, Any]]
+"""Stores what was said and is not archived; returns what came of it, by the names of its keys in the result."""
 
-    import apsw
-
-    from core.config import Config
-    from core.process.model_command import Model
-
-    Archive = Callable[[apsw.Connection, bool], dict[str, Any]]
-    """Stores what was said and is not archived; returns what came of it, by the names of its keys in the result."""
 
 _BY_HAND = "command"
 """The trigger of an observation that was asked for; those of the others are `waiting.Trigger`."""

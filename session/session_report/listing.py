@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import clock
 from core import project as projects
@@ -16,12 +18,8 @@ from core.records import Extent, Session
 from core.store.history import hook_calls
 from core.store.sessions import name_rows, session_rows, turn_rows
 from session.inject import work
+from session.records import SessionState
 from session.state import session_list, state_file, zones
-
-if TYPE_CHECKING:
-    import apsw
-
-    from session.records import SessionState
 
 TASK_CHARS = 200
 NOT_FOUND = "SESSION_NOT_FOUND"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import clock
 from core.config import Config
@@ -12,14 +14,10 @@ from core.records import Compaction, HookCall, Session
 from core.store.history import hook_calls, injections, session_log
 from core.store.sessions import name_rows, session_rows, turn_rows
 from memory.noise import is_own
+from session.records import SessionState
 from session.session_report import listing, moment, timeline
 from session.session_report.report import cost
 from session.state import state_file
-
-if TYPE_CHECKING:
-    import apsw
-
-    from session.records import SessionState
 
 MOST_POINTS = 400
 MEMORY_CHARS = 160

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import clock
 from core.store.history import hook_calls, injections, session_log
 from memory.reports import LEAST
-
-if TYPE_CHECKING:
-    import apsw
 
 _MOST_ERRORS = 12
 _OUTCOMES = ("ok", "degraded", "failed", "late")

@@ -7,8 +7,6 @@ from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.memory import commands
-from clients import registry
 from core.quoting import DELIMITER
 from memory import gate, noise
 
@@ -208,4 +206,3 @@ def test_what_is_our_own(text: str, own: bool) -> None:
 
 def test_what_hot_commands_know_without_loading_it_is_as_it_is_there() -> None:
     assert noise.is_own(f"<{DELIMITER} source=x>")
-    assert commands._KEEPING_FILES == registry.KEEPING_FILES

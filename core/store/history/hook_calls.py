@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from core.records import Extent, HookCall
 from core.store import sqlite
 from core.store.sqlite import apsw
-
-if TYPE_CHECKING:
-    from core.records import Extent, HookCall
 
 _COLUMNS = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
 

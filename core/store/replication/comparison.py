@@ -6,22 +6,20 @@ held against it. A document that is gone or forgotten on one side and was never 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import apsw
 
 from core.store import documents
 from core.store.layout import COLLECTIONS
 from core.store.replication import outbox, replica
 from core.store.typesense import mapping, schema
+from core.store.typesense.cluster import Cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Kinds = dict[str, str]
+"""Id of a document that is not the same on both sides → how."""
 
-    import apsw
-
-    from core.store.typesense.cluster import Cluster
-
-    Kinds = dict[str, str]
-    """Id of a document that is not the same on both sides → how."""
 
 ONLY_HERE, ONLY_THERE, CONTENT, COUNTERS = "only here", "only there", "content", "counters"
 _DEAD = "dead"

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from core import json_text
 from core.project import names_of
@@ -20,9 +22,6 @@ from core.store.sessions.call_rows import FORGOTTEN_CALL
 from core.store.sessions.name_rows import PURGED_SUMMARY
 from core.store.sessions.session_rows import FORGOTTEN, PURGED_PLAN
 from core.store.upkeep import store_file
-
-if TYPE_CHECKING:
-    import apsw
 
 PURGED = "purged"
 """The `write_reason` of an emptied row."""

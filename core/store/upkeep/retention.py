@@ -6,16 +6,13 @@ row keeps it from coming back. Each raises Failure where the store cannot be wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import apsw
 
 from core.store import document_rows, documents, sqlite
 from core.store.history import hook_calls, injections
 from core.store.layout import row_range
 from core.store.replication import outbox
 from core.store.sessions import call_rows, forgotten, segments, session_rows
-
-if TYPE_CHECKING:
-    import apsw
 
 EVENTS_AT_ONCE = 1_000
 EPISODES_AT_ONCE = 100
