@@ -107,7 +107,7 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     result: dict[str, Any] = {
         name: value
         for name, value in (answer.result if isinstance(answer.result, dict) else {}).items()
-        if name not in without and value not in (None, "", [], {}, False)
+        if name not in without and (value is False or value not in (None, "", [], {}, 0))
     }
     groups = {name: value for name, value in result.items() if _is_group(value)}
     screen.print(pairs({name: value for name, value in result.items() if name not in groups}))

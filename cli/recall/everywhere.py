@@ -7,6 +7,7 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
+from otel import log
 from session import search_everything
 
 
@@ -22,6 +23,7 @@ def run(options: dict[str, Any]) -> Answer:
     if facet and facet not in search_everything.FIELDS:
         known = ", ".join(search_everything.FIELDS)
         raise usage(search_everything.CODE, f"--facet {facet[:80]!r} is not known", f"use one of {known}")
+    log.store_waiting()
     found = search_everything.search(
         query,
         search_everything.collections(collection),

@@ -42,6 +42,14 @@ _KEYWORDS = (
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Around a keyword a text without other signs gives it no value."""
 _HEX = frozenset("0123456789abcdefABCDEF-")
+_FORMS = tuple(
+    "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
+    " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
+    " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
+    " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
+    " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
+)
+"""How tokens of known forms begin, which may have no digit at all."""
 LOGINS = (
     *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
     *("sign in ", "/pass", ":pass", "net use"),
@@ -106,6 +114,8 @@ def redact_value(value: object) -> object:
 def may_hold_secret(text: str) -> bool:
     """Whether it is worth looking closely."""
     if not text.isascii() or "\x1b[" in text or "\\" in text or "%" in text or "&" in text or "@" in text:
+        return True
+    if any(form in text for form in _FORMS):
         return True
     lower = text.lower()
     for keyword in _KEYWORDS:

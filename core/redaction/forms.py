@@ -30,15 +30,13 @@ _DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
 _PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
 _COOKIES = r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*"
 _COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
-_PLAIN = "abcdefghijklmnopqrstuvwxyz/._-:,;()[]{}<>\"'`*=#|"
-"""A long word of these alone is a path or a name."""
 _SESSIONS = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
 
 
 def find_formed(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each secret that is known by its form; `lower` is the text in lower case."""
     spans: list[Span] = []
-    long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE and word.strip(_PLAIN)])
+    long = " ".join([word for word in text.split() if len(word) >= LEAST_SHAPE])
     for kind, anchors, tail, pattern in SHAPES if long else ():
         for anchor in anchors:
             if anchor in long and _has_tail(long, anchor, tail):

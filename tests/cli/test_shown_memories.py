@@ -38,10 +38,10 @@ def test_an_answer_is_told_by_names_then_groups_and_tables() -> None:
     result = {
         "lines": 1200, "added": 3, "failed": 0, "tags": ["a", "b"], "redacted": {"email": 2, "key": 1},
         "errors": [{"line": 3, "reason": "no text"}, {"line": 1200, "reason": "no [b]JSON[/b]"}], "files": ["x" * 61],
-        "none": None, "preview": True,
+        "none": None, "preview": True, "compact": False,
     }  # fmt: skip
     assert drawn(told, result, STEP) == [
-        "lines    1,200", "added    3", "tags     a, b", "preview  yes", "redacted", "email  2", "key    1", "errors",
+        "lines    1,200", "added    3", "tags     a, b", "preview  yes", "compact  no", "redacted", "email  2", "key    1", "errors",
         " line  reason", "    3  no text", "1,200  no [b]JSON[/b]", "files", "x" * 61, SHOWN_STEP,
     ]  # fmt: skip
 

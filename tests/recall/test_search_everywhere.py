@@ -82,6 +82,12 @@ def test_what_is_not_understood_is_refused(run: Run, home: Path, words: list[str
     assert not home.exists()
 
 
+def test_the_events_of_the_recall_before_are_found(run: Run) -> None:
+    run("memory", "write", "zebra crossings are painted in May")
+    run("recall", "zebra")
+    assert run("search", "zebra", "-c", "otel").result["totalFound"] == 2
+
+
 def test_an_empty_home_answers(run: Run, home: Path) -> None:
     assert run("search", "lantern").result["hits"] == []
     assert not home.exists()
