@@ -41,7 +41,8 @@ def test_an_answer_is_told_by_names_then_groups_and_tables() -> None:
         "none": None, "preview": True, "compact": False,
     }  # fmt: skip
     assert drawn(told, result, STEP) == [
-        "lines    1,200", "added    3", "tags     a, b", "preview  yes", "compact  no", "redacted", "email  2", "key    1", "errors",
+        "lines    1,200", "added    3", "tags     a, b", "preview  yes", "compact  no", "redacted",
+        "email  2", "key    1", "errors",
         " line  reason", "    3  no text", "1,200  no [b]JSON[/b]", "files", "x" * 61, SHOWN_STEP,
     ]  # fmt: skip
 
