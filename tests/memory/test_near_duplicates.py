@@ -26,6 +26,7 @@ def _same(one: str, other: str) -> bool:
         (LONG, LONG.replace("the gateway", "gateway")),
         (LONG, LONG.replace("restarts", "restarted")),
         (LONG, LONG + " indeed"),
+        (LONG, LONG.replace("restarts", "then also restarts")),
         (
             "The user prefers dark mode in all editors and terminals",
             "User prefers dark mode in all editors and terminals",
@@ -42,6 +43,9 @@ def test_the_same_said_twice(one: str, other: str) -> None:
     [
         ("a short while", "30 seconds"),
         ("restarts", "never restarts"),
+        ("in production", "unless in production"),
+        ("telegram channel", "telegram channel 4"),
+        ("the broker", "the RedisBroker broker"),
         ("telegram", "Slack"),
         ("in production", "in staging"),
         ("broker", "src/broker.ts"),
