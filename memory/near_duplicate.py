@@ -77,9 +77,10 @@ _TURNING = frozenset(
         _stem,
         (
             "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely"
-            " rarely seldom only if when while until since before after instead but however though half twice almost nearly"
-            " nicht kein keine keinen nie niemals ohne ne pas jamais sans nunca jamás sin não sem non mai senza не нет"
-            " никогда без inte aldrig utan ingen ikke aldri niet geen nooit zonder nie bez hayır değil"
+            " rarely seldom only if when while until since before after instead but however though half twice"
+            " almost nearly nicht kein keine keinen nie niemals ohne ne pas jamais sans nunca jamás sin não sem"
+            " non mai senza не нет никогда без inte aldrig utan ingen ikke aldri niet geen nooit zonder nie bez"
+            " hayır değil"
         ).split(),
     )
 )
