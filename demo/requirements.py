@@ -1,4 +1,4 @@
-"""Prints which of the packages in `pyproject.toml` the demo needs, as pip takes them."""
+"""Prints which packages of `pyproject.toml` the demo and a first look at the command need, as pip takes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-NEEDED = {"apsw", "sqlite-vec", "typer", "rich", "orjson"}
+NEEDED = {"apsw", "sqlite-vec", "typer", "rich", "orjson", "tomlkit"}
 
 if __name__ == "__main__":
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
