@@ -42,6 +42,7 @@ def seed(ages: list[int], *, level: str = "info", size: int = 10, name: str = "x
 
 def names(home: Path) -> set[str]:
     db = apsw.Connection(str(home / "store.db"))
+    db.set_busy_timeout(5000)  # what prunes in the background holds the file for a moment
     found = {str(action) for (action,) in db.execute("SELECT action FROM event")}
     db.close()
     return found - {"store.pruned"}
