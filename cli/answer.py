@@ -64,7 +64,7 @@ def print_answer(command: str, answer: Answer) -> None:
     elif answer.text:
         text = answer.text
         if not answer.framed:
-            from core.output.shown import shown
+            from core.output import shown
 
             text = shown(text)
         write_out(text + "\n")
@@ -102,7 +102,7 @@ def write_json(text: str) -> bool:
     """JSON text and a newline, with escapes for what acts on a terminal or passes for markup; as `write_out`."""
     # Most answers hold nothing to escape but the places that our own next actions leave.
     if not (text.isascii() and "\x7f" not in text and "<" not in text.replace("<id>", "").replace("<query>", "")):
-        from core.output.shown import escaped
+        from core.output import escaped
 
         text = escaped(text)
     return write_out(text + "\n")

@@ -9,7 +9,7 @@ from cli.stdout import StdoutFullError, tell
 from core import clock, files
 from core import envelope as envelopes
 from core.errors import FAILED, Failure
-from core.output.shown import shown
+from core.output import shown
 from otel import spool
 from otel.event import new_event
 

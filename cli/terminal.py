@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.answer import Answer, runnable
-from core.output.shown import shown
+from core.output import shown
 
 _MAX_ROWS = 50
 _MAX_COLUMNS = 7

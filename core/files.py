@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
 
 from core import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
+    from typing import Any
 
 _UNSAFE_LIMIT = 120
+_CHANGE_WAIT_S = 2.0
 OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
 SWITCHES = "switches.json"
@@ -102,6 +106,48 @@ def write_whole(path: str, data: bytes) -> None:
         except OSError:
             pass
         raise
+
+
+def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:
+    """Under the file's lock, write what `change` makes of what `read` finds, where that differs; whether it does.
+
+    Raises:
+        Failure: with this code; nothing was changed.
+    """
+    from core import json_text
+    from core.errors import Failure
+
+    try:
+        with FileLock(path + ".lock", _CHANGE_WAIT_S):
+            before = read()
+            after = change(before)
+            if after == before:
+                return False
+            write_whole(path, json_text.dumps(after).encode("utf-8", "surrogatepass"))
+            return True
+    except (OSError, LockTimeout) as error:
+        raise Failure(code, f"{path} cannot be written: {error}", "check its folder") from None
+
+
+def start_of(path: str, most: int, *, links: bool = True) -> str:
+    """The first `most` bytes of a regular file as text, "" of anything else: a pipe would never be at its end.
+
+    Args:
+        links: whether the path may be a link.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except (OSError, ValueError):
+        return ""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        return os.read(descriptor, most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def take_corrected() -> list[str]:

@@ -7,7 +7,8 @@ of a folder that is not there (any more) what its path tells. Memories of before
 from __future__ import annotations
 
 import os
-import stat
+
+from core.files import start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ def folder_of(cwd: str) -> str:
             break
         here = above
     return os.path.normpath(cwd) if cwd else ""
+
+
+def relative(path: str, folder: str) -> str:
+    """A path relative to such a folder, where it lies in it."""
+    inside = folder.rstrip("/") + "/"
+    return path.removeprefix(inside) if folder and path.startswith(inside) else path
 
 
 def repository_of(cwd: str) -> str:
@@ -77,13 +84,13 @@ def _repository(top: str) -> tuple[str, str]:
         return "", top
     if os.path.isdir(git):
         return git, top
-    pointer = _read(git).strip()
+    pointer = start_of(git, _READ_BYTES).strip()
     if not pointer.startswith("gitdir:"):
         return "", top
     own = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
     if os.path.isdir(own) and not _points_back(own, git):
         return "", top
-    common = _read(own + "/commondir").strip()
+    common = start_of(own + "/commondir", _READ_BYTES).strip()
     if common:
         repository = os.path.normpath(os.path.join(own, common))
     elif "/worktrees/" in own:  # the repository is not there, only what names it
@@ -100,7 +107,7 @@ def _points_back(own: str, git: str) -> bool:
 
     Of a worktree git notes where it lies, of a submodule where its files are.
     """
-    back = _read(own + "/gitdir").strip()
+    back = start_of(own + "/gitdir", _READ_BYTES).strip()
     if not back:
         tree = _value(own + "/config", ["core"], "worktree")
         back = tree and tree + "/.git"
@@ -129,7 +136,7 @@ def _origin(path: str) -> str:
 def _value(path: str, section: list[str], name: str) -> str:
     """The first value of a key in a section of a git configuration, "" without one."""
     inside = False
-    for line in _read(path).splitlines():
+    for line in start_of(path, _READ_BYTES).splitlines():
         line = line.strip()
         if line.startswith("["):
             words = line[1:].partition("]")[0].split(None, 1)
@@ -154,19 +161,3 @@ def _named_by(url: str) -> str:
     parts = [part for part in "-".join(path.lower().split()).split("/") if part not in ("", "~", ".", "..")]
     name = "/".join(parts)
     return name if len(name) <= _LONGEST else ""
-
-
-def _read(path: str) -> str:
-    """The start of a regular file, "" of anything else: a pipe would never be at its end."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return ""
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

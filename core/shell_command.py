@@ -1,4 +1,4 @@
-"""Splits a shell command into its steps: which programs it runs, with which verb, and which of them only look.
+"""Splits a shell command into its steps: which programs it runs, with which verb, where, and which of them only look.
 
 Hot path, so it scans by hand. No shell: what is quoted is one word, and what a `$(…)`, a here-document or a comment
 holds is no step of the command.
@@ -6,21 +6,21 @@ holds is no step of the command.
 
 from __future__ import annotations
 
+from core.names import is_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
     class Step(TypedDict):
-        """One program that a command runs."""
+        """One program that a command runs, its name without a folder."""
 
         program: str
-        """Its name without a folder."""
         verb: str
         """What it is told to do (`test`, `run lint`), "" for a program without verbs."""
         looks: bool
         """Whether it only looks, sets up the shell, or tries a line of code."""
         words: list[str]
-        """What it is given, without quotes; a message is one word."""
         targets: list[str]
         """The files behind `<` and `>`."""
         start: int
@@ -51,7 +51,6 @@ _WITH_VERB = frozenset(
 _RUNNERS = frozenset("run exec x tool compose".split())
 _VALUED = frozenset("-C -c -e -f -F -R --prefix --filter --cwd --dir --directory --repo --file --project".split())
 """Options in front of a verb that take the next word."""
-_VERB_AMONG = 8
 _WRAPPERS = {
     "sudo": "-u -g -h -p -C -T -D -R -r -t --user --group", "doas": "-u -C", "env": "-u -C -S --unset --chdir",
     "timeout": "-s -k --signal --kill-after", "time": "-f -o", "nice": "-n", "ionice": "-c -n", "stdbuf": "-i -o -e",
@@ -68,11 +67,9 @@ _ENDS_WORD = frozenset(" \t\r\n;|&()<>")
 _TESTED = frozenset("|&<>()")
 _SPECIAL = _ENDS_WORD | frozenset("\"'`\\$")
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
-_ERRORS = (
-    "error", "exception", "fail", "fatal", "panic", "traceback", "denied", "refused", "timed out", "timeout",
-    "not found", "no such", "undefined", "cannot ", "deadlock", "killed",
-)  # fmt: skip
-_NO_ERRORS = ("0 error", "0 fail", "no error", "no fail", "error: exit code")
+_PLACE_CHARS = 160
+_PATTERN = frozenset("*$ \t\n")
+"""In no path but what the shell makes one of, or in prose."""
 
 
 def steps(command: str) -> list[Step]:
@@ -82,27 +79,24 @@ def steps(command: str) -> list[Step]:
         if words[0] in _CLOSING and found:
             found[-1]["mark"] = mark
         given = _from_program(words)
-        if given and _is_shell(given):
+        if not given:
+            continue
+        program, verb = given[0].rpartition("/")[2], _verb(given)
+        if program in _SHELLS and len(given) > 2 and given[1].startswith("-") and given[1][-1] == "c":
             inner = steps(given[2])
             for step in inner:
                 step["start"] = start
             if inner:
                 inner[-1]["mark"] = mark
             found += inner
-        elif given:
-            program, verb = given[0].rpartition("/")[2], _verb(given)
-            looks = program in _LOOKERS or f"{program} {verb}" in _LOOKING or (program in _INTERPRETERS and not verb)
-            found.append({
-                "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
-                "looks": looks or "--help" in given or "--version" in given,
-                "mark": "||" if words[0] in _CONDITIONS else mark,
-            })  # fmt: skip
+            continue
+        looks = program in _LOOKERS or f"{program} {verb}" in _LOOKING or (program in _INTERPRETERS and not verb)
+        found.append({
+            "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
+            "looks": looks or "--help" in given or "--version" in given,
+            "mark": "||" if words[0] in _CONDITIONS else mark,
+        })  # fmt: skip
     return found
-
-
-def kind(step: Step) -> str:
-    """Program and verb: `git commit`, `mise run lint`."""
-    return f"{step['program']} {step['verb']}".rstrip()
 
 
 def only_looks(command: str) -> bool:
@@ -166,10 +160,32 @@ def tells(command: str) -> bool:
     return True
 
 
-def is_error_line(line: str) -> bool:
-    """Whether a line of an output says that something went wrong."""
-    low = line.lower()
-    return any(word in low for word in _ERRORS) and not any(word in low for word in _NO_ERRORS)
+def place_of(file: str, command: str) -> str:
+    """Where a call was at work: its file, else the file that its command names, else the program and its verb."""
+    if file:
+        return file[:_PLACE_CHARS]
+    found = steps(command)
+    run = [step for step in found if step["program"] != "cd"] or found
+    for step in run:
+        for word in (*step["words"], *step["targets"]):
+            bare = word.strip("'\"()`;,").rpartition("=")[2]
+            if not bare.startswith("-") and "/" in bare and is_file(bare) and _PATTERN.isdisjoint(bare):
+                return bare[:_PLACE_CHARS]
+    doing = [step for step in run if not step["looks"]] or run
+    return f"{doing[0]['program']} {doing[0]['verb'].partition(' ')[0]}".rstrip()[:_PLACE_CHARS] if doing else ""
+
+
+def place_in(output: str, position: int) -> str:
+    """The file that a place in an output belongs to: searches and compilers name it in the line, diffs above; or ""."""
+    start = output.rfind("\n", 0, position) + 1
+    path = output[start : start + _PLACE_CHARS].lstrip(" \t").partition("\n")[0].partition(":")[0]
+    if is_file(path) and " " not in path:
+        return path.removeprefix("./")
+    above = output.rfind("\n+++ b/", max(0, start - 20_000), start)
+    if above >= 0 and "\ndiff " not in output[above:start]:
+        path = output[above + 7 : above + 7 + _PLACE_CHARS].partition("\n")[0]
+        return path if is_file(path) else ""
+    return ""
 
 
 def _set_at(run: list[Step], option: str) -> int:
@@ -183,24 +199,30 @@ def _set_at(run: list[Step], option: str) -> int:
 
 
 def _from_program(words: list[str]) -> list[str]:
-    """The words of a part from its program on; none where it runs no program."""
+    """The words of a part from the program on that it runs in the end, behind `if`, `sudo -E`; else none."""
     at = 0
     while at < len(words) and words[at] in _KEYWORDS:
         at += 1
     if words[at : at + 1] and words[at] in _BLOCKS:
         return []
-    words = _behind_wrappers(words[at:])
-    program = words[0].rpartition("/")[2] if words else ""
+    while at < len(words):
+        program = words[at].rpartition("/")[2]
+        if _is_assignment(words[at]):
+            at += 1
+            continue
+        if program not in _WRAPPERS or (program == "command" and words[at + 1 : at + 2] in (["-v"], ["-V"])):
+            break
+        valued, inner = _WRAPPERS[program].split(), at + 1
+        while inner < len(words) and (words[inner].startswith("-") or _is_assignment(words[inner])):
+            inner += 2 if words[inner] in valued else 1
+        inner += program == "timeout"  # how long
+        if inner >= len(words):
+            break
+        at = inner
+    program = words[at].rpartition("/")[2] if at < len(words) else ""
     if not program or program[0] in "-+" or not _NO_PROGRAM.isdisjoint(program) or len(program.split()) > 1:
         return []
-    return words
-
-
-def _is_shell(words: list[str]) -> bool:
-    """Whether a shell is given a command with `-c`."""
-    return (
-        words[0].rpartition("/")[2] in _SHELLS and len(words) > 2 and words[1].startswith("-") and words[1][-1] == "c"
-    )
+    return words[at:]
 
 
 def _is_assignment(word: str) -> bool:
@@ -208,32 +230,12 @@ def _is_assignment(word: str) -> bool:
     return bool(sign) and name.removesuffix("+").partition("[")[0].isidentifier()
 
 
-def _behind_wrappers(words: list[str]) -> list[str]:
-    """The words from the program on that is run in the end, behind assignments, `sudo -E`, `timeout 60`."""
-    at = 0
-    while at < len(words):
-        program = words[at].rpartition("/")[2]
-        if _is_assignment(words[at]):
-            at += 1
-            continue
-        if program not in _WRAPPERS or (program == "command" and words[at + 1 : at + 2] in (["-v"], ["-V"])):
-            return words[at:]
-        valued, inner = _WRAPPERS[program].split(), at + 1
-        while inner < len(words) and (words[inner].startswith("-") or _is_assignment(words[inner])):
-            inner += 2 if words[inner] in valued else 1
-        inner += program == "timeout"  # how long
-        if inner >= len(words):
-            return words[at:]
-        at = inner
-    return []
-
-
 def _verb(words: list[str]) -> str:
     if words[0].rpartition("/")[2] not in _WITH_VERB:
         return ""
     verbs: list[str] = []
     behind_option = False
-    for word in words[1 : 1 + _VERB_AMONG]:
+    for word in words[1:9]:
         if behind_option or word[:1] in ("", "-", "+"):
             behind_option = not behind_option and word in _VALUED
         elif not _is_assignment(word):
@@ -253,12 +255,9 @@ class _Scan:
         self.parts: list[tuple[list[str], list[str], int, str]] = []
         self.words: list[str] = []
         self.targets: list[str] = []
-        self.pieces: list[str] = []
-        """Of the word that is read."""
-        self.documents: list[str] = []
-        """The last lines of the here-documents that begin behind this line."""
-        self.into = ""
-        """The redirection that the next word belongs to."""
+        self.pieces: list[str] = []  # of the word that is read
+        self.documents: list[str] = []  # the last lines of the here-documents that begin behind this line
+        self.into = ""  # the redirection that the next word belongs to
         self.start = -1
         self.depth = 0
 

@@ -12,7 +12,7 @@ import orjson
 
 from core.config import Config
 from core.errors import USAGE, Failure
-from core.output.shown import escaped
+from core.output import escaped
 from core.records import Document
 from core.store import documents, sqlite
 from core.store.layout import COLLECTIONS

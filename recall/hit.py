@@ -86,7 +86,7 @@ def line(hit: Hit) -> str:
 
     What a session was at work on in a place has a line for each. A user's own words come as they were written.
     """
-    from core.output.shown import shown, shown_line  # what answers in JSON starts faster without
+    from core.output import shown, shown_line  # what answers in JSON starts faster without
     from core.quoting import clip_path
 
     text = hit["observation"]

@@ -18,7 +18,8 @@ import apsw
 from core import VERSION, clock, config, files
 from core.errors import Failure
 from core.process import extras
-from core.repository import choices, switches
+from core.repository import switches
+from core.repository.settings_file import choices
 from core.store import layout, overview, sqlite
 from core.store.replication import outbox
 from core.store.upkeep import completeness
@@ -230,21 +231,22 @@ def _config(problems: list[dict[str, str]]) -> dict[str, Any]:
 def _project_file() -> dict[str, Any] | None:
     """What the current folder's own file decides here, and what it would; None where there is none."""
     try:
-        found = choices.of(os.getcwd())
+        found = choices(os.getcwd())
     except OSError:  # the current folder was removed
         return None
     if found is None:
         return None
-    held = () if found.trusted else found.withheld
-    set_outside = {name for name in found.settings if os.environ.get("JOELCLAW_" + name.upper().replace(".", "_"))}
+    held = [] if found["trusted"] else found["withheld"]
+    here = {name: value for name, value in found["settings"].items() if name not in held}
+    in_force = {name: value for name, value in here.items() if not os.environ.get(config.variable(name))}
     return {
-        "file": found.file,
-        "trusted": found.trusted,
-        "inForce": {name: value for name, value in found.settings.items() if name not in {*held, *set_outside}},
-        "scopes": found.scopes,
-        "withheld": list(held),
-        "never": list(found.never),
-        "fault": found.fault or None,
+        "file": found["file"],
+        "trusted": found["trusted"],
+        "inForce": in_force,
+        "scopes": found["scopes"],
+        "withheld": held,
+        "never": found["never"],
+        "fault": found["fault"],
     }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import clock
 from core.errors import Failure, usage
-from core.repository import choices, trust
+from core.repository import trust
+from core.repository.settings_file import choices
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -32,16 +33,8 @@ def run(options: dict[str, Any]) -> Answer:
 
 def _chosen(folder: str) -> dict[str, Any] | None:
     """What the folder's file chooses, and what of it stays the user's; None without such a file."""
-    found = choices.of(folder)
-    if found is None:
-        return None
-    return {
-        "file": found.file,
-        "settings": found.settings,
-        "scopes": found.scopes,
-        "never": list(found.never),
-        "fault": found.fault or None,
-    }
+    found = choices(folder)
+    return found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
 
 
 def _here() -> str:

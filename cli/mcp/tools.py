@@ -12,7 +12,7 @@ from cli.mcp.commands import TOOLS, Tool
 from cli.parameter import Command, Parameter, session_around
 from core import config
 from core.errors import Failure, usage
-from core.output.shown import shown
+from core.output import shown
 from core.quoting import clip, enclose, one_line
 from core.words import clean
 from session import own_command

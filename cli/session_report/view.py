@@ -17,7 +17,7 @@ from cli.recall.view import age
 from cli.session_report.page_file import POLICY
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock
-from core.output.shown import shown_line
+from core.output import shown_line
 from core.quoting import clip
 
 ZONES = {"cold": "blue", "warm": "yellow", "hot": "red"}

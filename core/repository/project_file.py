@@ -31,13 +31,8 @@ def root_of(folder: str) -> str:
 
     The user's home and what is above it are no repository.
     """
-    return root_of_real(os.path.realpath(folder))
-
-
-def root_of_real(real: str) -> str:
-    """As `root_of`, of a path that is real."""
+    real = at = os.path.realpath(folder)
     home = os.path.realpath(os.path.expanduser("~"))
-    at = real
     for _ in range(_MOST_LEVELS):
         if at == home or at == os.path.dirname(at):
             break
@@ -65,12 +60,10 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
         os.lstat(path)
         real = os.path.realpath(path)
         status = os.lstat(real)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last of a path that no file can have
         return None
     except OSError as error:
         raise Unusable(path, f"cannot be read: {error.strerror}") from None
-    except ValueError:  # a path that no file can have
-        return None
     if not is_below(real, root):
         raise Unusable(path, "is a link out of the project")
     if not stat.S_ISREG(status.st_mode):
@@ -91,26 +84,17 @@ def read(path: str, root: str, most: int) -> bytes | None:
     found = status_of(path, root)
     if found is None:
         return None
-    if found[1].st_size > most:
-        raise Unusable(path, f"is larger than {most // 1024} KiB")
+    real, status = found
     try:
-        descriptor = os.open(found[0], _FLAGS)
+        with open(os.open(real, _FLAGS), "rb") as file:
+            opened = os.fstat(file.fileno())
+            if (opened.st_dev, opened.st_ino) != (status.st_dev, status.st_ino):  # of it or of a folder on the way
+                raise Unusable(path, "was replaced while it was read")
+            data = b"" if status.st_size > most else file.read(most + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise Unusable(path, f"cannot be read: {error.strerror}") from None
-    try:
-        opened = os.fstat(descriptor)
-        if (opened.st_dev, opened.st_ino) != (found[1].st_dev, found[1].st_ino):  # of it or of a folder on the way
-            raise Unusable(path, "was replaced while it was read")
-        data = b""
-        while len(data) <= most:
-            block = os.read(descriptor, most + 1 - len(data))
-            if not block:
-                return data
-            data += block
-    except OSError as error:
-        raise Unusable(path, f"cannot be read: {error.strerror}") from None
-    finally:
-        os.close(descriptor)
-    raise Unusable(path, f"is larger than {most // 1024} KiB")
+    if status.st_size > most or len(data) > most:
+        raise Unusable(path, f"is larger than {most // 1024} KiB")
+    return data

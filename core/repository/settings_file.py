@@ -5,15 +5,68 @@ from __future__ import annotations
 import os
 
 from core import files, json_text
-from core.repository.project_file import SETTINGS_BYTES, Unusable, read, status_of
+from core.errors import Failure
+from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of, status_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypedDict
+
+    class Choices(TypedDict):
+        """What one file chooses."""
+
+        file: str
+        trusted: bool
+        settings: dict[str, Any]
+        """What holds where its folder is trusted."""
+        withheld: list[str]
+        """Those of them that hold only there."""
+        scopes: dict[str, str]
+        never: list[str]
+        """Settings in it that are read from the user's own file and environment only."""
+        fault: str | None
+        """Why the file is left out as a whole."""
+
 
 _MOST_BITS = 64
 _MOST_DOTS = 100
 """In a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
+
+
+def choices(folder: str) -> Choices | None:
+    """What the file in a folder says, else the one at its project's root; None where there is none."""
+    from core import config
+    from core.repository import trust
+
+    root = root_of(folder)
+    own = os.path.realpath(os.path.join(files.home(), "config.toml"))
+    for place in dict.fromkeys((os.path.realpath(folder), root)):
+        path = os.path.join(place, ".joelclaw", "config.toml")
+        if os.path.lexists(path) and os.path.realpath(path) != own:
+            break
+    else:
+        return None
+    told: Choices = {"file": path, "trusted": trust.is_trusted(root), "settings": {}, "withheld": [], "scopes": {},
+                     "never": [], "fault": None}  # fmt: skip
+    try:
+        found = table(path, root)
+        dropped = config.load(place).dropped
+    except Unusable as fault:
+        return {**told, "fault": fault.reason}
+    except Failure:  # the user's own file: it is told elsewhere
+        dropped = ()
+    if dropped:
+        return {**told, "fault": dropped[0][1]}
+    for name, value in found.items():
+        if name.startswith("scopes."):
+            told["scopes"][name.partition(".")[2]] = str(value)
+        elif name in config.SETTINGS and config.SETTINGS[name].trusted:
+            told["never"].append(name)
+        elif name in config.SETTINGS:
+            told["settings"][name] = value
+    told["withheld"] = [name for name in told["settings"] if not config.is_harmless(name)]
+    return told
 
 
 def table(path: str, root: str) -> dict[str, Any]:
@@ -28,40 +81,38 @@ def table(path: str, root: str) -> dict[str, Any]:
     found = status_of(path, root)
     if found is None:
         return {}
-    real, status = found
-    key = [real, status.st_mtime_ns, status.st_size, status.st_ino]
-    kept = cached(path, key)
-    if kept is None:
+
+    def parse() -> dict[str, Any]:
         try:
-            kept = {"table": _parse(path, root)}
+            return {"table": _parse(path, root)}
         except Unusable as fault:
-            kept = {"fault": fault.reason}
-        keep(path, key, kept)
+            return {"fault": fault.reason}
+
+    real, status = found
+    kept = parsed_once(path, [real, status.st_mtime_ns, status.st_size, status.st_ino], parse)
     if "fault" in kept:
         raise Unusable(path, str(kept["fault"]))
     result: dict[str, Any] = kept["table"]
     return result
 
 
-def cached(path: str, key: list[Any]) -> dict[str, Any] | None:
-    """What was kept of a file with this key, None where nothing was or the file has changed."""
+def parsed_once(path: str, key: list[Any], parse: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was made of a file while it had this key, else what `parse` makes of it now: a `table` or a `fault`."""
+    place = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
     try:
-        with open(_place(path), "rb") as handle:
+        with open(place, "rb") as handle:
             kept = json_text.loads(handle.read())
         if kept["key"] == key and ("fault" in kept or isinstance(kept["table"], dict)):
-            found: dict[str, Any] = kept
-            return found
+            known: dict[str, Any] = kept
+            return known
     except (OSError, json_text.InvalidJSON, KeyError, TypeError):
         pass
-    return None
-
-
-def keep(path: str, key: list[Any], value: dict[str, Any]) -> None:
-    """Keep what was made of a file; a cache that cannot be written only costs time."""
+    found = parse()
     try:
-        files.write_whole(_place(path), json_text.dumps({"key": key, **value}).encode())
+        files.write_whole(place, json_text.dumps({"key": key, **found}).encode())
     except (OSError, TypeError, ValueError):
-        pass
+        pass  # a cache that cannot be written only costs time
+    return found
 
 
 def flat(tables: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +129,6 @@ def flat(tables: dict[str, Any]) -> dict[str, Any]:
 def _is_single(value: Any) -> bool:
     """Whether a setting can have it. An integer of thousands of digits could not even be told: `repr` refuses it."""
     return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= _MOST_BITS)
-
-
-def _place(path: str) -> str:
-    return os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
 
 
 def _parse(path: str, root: str) -> dict[str, Any]:

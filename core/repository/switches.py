@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from core import clock, files, json_text, project
-from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 EVERYWHERE: Scope = "everywhere"
 PROJECT: Scope = "project"
 SESSION: Scope = "session"
-_WAIT_S = 2.0
 _MOST_ENDED = 500
 
 
@@ -197,13 +195,4 @@ def _scope(value: object) -> Scope:
 
 def _change(change: Callable[[Switches], Switches]) -> bool:
     """Write the file anew where that changes anything; whether it does."""
-    try:
-        with files.FileLock(path() + ".lock", _WAIT_S):
-            before = sound()[0]
-            after = change(before)
-            if after == before:
-                return False
-            files.write_whole(path(), json_text.dumps(after).encode("utf-8", "surrogatepass"))
-            return True
-    except (OSError, files.LockTimeout) as error:
-        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None
+    return files.change_json(path(), lambda: sound()[0], change, "SWITCHES_UNWRITABLE")

@@ -31,18 +31,12 @@ if TYPE_CHECKING:
 _MARK = "joelclaw-trusted"
 _MARK_BYTES = 64
 _POINTER_BYTES = 4_096
-_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_WAIT_S = 2.0
-
-
-def _file() -> str:
-    return os.path.join(files.home(), TRUSTED)
 
 
 def every() -> list[Trusted]:
     """The folders that are trusted, in order; none where the file cannot be read."""
     try:
-        with open(_file(), "rb") as handle:
+        with open(os.path.join(files.home(), TRUSTED), "rb") as handle:
             rows = json_text.loads(handle.read())["folders"]
         return [
             {
@@ -71,7 +65,7 @@ def stands(row: Trusted) -> bool:
         return False
     if (status.st_dev, status.st_ino) != (row["device"], row["inode"]):
         return False
-    return not row["mark"] or _read(_mark_of(row["path"]), _MARK_BYTES) == row["mark"]
+    return not row["mark"] or files.start_of(_mark_of(row["path"]), _MARK_BYTES, links=False) == row["mark"]
 
 
 def trust(folder: str) -> tuple[Trusted, bool]:
@@ -125,50 +119,27 @@ def _mark_of(root: str) -> str:
     git = os.path.join(root, ".git")
     if os.path.isdir(git) and not os.path.islink(git):
         return os.path.join(git, _MARK)
-    named = _read(git, _POINTER_BYTES).removeprefix("gitdir:").strip()
+    named = files.start_of(git, _POINTER_BYTES, links=False).removeprefix("gitdir:").strip()
     return os.path.join(root, named, _MARK) if named else ""
 
 
 def _write_mark(root: str) -> str:
     """Mark a repository; what the mark says, "" where it cannot be written."""
-    path, said = _mark_of(root), os.urandom(16).hex()
+    said = os.urandom(16).hex()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+        with open(os.open(_mark_of(root), flags, 0o600), "wb") as file:
+            file.write(said.encode())
     except (OSError, ValueError):
         return ""
-    try:
-        os.write(descriptor, said.encode())
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
     return said
-
-
-def _read(path: str, most: int) -> str:
-    """The start of a file, "" where there is none."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
-    except (OSError, ValueError):
-        return ""
-    try:
-        return os.read(descriptor, most).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
 
 
 def _change(change: Callable[[list[Trusted]], list[Trusted]]) -> bool:
     """Write the folders anew where that changes any; whether it does."""
-    path = _file()
-    try:
-        with files.FileLock(path + ".lock", _WAIT_S):
-            before = every()
-            after = change(before)
-            if after == before:
-                return False
-            files.write_whole(path, json_text.dumps({"folders": after}).encode())
-            return True
-    except (OSError, files.LockTimeout) as error:
-        raise Failure("TRUST_UNWRITABLE", f"{path} cannot be written: {error}", "check its folder") from None
+    return files.change_json(
+        os.path.join(files.home(), TRUSTED),
+        lambda: {"folders": every()},
+        lambda found: {"folders": change(found["folders"])},
+        "TRUST_UNWRITABLE",
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from core import ids
 from core.names import is_file, names_in, names_in_order
-from core.shell_command import is_error_line
 from memory.archive.plain_text import both_ends, file_path, start
 
 TYPE_CHECKING = False
@@ -29,6 +28,12 @@ READ_CHARS = 400_000
 _MOST_ERRORS = 40
 _MOST_ERROR_LINES = 8
 _CODES = ("exit code", "error: exit code", "command exited with code")
+
+_ERRORS = (
+    "error", "exception", "fail", "fatal", "panic", "traceback", "denied", "refused", "timed out", "timeout",
+    "not found", "no such", "undefined", "cannot ", "deadlock", "killed",
+)  # fmt: skip
+_NO_ERRORS = ("0 error", "0 fail", "no error", "no fail", "error: exit code")
 
 
 class CallDraft:
@@ -103,7 +108,7 @@ def error_line(output: str) -> str:
     for number, line in enumerate(lines):
         if line.startswith("Traceback (most recent"):
             return next((one for one in lines[number + 1 :] if not one[0].isspace()), line).strip()[:ERROR_CHARS]
-        if is_error_line(line):
+        if _is_error_line(line):
             marked.append(line.strip()[:ERROR_CHARS])
             if len(marked) == _MOST_ERRORS:
                 break
@@ -138,6 +143,12 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         lines.append(text[begin:end].strip())
         covered = end
     if failed:
-        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
+        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if _is_error_line(line)]
         lines += [line for line in dict.fromkeys(errors[:_MOST_ERROR_LINES]) if line not in lines]
     return "\n".join(line for line in lines if line)
+
+
+def _is_error_line(line: str) -> bool:
+    """Whether a line of an output says that something went wrong."""
+    low = line.lower()
+    return any(word in low for word in _ERRORS) and not any(word in low for word in _NO_ERRORS)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import exp
 
 from core.names import is_file, names_in_order
-from core.places import place_in, place_of, relative
+from core.project import relative
+from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive.call_draft import CallDraft, key_of, late, passage_of
 from memory.archive.plain_text import one_line, start

@@ -11,7 +11,7 @@ import os
 
 from core import files, json_text
 from core.quoting import clip, one_line
-from core.repository.project_file import MANIFEST_BYTES, TRUSTED, Unusable, is_below, read, root_of, root_of_real
+from core.repository.project_file import MANIFEST_BYTES, TRUSTED, Unusable, is_below, read, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scop
     try:
         folder = os.path.realpath(cwd)
         found = os.path.realpath(os.path.join(folder, path))
-        root = root_of_real(folder)
+        root = root_of(folder)
     except (OSError, ValueError):
         return None
     if not is_below(found, root):

@@ -124,7 +124,7 @@ def kinds_of(command: str) -> list[str]:
     """Program and verb of each step of a command (`git commit`, `mise run lint`), without those that only look."""
     from core import shell_command
 
-    return [shell_command.kind(step) for step in shell_command.steps(command) if not step["looks"]]
+    return [f"{step['program']} {step['verb']}".rstrip() for step in shell_command.steps(command) if not step["looks"]]
 
 
 def is_failure(error: str) -> bool:

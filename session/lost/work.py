@@ -10,7 +10,8 @@ from math import exp
 
 from core import records, shell_command
 from core.names import ENDINGS
-from core.places import place_of, relative
+from core.project import relative
+from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
 from session.inject.work import is_failure
 from session.lost.entry import Command, Error, File, Name, by_name

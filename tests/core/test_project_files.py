@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -157,15 +158,14 @@ def test_a_file_of_settings_that_is_none_says_why(project: Path, text: str | byt
 @pytest.mark.parametrize(
     ("kept", "is_kept"),
     [
-        ({"table": {}}, True), ({"table": {"a": 1}}, True), ({"fault": "f"}, True), ({"table": []}, False),
-        ({}, False),
-        ({"table": {}, "key": [8]}, False),
+        ('{"key": [7], "table": {"a": 1}}', True), ('{"key": [7], "fault": "f"}', True), ('{"key": [7]}', False),
+        ('{"key": [7], "table": []}', False), ('{"key": [8], "table": {"a": 1}}', False), ("{", False), ("[]", False),
     ],
 )  # fmt: skip
-def test_what_was_kept_of_a_file_is_of_this_file_and_whole(project: Path, kept: dict[str, Any], is_kept: bool) -> None:
-    settings_file.keep("/p", kept.get("key", [7]), kept)
-    assert settings_file.cached("/p", [7]) == ({"key": [7], **kept} if is_kept else None)
-    assert settings_file.cached("/other", [7]) is None
-    for text in ("{", "[]", "7", "null"):
-        Path(settings_file._place("/p")).write_text(text)
-        assert settings_file.cached("/p", [7]) is None
+def test_what_was_kept_of_a_file_is_of_this_file_and_whole(project: Path, kept: str, is_kept: bool) -> None:
+    made: dict[str, Any] = {"table": {"made": 1}}
+    assert settings_file.parsed_once("/p", [7], lambda: made) == made
+    (place,) = Path(os.environ["JOELCLAW_HOME"]).glob("cache/*.json")
+    place.write_text(kept)
+    found = settings_file.parsed_once("/p", [7], lambda: made)
+    assert found == (json.loads(kept) if is_kept else made)

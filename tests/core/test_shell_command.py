@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import shell_command
-from core.places import place_in, place_of, relative
+from core.project import relative
+from core.shell_command import place_in, place_of
 from session.inject import work
 
 TYPE_CHECKING = False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from core.output.markup import without_markup
-from core.output.shown import escaped, shown, shown_line
+from core.output import escaped, shown, shown_line, without_markup
 
 FAMILY = "\U0001f469\u200d\U0001f469"
 

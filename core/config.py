@@ -14,20 +14,55 @@ from __future__ import annotations
 import os
 
 from core import files
-from core.config.value import ENVIRONMENT, Setting, checked
 from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from core.config.value import Value
+    Value = str | int | float | bool
 
-
+ENVIRONMENT = "the environment"
+_WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+"""What the environment, which holds text only, may say of a boolean."""
 _REASON_CHARS = 200
 _SCOPES = "scopes."
 _OTHER_VARIABLES = ("JOELCLAW_IDLE_RUN",)
 """Variables of ours that begin like those of settings."""
+
+
+class Setting:
+    """One setting: its type is that of `default`; numbers are held to `low`..`high`."""
+
+    __slots__ = ("choices", "default", "high", "low", "trusted", "what")
+
+    def __init__(
+        self,
+        default: Value,
+        what: str,
+        low: float = 0,
+        high: float = 1e12,
+        choices: tuple[str, ...] = (),
+        trusted: bool = False,
+    ) -> None:
+        self.default = default
+        self.what = what
+        self.low = low
+        self.high = high
+        self.choices = choices
+        self.trusted = trusted
+
+    def wanted(self) -> str:
+        """What its values are, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, str):
+            return "text"
+        kind = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.low:.12g} to {self.high:.12g}"
+
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
@@ -39,7 +74,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "store.urls": Setting(
         "http://localhost:8108",
-        "the cluster's nodes, comma-separated (also TYPESENSE_URL, which wins over this file)",
+        "the cluster's nodes, comma-separated (TYPESENSE_URL wins over this file)",
         trusted=True,
     ),
     "store.key_command": Setting(
@@ -47,18 +82,14 @@ SETTINGS: dict[str, Setting] = {
     ),
     "store.prefix": Setting("", "what the names of the cluster's collections begin with", trusted=True),
     "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster in all, in ms", 10, 600_000),
-    "store.sync_seconds": Setting(
-        30, "least time between two runs that carry to the cluster in the background of other commands", 1, 86_400
-    ),
+    "store.sync_seconds": Setting(30, "least time between two syncs in the background of other commands", 1, 86_400),
     "store.batch": Setting(500, "documents sent to the cluster in one request, of which 250 is the most", 1, 10_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
     "recall.episode_decay": Setting(0.05, "share of an archived episode's score that age takes at most", 0, 0.5),
     "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
     "checkpoint.warm_percent": Setting(40, "context usage at which recall begins (ADR-0203), in percent", 1, 100),
     "checkpoint.hot_percent": Setting(60, "context usage at which the task is written to memory (ADR-0203)", 1, 100),
-    "inject.cooldown_seconds": Setting(
-        60, "a second compaction within this time injects nothing (ADR-0203)", 0, 86_400
-    ),
+    "inject.cooldown_seconds": Setting(60, "a second compaction so soon injects nothing (ADR-0203)", 0, 86_400),
     "inject.max_tokens": Setting(300, "longest recovery text, in estimated tokens (ADR-0203)", 60, 2_000),
     "inject.min_score": Setting(0.3, "lowest score of a memory that is injected unasked", 0, 1),
     "inject.startup_min_score": Setting(0.1, "the same for a new session, whose query is a broad one", 0, 1),
@@ -70,41 +101,36 @@ SETTINGS: dict[str, Setting] = {
         "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
     ),
     "context.window": Setting(
-        0, "the model's context window in tokens, where its client does not tell it; 0 by its name", 0, 100_000_000
+        0, "the model's context window in tokens, if its client tells none; 0 by its name", 0, 100_000_000
     ),
     "refresh.minutes": Setting(
-        30, "a new message this long after the last refresh brings another (ADR-0204); 0 never", 0, 100_000
+        30, "a message this long after the last refresh brings another (ADR-0204); 0 never", 0, 100_000
     ),
     "refresh.idle_minutes": Setting(
-        10, "so does a new message after the conversation was idle this long (ADR-0204); 0 never", 0, 100_000
+        10, "so does one after the session was idle this long (ADR-0204); 0 never", 0, 100_000
     ),
     "refresh.percent": Setting(
-        50, "context usage at which the context is refreshed, once per compaction (ADR-0204); 0 never", 0, 100
+        50, "context usage at which to refresh, once per compaction (ADR-0204); 0 never", 0, 100
     ),
-    "refresh.named": Setting(
-        True, "with a prompt that names files or functions, tell what was said of them before and is out of sight"
-    ),
+    "refresh.named": Setting(True, "tell what was said before of files and functions that a prompt names"),
     "workspace.folder": Setting(
         "", "where the daily log lies, in memory/ (default: workspace below JOELCLAW_HOME)", trusted=True
     ),
     "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
     "compaction.reserve_tokens": Setting(
-        16_384,
-        "tokens kept free for the answer: above the window less these, compact (pi compaction.md)",
-        0,
-        100_000_000,
+        16_384, "tokens kept free: above the window less these, compact (pi compaction.md)", 0, 100_000_000
     ),
     "compaction.keep_recent_tokens": Setting(
-        20_000, "tokens of the newest messages that a compaction keeps as they are (pi compaction.md)", 0, 100_000_000
+        20_000, "tokens of the newest messages that a compaction keeps (pi compaction.md)", 0, 100_000_000
     ),
     "compaction.summary": Setting(
         "client",
-        "who writes the summary of a compaction: the client, or joelclaw where the client can be handed one",
+        "who writes a compaction's summary, where a client takes one",
         choices=("client", "joelclaw"),
         trusted=True,
     ),
     "compaction.idle_trigger_minutes": Setting(
-        0, "a session idle this long may be compacted by `joelclaw idle run`; off unless set", 1, 525_600
+        0, "idle this long, `joelclaw idle run` may compact it; off unless set", 1, 525_600
     ),
     "compaction.idle_trigger_percent": Setting(
         0.7, "share of the context window that must be used for it, at least", 0.1, 0.95
@@ -114,9 +140,7 @@ SETTINGS: dict[str, Setting] = {
         "🧹 Context compacting, back in a moment…", "what is told", trusted=True
     ),
     "idle.command": Setting(
-        "",
-        "what compacts a session from outside, with {session} {cwd} {transcript} {agent}; by default that of its agent",
-        trusted=True,
+        "", "compacts a session from outside, with {session} {cwd} {transcript} {agent}; else its agent's", trusted=True
     ),
     "idle.timeout_seconds": Setting(600, "after this the compaction command is ended", 1, 86_400),
     "notify.command": Setting(
@@ -126,39 +150,26 @@ SETTINGS: dict[str, Setting] = {
     "model.timeout_seconds": Setting(120, "after this the model's command is ended", 1, 3_600),
     "model.max_prompt_bytes": Setting(1_000_000, "longest prompt the model's command is given", 1_000, 100_000_000),
     "model.max_output_bytes": Setting(200_000, "longest answer read from the model's command", 100, 100_000_000),
-    "observe.max_tokens": Setting(
-        60_000, "estimated tokens, prompts and answers, that one `memory observe` may use", 6_000, 100_000_000
-    ),
+    "observe.max_tokens": Setting(60_000, "estimated tokens that one `memory observe` may use", 6_000, 100_000_000),
     "observe.seconds": Setting(300, "one `memory observe` asks the model no longer than this", 1, 86_400),
     "observe.auto": Setting(
-        True,
-        "where `model.command` is set, a session is observed when it is compacted and when it ends",
-        trusted=True,
+        True, "with a `model.command`, observe a session when it is compacted and when it ends", trusted=True
     ),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
-    "otel.debug_limit": Setting(12, "debug events kept per minute of one source, component and action", 0, 100_000),
+    "otel.debug_limit": Setting(12, "debug events kept a minute of one component and action", 0, 100_000),
     "otel.export": Setting(
-        "off",
-        "auto sends what waits to the collector of the OTEL_* variables in the background of other commands",
-        choices=("off", "auto"),
-        trusted=True,
+        "off", "auto sends to the OTEL_* collector beside other commands", choices=("off", "auto"), trusted=True
     ),
     "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
-    "retention.events_days": Setting(
-        90, "age at which events are dropped, in days; 0 never. Once a day, by itself", 0, 36_500, trusted=True
-    ),
+    "retention.events_days": Setting(90, "age at which events are dropped, in days; 0 never", 0, 36_500, trusted=True),
     "retention.events_mb": Setting(
-        200, "room for events: beyond it debug events go, then the oldest; 0 for no limit", 0, 1_000_000, trusted=True
+        200, "room for events: then debug events go, and the oldest; 0: no limit", 0, 1_000_000, trusted=True
     ),
     "retention.episodes_days": Setting(
-        0, "age at which archived turns and their tool calls are dropped, in days; 0 never", 0, 36_500, trusted=True
+        0, "age at which archived turns are dropped, in days; 0 never", 0, 36_500, trusted=True
     ),
     "retention.store_mb": Setting(
-        0,
-        "size of the store beyond which debug events and the oldest turns go; 0 for no limit",
-        0,
-        1_000_000,
-        trusted=True,
+        0, "size of the store beyond which debug events and the oldest turns go; 0: none", 0, 1_000_000, trusted=True
     ),
 }
 
@@ -178,12 +189,11 @@ _HARMLESS_TOO = (
     *("compaction.notify_on_start", "compaction.idle_trigger_percent"),
 )
 """What is recalled, shown and counted; not what waits, costs, or switches something on."""
-_NOT_HARMLESS = "refresh.named"
 
 
 def is_harmless(name: str) -> bool:
     """Whether a project's file may say it before its folder is trusted."""
-    if SETTINGS[name].trusted or name == _NOT_HARMLESS:
+    if SETTINGS[name].trusted or name == "refresh.named":
         return False
     return name.startswith(_HARMLESS) or name in _HARMLESS_TOO
 
@@ -208,20 +218,42 @@ class Config:
         self.unknown: tuple[tuple[str, str], ...] = ()
         """Files, and names in them that no setting has."""
 
-    def say(self, name: str, value: Value) -> None:
-        """Set one as the user says it."""
-        self._values[name] = value
-        self.foreign -= {name}
-
     def suggest(self, name: str, value: Value | None) -> None:
         """Set one where nobody has said it; None is nothing."""
         if value is not None:
             self._values.setdefault(name, value)
 
-    def lay(self, values: dict[str, Value], scopes: dict[str, str]) -> None:
-        """Lay other settings over these."""
+    def add_project(self, path: str, folder: str) -> None:
+        """Lay a project's file over the user's; where anything is wrong with it, nothing of it."""
+        from core.repository import settings_file, trust
+        from core.repository.project_file import Unusable, root_of
+
+        root = root_of(folder)
+        try:
+            table = settings_file.table(path, root)
+            values, scopes = _checked(table, path, trusted=False), _scopes(table, path)
+        except Unusable as fault:
+            self.dropped = ((path, fault.reason),)
+            return
+        except Failure as failure:
+            self.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
+            return
+        self.unknown += _unknown(table, path)
+        if not trust.is_trusted(root):
+            self.withheld = tuple(name for name in values if not is_harmless(name))
+            values = {name: value for name, value in values.items() if is_harmless(name)}
+            self.foreign, self.foreign_scopes = frozenset(values), frozenset(scopes)
         self._values.update(values)
         self.scopes = {**self.scopes, **scopes}
+
+    def add_environment(self) -> None:
+        """Lay the variables of the environment over what the files say."""
+        for name in (*FORMERLY, *SETTINGS):
+            given = os.environ.get(variable(name))
+            if given:
+                known = FORMERLY.get(name, name)
+                self._values[known] = _checked_value(name, SETTINGS[known], given, ENVIRONMENT)
+                self.foreign -= {known}
 
     def get_str(self, name: str) -> str:
         """A setting that is a string."""
@@ -254,15 +286,11 @@ def load(cwd: str | None = None) -> Config:
     try:
         folder = cwd or os.getcwd()
         project = os.path.join(folder, ".joelclaw", "config.toml")
-        if project != own and os.path.lexists(project) and not _is_same(project, own):
-            _add_project(made, project, folder)
-    except OSError:  # the current folder was removed
+        if os.path.lexists(project) and os.path.realpath(project) != os.path.realpath(own):
+            made.add_project(project, folder)
+    except (OSError, ValueError):  # the current folder was removed, or none can have this name
         pass
-    for name in (*FORMERLY, *SETTINGS):
-        given = os.environ.get(variable(name))
-        if given:
-            known = FORMERLY.get(name, name)
-            made.say(known, checked(name, SETTINGS[known], given, ENVIRONMENT))
+    made.add_environment()
     return made
 
 
@@ -279,36 +307,6 @@ def unknown_variables() -> tuple[tuple[str, str], ...]:
     return tuple((ENVIRONMENT, name) for name in ours if name not in known)
 
 
-def _is_same(project: str, own: str) -> bool:
-    try:
-        return os.path.realpath(project) == os.path.realpath(own)
-    except (OSError, ValueError):
-        return False
-
-
-def _add_project(made: Config, path: str, folder: str) -> None:
-    """Lay a project's file over the user's; where anything is wrong with it, nothing of it."""
-    from core.repository import settings_file, trust
-    from core.repository.project_file import Unusable, root_of
-
-    root = root_of(folder)
-    try:
-        table = settings_file.table(path, root)
-        values, scopes = _checked(table, path, trusted=False), _scopes(table, path)
-    except Unusable as fault:
-        made.dropped = ((path, fault.reason),)
-        return
-    except Failure as failure:
-        made.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
-        return
-    made.unknown += _unknown(table, path)
-    if not trust.is_trusted(root):
-        made.withheld = tuple(name for name in values if not is_harmless(name))
-        values = {name: value for name, value in values.items() if is_harmless(name)}
-        made.foreign, made.foreign_scopes = frozenset(values), frozenset(scopes)
-    made.lay(values, scopes)
-
-
 def _read(path: str) -> dict[str, Any]:
     try:
         status = os.stat(path)
@@ -316,26 +314,17 @@ def _read(path: str) -> dict[str, Any]:
         return {}
     from core.repository import settings_file
 
-    key = [path, status.st_mtime_ns, status.st_size]
-    kept = settings_file.cached(path, key)
-    if kept is None or "fault" in kept:
-        kept = {"table": _parse(path)}
-        settings_file.keep(path, key, kept)
-    table: dict[str, Any] = kept["table"]
+    def parse() -> dict[str, Any]:
+        import tomllib
+
+        try:
+            with open(path, "rb") as handle:
+                return {"table": settings_file.flat(tomllib.load(handle))}
+        except (OSError, ValueError) as error:
+            raise Failure("CONFIG_INVALID", f"{path}: {error}", f"correct {path}, or move it away") from None
+
+    table: dict[str, Any] = settings_file.parsed_once(path, [path, status.st_mtime_ns, status.st_size], parse)["table"]
     return table
-
-
-def _parse(path: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        with open(path, "rb") as handle:
-            tables = tomllib.load(handle)
-    except (OSError, ValueError) as error:
-        raise Failure("CONFIG_INVALID", f"{path}: {error}", f"correct {path}, or move it away") from None
-    from core.repository.settings_file import flat
-
-    return flat(tables)
 
 
 def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
@@ -344,8 +333,30 @@ def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Va
         setting = SETTINGS.get(FORMERLY.get(name, name))
         if setting is None or (setting.trusted and not trusted):
             continue  # `_unknown`, or one that a project may not set
-        values[FORMERLY.get(name, name)] = checked(name, setting, table[name], path)
+        values[FORMERLY.get(name, name)] = _checked_value(name, setting, table[name], path)
     return values
+
+
+def _checked_value(name: str, setting: Setting, given: Value | None, where: str) -> Value:
+    """A value as its setting has it; None is given for what is no single value."""
+    kind = type(setting.default)
+    if kind is str:
+        if isinstance(given, str) and (not setting.choices or given in setting.choices):
+            return given
+    elif kind is bool:
+        truth = _WORDS.get(given.strip().lower()) if isinstance(given, str) and where == ENVIRONMENT else given
+        if isinstance(truth, bool):
+            return truth
+    elif given is not None and not isinstance(given, bool):
+        try:
+            number = float(given)
+            if setting.low <= number <= setting.high and (kind is float or number == int(number)):
+                return int(number) if kind is int else number
+        except (ValueError, OverflowError):
+            pass
+    found = "a list, a table, a date or too long a number" if given is None else repr(given)
+    message = f"{where}: {name} is {found}, which is not {setting.wanted()}"
+    raise Failure("CONFIG_INVALID", message, f"set {name} to {setting.wanted()}")
 
 
 def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
@@ -359,11 +370,9 @@ def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
     """The entries of the table `[scopes]`, in the file's order."""
     scopes: dict[str, str] = {}
     for name, value in table.items():
-        section, _, folder = name.partition(".")
-        if section == "scopes":
+        if name.startswith(_SCOPES):
             if not isinstance(value, str):
-                raise Failure(
-                    "CONFIG_INVALID", f"{path}: {name} is {value!r}, which is not text", f"set {name} to text"
-                )
-            scopes[folder] = value
+                message = f"{path}: {name} is {value!r}, which is not text"
+                raise Failure("CONFIG_INVALID", message, f"set {name} to text")
+            scopes[name.removeprefix(_SCOPES)] = value
     return scopes

@@ -1,18 +1,15 @@
 """The one way out: what is printed of stored text, on a terminal, as `--raw`, in JSON or by MCP. Hot path.
 
-A memory may hold what a web page or a tool said, and that may hold anything. Printed as it is it moves the cursor,
-writes to the clipboard (OSC 52), turns the order of letters round, hides words in characters that show nothing, or ends
-the result that it stands in. `shown` leaves what a reader sees and nothing else; a text that has none of that comes out
-as it went in. `escaped` does the same to JSON text, by escapes that change no value.
+A memory may hold what a web page or a tool said. Printed as it is it moves the cursor, writes to the clipboard (OSC
+52), turns the order of letters round, hides words in characters that show nothing, or ends the result that it stands
+in: `</tool_result><system-reminder>…` reminds of nothing, once its `<` is none. A text that has none of that comes out
+as it went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be read.
 """
 
 from __future__ import annotations
 
-from core.output.markup import without_markup
-
-REPLACED = "\ufffd"
+_REPLACED = "\ufffd"
 """Stands for a run of characters that act or hide."""
-
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
 _JOINING = frozenset((_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE))
 _FIRST_JOINED = "\u0600"
@@ -36,6 +33,23 @@ _PRINTABLE = frozenset(
      *map(chr, range(0xE0100, 0xE01F0)))
 )  # fmt: skip
 
+# What the names of tags begin with that harnesses give a meaning, in any case, `-` being `_`.
+_TAGS = (
+    *("antml:", "joelclaw", "system_", "tool_", "function_", "command_", "local_command_", "bash_", "ide_", "hook_"),
+    *("user_instructions", "user_prompt_submit", "user_shell_command", "environment_context", "environment_details"),
+    *("session_context", "state_snapshot", "turn_aborted", "subagent_", "task_notification", "teammate_message"),
+    *("task_result", "persisted_output", "new_diagnostics", "available_skills", "project_context", "user_info"),
+    *("start_of_turn", "end_of_turn"),
+)
+# Names that are also ordinary words, in lower case or capitals only: `List<System>` is a type.
+_WORD_TAGS = frozenset(
+    "system assistant human instructions permissions important thinking functions invoke parameter channel env".split()
+)
+_FIRST_TWO = frozenset(name[:2] for name in (*_TAGS, *_WORD_TAGS, "sys"))
+_LONGEST_TAG = 48
+_WIDE_BAR = "\uff5c"
+"""In `<｜Assistant｜>`, as some models write their own marks."""
+
 
 def shown(text: str) -> str:
     """The text as it may be printed, with its line breaks and tabs. Applying it twice changes nothing."""
@@ -58,6 +72,14 @@ def escaped(json: str) -> str:
     return without_markup(json, "\\u003c")
 
 
+def without_markup(text: str, instead: str = "‹") -> str:
+    """The text with `instead` for the `<` of every tag that a harness gives a meaning, opened or closed."""
+    if "<" not in text:
+        return text
+    first, *parts = text.split("<")
+    return first + "".join((instead if _is_tag(part) else "<") + part for part in parts)
+
+
 def _is_plain(text: str) -> bool:
     """Whether nothing has to be looked at one by one: 2 µs a KB of ASCII."""
     if "\n" in text or "\t" in text:
@@ -70,14 +92,13 @@ def _visible(text: str) -> str:
         return text
     if "\x1b[" in text or "\x9b" in text:
         text = _without_styles(text)
-    if "\r\n" in text:
-        text = text.replace("\r\n", "\n")
     kept: list[str] = []
     last = ""
+    text = text.replace("\r\n", "\n")
     for at, character in enumerate(text):
         if not character.isprintable() or character in _PRINTABLE:
             character = _instead(character, last, text[at + 1 : at + 2])
-            if not character or (character == REPLACED == last):
+            if not character or (character == _REPLACED == last):
                 continue
         kept.append(character)
         last = character
@@ -95,12 +116,12 @@ def _instead(character: str, last: str, following: str) -> str:
     code = ord(character)
     if _is_in(code, _SOFT):
         return ""
-    return REPLACED if _is_in(code, _HARD) else character
+    return _REPLACED if _is_in(code, _HARD) else character
 
 
 def _joins(character: str, last: str, following: str) -> bool:
     """Whether a joiner, or a selector of an emoji's style, stands where one belongs."""
-    if not last or last == REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
+    if not last or last == _REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
         return False
     if character in (_TEXT_STYLE, _EMOJI_STYLE):
         return last not in _JOINING
@@ -131,5 +152,32 @@ def _without_styles(text: str) -> str:
         end = 0
         while end < len(part) and " " <= part[end] <= "?":
             end += 1
-        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else REPLACED + part)
+        kept.append(part[end + 1 :] if part[end : end + 1] and "@" <= part[end] <= "~" else _REPLACED + part)
     return "".join(kept)
+
+
+def _is_tag(behind: str) -> bool:
+    """Whether what stands behind a `<` makes it a harness's tag."""
+    if behind[:1] in ("|", _WIDE_BAR):
+        name, end, _ = behind[1:_LONGEST_TAG].partition("|>")
+        return behind[:1] == _WIDE_BAR or (bool(end) and _tag_name(name.strip()) == name.strip() != "")
+    led_by = 0
+    while behind[led_by : led_by + 1] == "/" or behind[led_by : led_by + 1].isspace():
+        led_by += 1
+    if behind[led_by : led_by + 2].lower() not in _FIRST_TWO:
+        return False
+    name = _tag_name(behind[led_by:])
+    plain = name.lower().replace("-", "_")
+    is_word = plain in _WORD_TAGS and (name == plain or name.isupper())
+    if not (plain.startswith(_TAGS) or is_word or plain == "sys"):
+        return False
+    # `a < system_load` compares; `< system-reminder>` does not
+    closes = "/" in behind[:led_by]
+    return closes or not behind[0].isspace() or behind[led_by + len(name) :].lstrip()[:1] == ">"
+
+
+def _tag_name(text: str) -> str:
+    for at, character in enumerate(text[:_LONGEST_TAG]):
+        if not (character.isascii() and (character.isalnum() or character in "_-:.")):
+            return text[:at]
+    return text[:_LONGEST_TAG]
