@@ -1,4 +1,4 @@
-"""The event log: appending events to the store, and dropping old ones."""
+"""The event log: appending events to the store."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate-id"
 NOISE = "debug-noise"
 NOISE_WINDOW_MS = 60_000
-PRUNE_BATCH = 2_000
-_PRUNE_PAUSE_S = 0.01
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
@@ -86,29 +84,6 @@ def store_waiting() -> None:
         return
     db.close()
     spool.drop(taken)
-
-
-def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
-    """Drop events older than `before` (ms since the epoch); returns how many were dropped and how many are left.
-
-    Hook calls and injected texts of that age go with them.
-
-    In batches with pauses, so that a process that emits never waits for the whole of it.
-    """
-    import time
-
-    from core.store.history import hook_calls, injections
-
-    deleted = 0
-    while True:
-        with sqlite.transaction(db):
-            gone = stored.delete_before(db, before, PRUNE_BATCH)
-            most = max(gone, *(kind.delete_before(db, before, PRUNE_BATCH) for kind in (hook_calls, injections)))
-            kept = stored.count(db) if most < PRUNE_BATCH else 0
-        deleted += gone
-        if most < PRUNE_BATCH:
-            return deleted, kept
-        time.sleep(_PRUNE_PAUSE_S)
 
 
 def matters(event: Event) -> bool:

@@ -10,11 +10,10 @@ from core import clock, config, files
 from core.errors import Failure
 from core.process import background_process
 from core.store import sqlite
+from core.store.upkeep.retention import Retention
 from otel import log
 from otel.event import new_event
 from session.backup import archive
-from session.backup import restore as restoring
-from session.backup.retention import Retention
 
 if TYPE_CHECKING:
     import apsw
@@ -34,7 +33,7 @@ def backup(options: dict[str, Any]) -> Answer:
 def restore(options: dict[str, Any]) -> Answer:
     """Verify a backup, and put it in place unless it is only to be verified."""
     into = os.path.expanduser(options["into"]) or files.home()
-    done = restoring.restore(options["file"], into, force=options["force"], verify_only=options["verify_only"])
+    done = archive.restore(options["file"], into, force=options["force"], verify_only=options["verify_only"])
     return Answer(done, _next(done, options["file"]))
 
 

@@ -3,55 +3,64 @@
 It holds all that is ours, but for what is made again by itself (`cache`) and what is of this machine and moment:
 locks, temporary files, the store's own side files, the list of backups. The files come before the store: an event that
 waits in the spool now may be in the store a moment later, and is then in both, which is harmless; the other way round
-it could be in neither.
+it could be in neither. It is looked through and laid out beside a home before it is moved there as a whole.
 """
 
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 import tarfile
 import time
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 from core import VERSION, clock, files, home_files, json_text
 from core.errors import Failure
-from core.store import sqlite
-from core.store.upkeep import backup
+from core.store import migrations, sqlite
+from core.store.upkeep import completeness, store_file
 from session.state import state_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = sqlite.FILE_NAME
 BACKUPS = "backups.json"
-_HAS_CLUSTER = "outbox.lock"
-"""Empty; its being there says that this memory has a cluster."""
+_ABOUT = ("createdAt", "joelclaw", "schema", "counts")
 _LEFT_OUT = frozenset({"cache", BACKUPS})
 _WORK = ".work"
-_WAITING = "observe-waiting"
-"""Of the folders below `.work` the only one that holds no locks: sessions that are still to be observed."""
 _COUNTED = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
-_DEEPEST = 6
-_LONGEST = 255
-_MOST_NAMED = 20
+_MOST_KNOWN = 20
+_MOST_BYTES = 1 << 30  # of a member that is not the store: a state has at most a megabyte, a day's log rarely more
+_ROOM = 1 << 20  # what a member may take besides its content: a long name, say
+_UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
+_TRIES = 5
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
     """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds.
 
-    `force`: write over a file that is there.
-
-    Raises:
-        Failure: BACKUP_EXISTS, BACKUP_IN_HOME, BACKUP_NO_FOLDER, BACKUP_EMPTY, BACKUP_FULL, BACKUP_UNWRITABLE, or what
-            the store says.
+    `force`: write over a file that is there. Raises Failure: BACKUP_EXISTS, BACKUP_IN_HOME, BACKUP_NO_FOLDER,
+    BACKUP_EMPTY, BACKUP_FULL, BACKUP_UNWRITABLE, or what the store says.
     """
     home, path = os.path.realpath(files.home()), os.path.realpath(target)
-    _check(home, path, force=force)
+    folder = os.path.dirname(path)
+    if home_files.is_in_home(path):
+        raise Failure("BACKUP_IN_HOME", f"{path} is in {home}, and would be lost with it", "name a file elsewhere")
+    if not os.path.isdir(folder):
+        raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "make the folder, or name another file")
+    if os.path.lexists(path) and not (force and os.path.isfile(path)):
+        raise Failure("BACKUP_EXISTS", f"{path} is there already", "name another file, or for a file give --force")
+    if not os.path.exists(sqlite.path()) and not any(_members(home)):
+        raise Failure("BACKUP_EMPTY", f"there is nothing in {home} yet", "set JOELCLAW_HOME, if it lies elsewhere")
     sweep(path)
     stamp = f"{os.getpid()}.{time.monotonic_ns()}.tmp"
     temporary, copied = f"{path}.{stamp}", f"{path}.store.{stamp}"
@@ -59,30 +68,15 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
         manifest = _write(home, temporary, copied)
         size = os.stat(temporary).st_size
         os.replace(temporary, path)
-        sync_folder(os.path.dirname(path))
+        _sync_folder(folder)
     except OSError as error:
-        raise failure("BACKUP", path, error, "name another file; nothing was left") from None
+        raise _failure("BACKUP", path, error, "name another file; nothing was left") from None
     finally:
         for left in (temporary, copied):
-            if os.path.lexists(left):
-                os.unlink(left)
+            _remove(left)
     note(home, path, manifest["createdAt"], known())
-    counts = counted(manifest["counts"])
-    return {"file": path, "bytes": size, "files": len(manifest["members"]), **manifest, "counts": counts}
-
-
-def _check(home: str, path: str, *, force: bool) -> None:
-    if path == home or path.startswith(home + os.sep):
-        raise Failure("BACKUP_IN_HOME", f"{path} is in {home}, and would be lost with it", "name a file elsewhere")
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "make the folder, or name another file")
-    if os.path.isdir(path):
-        raise Failure("BACKUP_EXISTS", f"{path} is a folder", "name a file in it")
-    if os.path.lexists(path) and not (force and os.path.isfile(path)):
-        raise Failure("BACKUP_EXISTS", f"{path} is there already", "name another file, or give --force")
-    if not os.path.exists(sqlite.path()) and not any(_members(home)):
-        raise Failure("BACKUP_EMPTY", f"there is nothing in {home} yet", "set JOELCLAW_HOME, if it lies elsewhere")
+    about = {"file": path, "bytes": size, "files": len(manifest["members"])}
+    return {**about, **manifest, "counts": _told(manifest["counts"])}
 
 
 def _write(home: str, temporary: str, copied: str) -> dict[str, Any]:
@@ -90,7 +84,6 @@ def _write(home: str, temporary: str, copied: str) -> dict[str, Any]:
     examined = None
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, 0o600)
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as tar:
             for name in _members(home):
                 try:
@@ -99,8 +92,8 @@ def _write(home: str, temporary: str, copied: str) -> dict[str, Any]:
                 except FileNotFoundError:  # a session was cleared meanwhile, or the spool emptied
                     continue
                 listed.append(_add(tar, name, io.BytesIO(data)))
-            if backup.copy(copied):
-                examined = backup.examine(copied)
+            if store_file.copy(copied):
+                examined = store_file.examine(copied)
                 with open(copied, "rb") as one:
                     listed.append(_add(tar, STORE, one))
             manifest = {
@@ -147,46 +140,37 @@ def is_kept(name: str) -> bool:
     """Whether a backup holds a file of this name, its parts joined by `/`: also what a restored one may be called."""
     parts = name.split("/")
     first, last = parts[0], parts[-1]
-    if name in (STORE, _HAS_CLUSTER):
+    if name in (STORE, "outbox.lock"):  # the lock is empty; its being there says that this memory has a cluster
         return True
-    if len(parts) > _DEEPEST or not all(map(_is_plain, parts)):
+    if not all(part not in ("", ".", "..") and part.isprintable() for part in parts):
         return False
     if not home_files.is_in_homes(first) or first in _LEFT_OUT or first.startswith(STORE):
         return False
-    if last.endswith((".lock", ".tmp")) or ".locks" in parts:
-        return False
-    return _WORK not in parts or _WAITING in parts
+    is_of_the_moment = last.endswith((".lock", ".tmp")) or ".locks" in parts
+    # of the folders below `.work` only one holds no locks: sessions that are still to be observed
+    return not is_of_the_moment and (_WORK not in parts or "observe-waiting" in parts)
 
 
-def _is_plain(part: str) -> bool:
-    return part not in ("", ".", "..") and len(part.encode("utf-8", "replace")) <= _LONGEST and part.isprintable()
-
-
-def counted(counts: dict[str, int]) -> dict[str, int]:
-    """How many of what a store holds, by the names that an answer has for it."""
+def _told(counts: dict[str, int]) -> dict[str, int]:
     return {told: counts[table] for table, told in _COUNTED.items() if table in counts}
 
 
 def sweep(path: str) -> None:
-    """Remove what backups to this file left that were killed."""
-    folder, stem = os.path.dirname(path), os.path.basename(path) + "."
+    """Remove what backups to this file, and restores to this home, left that were killed."""
+    folder, name_of = os.path.dirname(path), re.escape(os.path.basename(path))
     for name in os.listdir(folder):
-        if not name.startswith(stem) or not name.endswith(".tmp"):
-            continue
-        parts = name[len(stem) :].removeprefix("store.").removeprefix("restoring.").split(".")
-        if len(parts) == 3 and parts[0].isdigit() and parts[1].isdigit() and not state_file.is_alive(int(parts[0])):
-            remove(os.path.join(folder, name))
+        writer = re.fullmatch(rf"{name_of}\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", name)
+        if writer and not state_file.is_alive(int(writer[1])):
+            _remove(os.path.join(folder, name))
 
 
-def remove(path: str) -> None:
-    """Delete a file, or a folder with all that is in it."""
-    try:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
+def _remove(path: str) -> None:
+    """Delete a file, or a folder with all that is in it; one that is gone was swept by another."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
             os.unlink(path)
-    except OSError:  # another one sweeps too
-        pass
 
 
 def known(home: str = "") -> list[dict[str, Any]]:
@@ -202,25 +186,210 @@ def known(home: str = "") -> list[dict[str, Any]]:
 def note(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
     """Keep, in a home, where a backup of it is, besides those of before: a purge tells of them."""
     kept = [*(one for one in before if one["file"] != path), {"file": path, "at": at}]
-    try:
-        files.write_whole(os.path.join(home, BACKUPS), json_text.dumps(kept[-_MOST_NAMED:]).encode())
-    except OSError:  # a home that is only read was backed up all the same
-        pass
+    with suppress(OSError):  # a home that is only read was backed up all the same
+        files.write_whole(os.path.join(home, BACKUPS), json_text.dumps(kept[-_MOST_KNOWN:]).encode())
 
 
-def sync_folder(path: str) -> None:
-    """Bring a rename in a folder to the disk, where its file system has such a thing."""
+def _sync_folder(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with suppress(OSError):  # a file system without such a thing
         os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+    os.close(descriptor)
 
 
-def failure(code: str, path: str, error: OSError, fix: str) -> Failure:
-    """`CODE_FULL` or `CODE_UNWRITABLE`."""
+def _failure(code: str, path: str, error: OSError, fix: str) -> Failure:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Failure(f"{code}_FULL", f"the disk of {path} is full", f"free some space there, or {fix}")
     return Failure(f"{code}_UNWRITABLE", f"{error.filename or path}: {error.strerror or error}", fix)
+
+
+def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
+    """Verify a backup, and put it where `into` is; what is there is kept aside. Returns what was done.
+
+    `force`: also where there is a home with something in it. Raises Failure: RESTORE_NO_FILE, BACKUP_DAMAGED,
+    BACKUP_TOO_NEW, STORE_TOO_NEW, RESTORE_NOT_EMPTY, RESTORE_MIXED, RESTORE_FULL, RESTORE_UNWRITABLE, nothing was
+    changed; RESTORE_BUSY, the old home is where it was, or the message says where.
+    """
+    if not os.path.isfile(file):
+        raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
+    source, target = os.path.realpath(file), os.path.realpath(into)
+    if not verify_only:
+        _check_place(target, file, force=force)
+    beside = source if verify_only else target
+    aside: list[str] = []
+    try:
+        files.private_folder(os.path.dirname(beside))
+        sweep(beside)
+        staging = f"{beside}.restoring.{os.getpid()}.{time.monotonic_ns()}.tmp"
+        os.mkdir(staging, 0o700)
+        try:
+            manifest = _lay_out(file, staging)
+            counts = _examined(staging, manifest)
+            note(staging, source, str(manifest["createdAt"]), known(target))
+            if not verify_only:
+                aside = _put(staging, target)
+        finally:
+            _remove(staging)
+    except OSError as error:
+        raise _not_restored(target, error) from None
+    return {
+        "file": source,
+        "verified": True,
+        "restored": not verify_only,
+        "home": None if verify_only else target,
+        "keptAside": aside,
+        **{name: manifest[name] for name in _ABOUT},
+        "files": len(manifest["members"]),
+        "counts": _told(counts),
+    }
+
+
+def _check_place(target: str, file: str, *, force: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if not os.path.isdir(target):
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} is no folder", "name a folder, or one that is not there yet")
+    names = sorted(os.listdir(target))
+    again = f"joelclaw restore {shlex.quote(file)}"
+    if foreign := [name for name in names if not home_files.is_in_homes(name)]:
+        fix = f"restore into a folder of its own: {again} --into FOLDER"
+        raise Failure("RESTORE_MIXED", f"{target} holds other things too: {', '.join(foreign[:5])}", fix)
+    if names and not force:
+        into = "" if target == os.path.realpath(files.home()) else f" --into {shlex.quote(target)}"
+        fix = f"to put the backup in its place, and keep it aside: {again}{into} --force"
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} holds a memory already", fix)
+
+
+class _Bounded:
+    """Reads a file, and no more of it than was allowed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.left = _ROOM
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self.left -= len(data)
+        if self.left < 0:
+            raise tarfile.ReadError("a member says that it is longer than one may be")
+        return data
+
+
+def _lay_out(file: str, folder: str) -> dict[str, Any]:
+    """Write the members into a folder, and compare each with the manifest, which is returned."""
+    found: dict[str, tuple[int, str]] = {}
+    manifest: object = None
+    with open(file, "rb") as opened:
+        bounded = _Bounded(gzip.GzipFile(fileobj=opened))  # type: ignore[arg-type]  # reads alike
+        try:
+            with tarfile.open(fileobj=bounded, mode="r|", bufsize=tarfile.BLOCKSIZE * 8) as tar:  # type: ignore[call-overload]  # it only reads
+                while (about := tar.next()) is not None:
+                    name, most = about.name, 1 << 50 if about.name == STORE else _MOST_BYTES
+                    has_place = manifest is None and name not in found
+                    content = tar.extractfile(about) if about.isreg() else None
+                    is_known = name == MANIFEST or is_kept(name)
+                    if content is None or not has_place or not is_known or about.size > most:
+                        raise _damaged(f"{name[:200]!r} has no place in it")
+                    bounded.left += about.size
+                    if name == MANIFEST:
+                        manifest = json.loads(content.read().decode())
+                    else:
+                        found[name] = _copied(content, os.path.join(folder, name))
+                        bounded.left = _ROOM
+        except _UNREADABLE as error:
+            raise _damaged(f"{error}"[:200] or type(error).__name__) from None
+    return _checked(manifest, found)
+
+
+def _copied(content: IO[bytes], path: str) -> tuple[int, str]:
+    digest, length = hashlib.sha256(), 0
+    files.private_folder(os.path.dirname(path))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        while data := content.read(1 << 18):
+            digest.update(data)
+            length += file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    return length, digest.hexdigest()
+
+
+def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]:
+    known = (("BACKUP_TOO_NEW", "format", FORMAT), ("STORE_TOO_NEW", "schema", len(migrations.STEPS)))
+    try:
+        for code, what, newest in known:
+            if int(manifest[what]) > newest:
+                fix = "upgrade joelclaw, then restore; nothing was changed"
+                raise Failure(code, f"the backup has {what} {manifest[what]}; this joelclaw knows {newest}", fix)
+        listed = {str(one["name"]): (one["bytes"], one["sha256"]) for one in manifest["members"]}
+        checked: dict[str, Any] = {name: manifest[name] for name in (*_ABOUT, "members")}
+    except (KeyError, TypeError, ValueError):
+        raise _damaged("its manifest is none, or its end is missing") from None
+    wrong = sorted(name for name in {*listed, *found} if listed.get(name) != found.get(name))
+    if wrong:
+        raise _damaged(f"{wrong[0][:200]!r} is not what the manifest says")
+    return checked
+
+
+def _examined(folder: str, manifest: dict[str, Any]) -> dict[str, int]:
+    store = os.path.join(folder, STORE)
+    if not os.path.exists(store):
+        return {}
+    examined = store_file.examine(store)
+    if examined.counts != manifest["counts"]:
+        raise _damaged("its store does not hold what the manifest says")
+    completeness.begin(store, examined.last_event)  # the signs of a whole one
+    return examined.counts
+
+
+def _put(staging: str, target: str) -> list[str]:
+    """Move the folder to where the home is; returns where the homes are that were there.
+
+    A hook that runs in the moment between makes a home of its own: that is kept aside, too. Where it fails the old home
+    is moved back, and the message names every folder that is left beside it.
+    """
+    aside: list[str] = []
+    try:
+        _move(staging, target, aside)
+    except (OSError, Failure) as error:
+        if not aside:
+            raise
+        failure = _not_restored(target, error) if isinstance(error, OSError) else error
+        old, *meanwhile = aside
+        message, fix = failure.message, failure.fix
+        try:
+            _move(old, target, meanwhile)
+        except (OSError, Failure):
+            message += f"; what was there is in {old}, and could not be moved back"
+            fix = f"end the agents that run, then: mv {shlex.quote(old)} {shlex.quote(target)}"
+        if meanwhile:
+            message += "; what was written meanwhile is in " + ", ".join(meanwhile)
+        raise Failure(failure.code, message, fix, failure.exit_code) from None
+    _sync_folder(os.path.dirname(target))
+    return aside
+
+
+def _move(source: str, target: str, aside: list[str]) -> None:
+    """Move a home to its place, and those that are there, or are made there meanwhile, aside."""
+    for _ in range(_TRIES):
+        if os.path.isdir(target) and os.listdir(target):
+            free = f"{target}.before-restore-{clock.now_ms()}"
+            while os.path.lexists(free):
+                free += "-2"
+            os.rename(target, free)
+            aside.append(free)
+        try:
+            os.rename(source, target)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+    raise Failure("RESTORE_BUSY", f"{target} is written again and again", "end the agents that run, and try again")
+
+
+def _damaged(what: str) -> Failure:
+    return Failure("BACKUP_DAMAGED", f"the backup is damaged: {what}", "take another one; nothing was changed")
+
+
+def _not_restored(target: str, error: OSError) -> Failure:
+    return _failure("RESTORE", target, error, "name another folder with --into; nothing was changed")

@@ -1,17 +1,21 @@
 """`memory forget --purge`: deletes for good what fits, and everything that quotes it, in every file of the home.
 
 Files come before the store and once more after it: where this is killed between, the words by which a quote is known
-are still in the store, and the same command does the rest. The client's own transcripts are not ours.
+are still in the store, and the same command does the rest. The client's own transcripts are not ours. In the home a
+file of a session that goes is deleted, a text that quotes is taken out of its file, and a file that cannot be read
+otherwise is deleted where it quotes. What a person wrote by hand (settings, trusted folders) is named, not touched.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from glob import escape, glob
 from typing import Any
 
-from core import clock, files
+from core import clock, files, home_files, json_text
 from core import project as projects
 from core.config import Config
 from core.errors import Failure
@@ -21,29 +25,30 @@ from core.store.sessions import transcripts
 from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file
-from core.store.upkeep.purge import Criteria
+from core.store.upkeep.purge import Criteria, Selection
 from memory import forget
-from otel import log
+from otel import log, spool
 from recall.by_name import call_text
 from recall.static_vectors import document_vector
+from session import daily_log
 from session.backup import archive
-from session.backup.traces import Sweeper, Traces
 from session.session_report import listing
+from session.state import schema, session_list, state_file
 
-CALL = "call:"
+_SESSION_MARK = " · session "
 _MOST_LISTED = 50
+_BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
+"""What a purge only names: without it something would be switched on, run or synced that was not."""
+_TRIES = 5
+"""How often a log is read again that others replace meanwhile."""
 
 
 class Purge:
     """One purge: what fits is looked up when it is made, and once more when it is deleted.
 
-    Args:
-        ids: of memories and calls; they go with no other criterion.
-        session: its id, or a beginning that no other has.
-        before: ms since the epoch.
-
-    Raises:
-        Failure: PURGE_NOTHING, nothing fits; MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_AMBIGUOUS, the store's codes.
+    `ids` of memories and calls go with no other criterion; `session` may be a beginning that no other has, `before` is
+    in ms since the epoch. Raises Failure: PURGE_NOTHING, MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_AMBIGUOUS, or what
+    the store says.
     """
 
     def __init__(
@@ -55,39 +60,52 @@ class Purge:
         self._config = config
         self._db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)
         self._vectors = sqlite.load_vectors(self._db)
-        self._criteria = _criteria(self._db, ids, session, project, before, match)
+        if ids:
+            self._criteria = _named(self._db, ids)
+        else:
+            known = listing.known(self._db) if project else []
+            live = frozenset(one.id for one in known if projects.same(project, one.read().project))
+            session = _whole(self._db, session)
+            self._criteria = Criteria(session=session, project=project, live=live, before=before, match=match)
         self._selection = rows.select(self._db, self._criteria)
-        self._traces = self._sweep(dry=True)
-        found = self._selection
-        in_store = (
-            found.documents, found.calls, found.compactions, found.events, found.injections, found.hook_calls,
-            found.plans, found.names, found.carries,
-        )  # fmt: skip
-        if not store_file.is_owed(self._db) and not any(in_store) and not self._traces:
+        self._sweep = Sweep(self._criteria, config)
+        self._sweep.run(self._selection, dry=True)
+        numbers = self._numbers()
+        if not store_file.is_owed(self._db) and not any(numbers.values()):
             fix = "look with joelclaw recall, or joelclaw memory stats"
             raise Failure("PURGE_NOTHING", "nothing that is kept fits", fix)
 
-    def result(self, *, done: bool) -> dict[str, Any]:
-        """What goes, or has gone, in numbers."""
-        found, traces = self._selection, self._traces
+    def _numbers(self) -> dict[str, Any]:
+        found, swept = self._selection, self._sweep
         return {
-            "purged": done,
             "memories": len(found.documents),
-            "ids": found.ids[:_MOST_LISTED],
             "toolCalls": len(found.calls),
             "summaries": len(found.compactions),
             "events": len(found.events),
             "injectedTexts": len(found.injections),
             "hookCalls": len(found.hook_calls),
-            "sessions": found.sessions[:_MOST_LISTED],
-            "states": traces.states,
-            "statesChanged": traces.changed_states,
-            "logSections": traces.log_sections,
-            "waitingEvents": traces.spooled,
-            "filesDeleted": traces.deleted,
-            "namedOnly": traces.by_hand,
+            "namesAndPlans": len(found.plans) + len(found.names) + len(found.carries),
+            "logSections": swept.log_sections,
+            "waitingEvents": swept.spooled,
+            "states": sorted(swept.states),
+            "statesChanged": sorted(swept.changed_states),
+            "filesDeleted": sorted(swept.deleted),
+        }
+
+    def result(self, *, done: bool) -> dict[str, Any]:
+        """What goes, or has gone, in numbers; `cluster` is what one has not got yet, None where there is none."""
+        cluster = None
+        if outbox.enabled(self._db):
+            waiting = outbox.waiting(self._db)
+            cluster = {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
+        return {
+            "purged": done,
+            "ids": self._selection.ids[:_MOST_LISTED],
+            "sessions": self._selection.sessions[:_MOST_LISTED],
+            **self._numbers(),
+            "namedOnly": sorted(self._sweep.by_hand),
             "bytes": os.stat(sqlite.path()).st_size,
-            "cluster": self._cluster(),
+            "cluster": cluster,
             "notTouched": self._not_touched(),
         }
 
@@ -98,30 +116,20 @@ class Purge:
             Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then.
         """
         self._selection = rows.select(self._db, self._criteria)  # the question may have stood for an hour
-        self._traces = self._sweep()
-        self._selection = rows.erase(
-            self._db, self._criteria, at=clock.now_ms(), vectors=self._vectors, vector_of=document_vector
-        )
-        self._traces.add(self._sweep())  # what was written meanwhile
+        self._sweep = Sweep(self._criteria, self._config)
+        self._sweep.run(self._selection)
+        now = clock.now_ms()
+        self._selection = rows.erase(self._db, self._criteria, at=now, vectors=self._vectors, vector_of=document_vector)
+        self._sweep.run(self._selection)  # what was written meanwhile
         store_file.wipe(self._db)
         return self.result(done=True)
-
-    def _sweep(self, *, dry: bool = False) -> Traces:
-        return Sweeper(self._criteria, self._selection, self._config, dry=dry).run()
-
-    def _cluster(self) -> dict[str, Any] | None:
-        """What a cluster has not got yet; None where there is none."""
-        if not outbox.enabled(self._db):
-            return None
-        waiting = outbox.waiting(self._db)
-        return {"pending": waiting["documents"], "refused": waiting["refused"], "error": waiting["error"]}
 
     def _not_touched(self) -> list[str]:
         """Where the text may still stand: copies of the home, and what belongs to others."""
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
         named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
-        return [*copies, *sorted(filter(os.path.exists, named))[:_MOST_LISTED], *self._traces.linked]
+        return [*copies, *sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.linked)]
 
 
 def _whole(db: apsw.Connection, given: str) -> str:
@@ -134,16 +142,10 @@ def _whole(db: apsw.Connection, given: str) -> str:
         return given
 
 
-def _criteria(
-    db: apsw.Connection, ids: Sequence[str], session: str, project: str, before: int | None, match: str
-) -> Criteria:
-    if not ids:
-        known = listing.known(db) if project else []
-        live = frozenset(one.id for one in known if projects.same(project, one.read().project))
-        return Criteria(session=_whole(db, session), project=project, live=live, before=before, match=match)
+def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     found, numbered = set(), set()
     for identifier in ids:
-        if identifier.startswith(CALL):
+        if identifier.startswith("call:"):
             call = call_text.view(db, identifier)
             if call is None:
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
@@ -151,3 +153,246 @@ def _criteria(
         else:
             found.add(forget.find(db, identifier)["id"])
     return Criteria(documents=frozenset(found), calls=frozenset(numbered))
+
+
+class Sweep:
+    """Goes through the files of the home, and notes by their paths in it what was taken out, or would be."""
+
+    def __init__(self, criteria: Criteria, config: Config) -> None:
+        self._criteria = criteria
+        self._config = config
+        self._home = files.home()
+        self._sessions: set[str] = set()
+        self._words: frozenset[str] = frozenset()
+        self._gone_files: tuple[str, ...] = ()
+        self._dry = False
+        self.states: set[str] = set()
+        self.changed_states: set[str] = set()
+        self.log_sections = self.spooled = 0
+        self.deleted: set[str] = set()
+        self.by_hand: set[str] = set()
+        self.linked: set[str] = set()
+        """Files to which links in the home lead, by their whole path: only named."""
+
+    def run(self, selection: Selection, *, dry: bool = False) -> None:
+        """Look everywhere; each file is written as a whole or not at all.
+
+        `selection` is what goes from the store. Raises Failure: STATE_BUSY and its like, PURGE_UNWRITABLE; the files
+        before are done.
+        """
+        self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
+        self._gone_files = tuple(files.safe_name(one) + ".json" for one in selection.sessions)
+        logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
+        is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours
+        try:
+            others = (os.path.join(logs, name) for name in _names(logs) if name.endswith(".md"))
+            for path in _below(logs) if is_ours else others:
+                self._daily_log(path)
+            for path in self._files():
+                if not is_ours or not path.startswith(logs + os.sep):
+                    self._file(path, os.path.relpath(path, self._home))
+        except OSError as error:
+            what = f"{error.filename or self._home}: {error.strerror or error}"
+            raise Failure("PURGE_UNWRITABLE", what, "check its permissions, then run it again") from None
+
+    def _files(self) -> Iterator[str]:
+        for top in _names(self._home):
+            path = os.path.join(self._home, top)
+            is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
+            if is_store or top == archive.BACKUPS or not home_files.is_in_homes(top):
+                continue
+            if os.path.isfile(path):
+                yield path
+            elif not os.path.islink(path):
+                yield from _below(path)
+
+    def _file(self, path: str, name: str) -> None:
+        folder, is_temporary = os.path.dirname(name), name.endswith(".tmp")
+        if folder == "spool" and not is_temporary:
+            self._waiting_events(path)
+        elif folder == "sessions" and name.endswith(".json") and not os.path.islink(path) and self._state(path):
+            pass
+        elif folder == "sessions" and os.path.basename(path).startswith(self._gone_files):
+            self._delete(path)
+        elif not self._quotes(_text(path)):
+            pass
+        elif name.startswith(_BY_HAND) and ".damaged-" not in name and not is_temporary:
+            self.by_hand.add(name)
+        elif os.path.islink(path):  # it is not ours, and a rename would put a plain file in its place
+            self.linked.add(os.path.realpath(path))
+        else:  # a cache, what was set aside, what a killed writer left
+            self._delete(path)
+
+    def _delete(self, path: str) -> None:
+        self.deleted.add(os.path.relpath(path, self._home))
+        if not self._dry:
+            _unlink(path)
+
+    def _quotes(self, text: str) -> bool:
+        return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(rows.words_of(text)))
+
+    def _state(self, path: str) -> bool:
+        """Whether the file is a session's state: it goes, or what quotes goes out of it."""
+        state = _json(path)
+        session = state.get("sessionId") if isinstance(state, dict) else None
+        if not isinstance(session, str):
+            return False
+        if self._goes(session, state):
+            self.states.add(session)
+            if not self._dry:
+                session_list.remove(session)
+        elif self._quotes(_text(path)):
+            self.changed_states.add(session)
+            if not self._dry:
+                self._scrub_state(session, path)
+        return True
+
+    def _goes(self, session: str, state: dict[str, Any]) -> bool:
+        asked = self._criteria
+        if session in self._sessions:
+            return True
+        if asked.by_id or asked.match or asked.before is None or (asked.session and asked.session != session):
+            return False
+        updated = state.get("updatedAt")
+        of_project = not asked.project or session in asked.live
+        return of_project and isinstance(updated, int) and updated < asked.before
+
+    def _scrub_state(self, session: str, path: str) -> None:
+        with state_file.locked(session):
+            state = _json(path)
+            if not isinstance(state, dict):
+                return
+            data = json_text.dumps({**self._without(state), "sessionId": session})
+            try:
+                schema.read(json_text.loads(data), session)
+            except (schema.Damaged, schema.TooNew):
+                os.unlink(path)  # what is left of it would not be read
+            else:
+                files.write_whole(path, data.encode())
+
+    def _without(self, value: Any) -> Any:
+        """A value without the texts that quote: in a list the whole element goes."""
+        if isinstance(value, str):
+            return "" if self._quotes(value) else value
+        if isinstance(value, list):
+            return [one for one in value if not self._quotes(json_text.dumps(one))]
+        if isinstance(value, dict):
+            return {key: self._without(one) for key, one in value.items() if not self._quotes(key)}
+        return value
+
+    def _daily_log(self, path: str) -> None:
+        """A log, or what else people keep beside it: of a text the sections and lines that quote go."""
+        is_text = path.endswith(".md") or "\ufffd" not in _text(path)
+        if os.path.islink(path) or path.endswith(".tmp") or not is_text:
+            self._file(path, os.path.relpath(path, self._home))
+            return
+        for _ in range(_TRIES):
+            with open(path, "rb") as file:
+                kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), os.path.basename(path))
+                if gone and not self._dry:
+                    if not _is_at(path, file.fileno()):
+                        continue  # an editor put another file in its place meanwhile
+                    if kept.strip():
+                        files.write_whole(path, kept.encode())
+                    else:
+                        os.unlink(path)
+                    _append(path, file.read())  # what was appended while we wrote
+            self.log_sections += gone
+            return
+        raise OSError(errno.EBUSY, "another program keeps writing it", path)
+
+    def _without_sections(self, text: str, name: str) -> tuple[str, int]:
+        """The log without the sections and lines that go, and in how many sections something goes."""
+        kept, gone = "", 0
+        for section in re.split(r"^(?=#)", text, flags=re.MULTILINE):
+            heading = section.partition("\n")[0]
+            is_ours = heading.startswith("## ") and _SESSION_MARK in heading
+            if is_ours and (self._section_goes(heading, name) or self._quotes(section)):
+                gone += 1
+            else:
+                left = "".join(line for line in section.splitlines(keepends=True) if not self._quotes(line))
+                gone += left != section
+                kept += left
+        return kept, gone
+
+    def _section_goes(self, heading: str, name: str) -> bool:
+        """Whether a section of ours is of a session that goes, or of a day that does."""
+        asked = self._criteria
+        if any(daily_log.is_of_session(heading, session) for session in self._sessions):
+            return True
+        is_by_day = asked.before is not None and not (asked.by_id or asked.match or asked.session or asked.project)
+        return is_by_day and name[:10] < clock.iso(asked.before)[:10]
+
+    def _waiting_events(self, path: str) -> None:
+        """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
+        try:
+            with open(path, "rb") as file:
+                gone = sum(map(self._line_goes, file.read().splitlines()))
+            self.spooled += gone
+            if not gone or self._dry:
+                return
+            aside = spool.aside(path)
+            os.rename(path, aside)
+            file = open(aside, "rb")
+        except OSError:  # taken in meanwhile
+            return
+        with file:
+            for _ in range(2):
+                kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
+                _append(spool.path(), b"".join(kept))
+                _unlink(aside)  # and what a hook wrote that had opened it before
+
+    def _line_goes(self, line: bytes) -> bool:
+        text = line.decode("utf-8", "replace")
+        try:
+            event = json_text.loads(text)
+        except json_text.InvalidJSON:
+            event = None
+        of_gone = isinstance(event, dict) and event.get("sessionId") in self._sessions
+        return of_gone or self._quotes(text)
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def _below(folder: str) -> Iterator[str]:
+    for at, _, names in os.walk(folder):
+        yield from (os.path.join(at, name) for name in sorted(names))
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether a path still leads to the file that is open."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _append(path: str, data: bytes) -> None:
+    if data:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(data)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _json(path: str) -> Any:
+    try:
+        return json_text.loads(_text(path))
+    except json_text.InvalidJSON:
+        return None

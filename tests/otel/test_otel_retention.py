@@ -11,6 +11,7 @@ from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
 from core.store import events as stored
 from core.store import sqlite
+from core.store.upkeep import retention
 from otel import log
 from otel.event import new_event
 
@@ -58,13 +59,13 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
     seed([1, 2, 3])
     db = sqlite.open_writing(busy_ms=1000, durable=False)
     last = stored.last_seq(db)
-    assert log.prune(db, NOW_MS + 1) == (3, 0)
+    assert retention.prune_events(db, NOW_MS + 1) == (3, 0)
     log.append(db, [new_event("y", now=NOW_MS)], debug_limit=12)
     assert stored.last_seq(db) > last
 
 
 def test_many_batches_while_others_emit(home: Path) -> None:
-    seed(list(range(2 * DAY, 2 * DAY + 3 * log.PRUNE_BATCH)))
+    seed(list(range(2 * DAY, 2 * DAY + 3 * retention.AT_ONCE)))
     environment = clean_environment(home, **NOW, JOELCLAW_OTEL_BUSY_MS="20000")
     pruning = subprocess.Popen(
         [JOELCLAW, "otel", "prune", "--days", "1"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment
@@ -78,6 +79,6 @@ def test_many_batches_while_others_emit(home: Path) -> None:
         emitted += 1
     assert pruning.stdout is not None
     with pruning.stdout:
-        assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * log.PRUNE_BATCH
+        assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * retention.AT_ONCE
     db = sqlite.open_reading()
     assert db is not None and stored.count(db) == emitted > 0

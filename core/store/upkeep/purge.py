@@ -60,13 +60,13 @@ class Criteria:
         return not self.by_id and self.before is None and not self.match
 
     def holds(self, text: str | None) -> bool:
-        """Whether a text has the phrase, in upper or lower case, or none is asked for."""
-        return not self.match or (text is not None and self.match.casefold() in readable(text))
+        """Whether a text has the phrase that is asked for, in upper or lower case."""
+        return bool(self.match) and text is not None and self.match.casefold() in readable(text)
 
 
 @dataclass
 class Selection:
-    """What fits: rows of documents, calls, compactions, numbers of events, injected texts, hooks, sessions.
+    """What fits, by rowids, ids, or session and number.
 
     `sessions` go as a whole; `touched` are those that the documents, calls and compactions are of. Of `plans` sessions
     the plan goes, of `carries` transcripts the unfinished turn, of `contexts` documents what was said around them.
@@ -105,149 +105,145 @@ def words_of(*texts: str | None) -> set[str]:
 
 def select(db: apsw.Connection, criteria: Criteria) -> Selection:
     """Find what fits, and what quotes it."""
-    found = Selection()
-
-    def rows(query: str, values: Iterable[Any] = ()) -> list[Any]:
-        return db.execute(query, tuple(values)).fetchall()
-
-    def fits(session: str, at: str, texts: str, project: str = "''") -> tuple[str, list[Any]]:
-        return _fits(db, criteria, session, at, texts, project)
-
-    db.create_scalar_function("purge_holds", lambda *texts: any(criteria.holds(text) for text in texts), -1)
-    own = _select_documents(rows, fits, criteria, found) | _select_calls(rows, fits, criteria, found)
-    if not criteria.by_id:
-        own |= _select_sessions(rows, fits, criteria, found)
-    found.words = frozenset(own - _others(rows, found, own))
-    _select_quotes(db, rows, fits, criteria, found)
-    return found
+    return _Search(db, criteria).found
 
 
-_Rows = Callable[..., list[Any]]
-_Fits = Callable[..., tuple[str, list[Any]]]
+class _Search:
+    def __init__(self, db: apsw.Connection, criteria: Criteria) -> None:
+        self._db = db
+        self._asked = criteria
+        self.found = Selection()
+        self._own: set[str] = set()
+        """Words of what goes."""
+        db.create_scalar_function("purge_holds", lambda *texts: any(map(criteria.holds, texts)), -1)
+        db.create_scalar_function("purge_quotes", self._quotes, -1)
+        self._documents()
+        self._calls()
+        if not criteria.by_id:
+            self._sessions()
+        self.found.words = frozenset(self._own - self._others())
+        self._history()
+        self._beside()
 
+    def _rows(self, query: str, values: Iterable[Any] = ()) -> list[Any]:
+        return self._db.execute(query, tuple(values)).fetchall()
 
-def _fits(
-    db: apsw.Connection, criteria: Criteria, session: str, at: str, texts: str, project: str
-) -> tuple[str, list[Any]]:
-    """A condition of SQL; `session` to `project` are expressions. What names no project is of that of its session."""
-    conditions: list[str] = []
-    values: list[Any] = []
-    if criteria.session:
-        conditions.append(f"{session} = ?")
-        values.append(criteria.session)
-    if criteria.before is not None:
-        conditions.append(f"{at} < ?")
-        values.append(criteria.before)
-    if criteria.project:
-        kept = [(str(one), str(named)) for one, named in db.execute("SELECT id, project FROM session")]
-        names = names_of(criteria.project, [*document_rows.projects(db), *{named for _, named in kept if named}])
-        conditions.append(f"({project} IN {_LISTED} OR ({project} = '' AND {session} IN {_LISTED}))")
-        sessions = sorted(criteria.live.union(one for one, named in kept if named in names))
-        values += [json_text.dumps(names), json_text.dumps(sessions)]
-    if criteria.match:
-        conditions.append(f"purge_holds({texts})")
-    return " AND ".join(conditions) or "false", values
+    def _quotes(self, *texts: Any) -> bool:
+        return not self.found.words.isdisjoint(words_of(*texts))
 
+    def _fits(self, session: str, at: str, texts: str, project: str = "''") -> tuple[str, list[Any]]:
+        """A condition of SQL, its arguments are expressions; what names no project is of that of its session."""
+        asked = self._asked
+        conditions: list[str] = []
+        values: list[Any] = []
+        if asked.session:
+            conditions.append(f"{session} = ?")
+            values.append(asked.session)
+        if asked.before is not None:
+            conditions.append(f"{at} < ?")
+            values.append(asked.before)
+        if asked.project:
+            kept = self._rows("SELECT id, project FROM session")
+            names = names_of(asked.project, [*document_rows.projects(self._db), *{named for _, named in kept if named}])
+            conditions.append(f"({project} IN {_LISTED} OR ({project} = '' AND {session} IN {_LISTED}))")
+            sessions = sorted(asked.live.union(one for one, named in kept if named in names))
+            values += [json_text.dumps(names), json_text.dumps(sessions)]
+        if asked.match:
+            conditions.append(f"purge_holds({texts})")
+        return " AND ".join(conditions) or "false", values
 
-def _select_documents(rows: _Rows, fits: _Fits, criteria: Criteria, found: Selection) -> set[str]:
-    where, values = fits("session_id", "created_at", _TEXTS, "project")
-    if criteria.by_id:
-        where, values = f"id IN {_LISTED}", [json_text.dumps(sorted(criteria.documents))]
-    own: set[str] = set()
-    query = f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE ({where})"
-    for rowid, identifier, session, *texts in rows(f"{query} AND (text <> '' OR write_reason <> '{PURGED}')", values):
-        found.documents.append(rowid)
-        found.ids.append(identifier)
-        found.touched.update([session] if session else [])
-        own |= words_of(*texts)
-    return own
+    def _documents(self) -> None:
+        where, values = self._fits("session_id", "created_at", _TEXTS, "project")
+        if self._asked.by_id:
+            where, values = f"id IN {_LISTED}", [json_text.dumps(sorted(self._asked.documents))]
+        where = f"({where}) AND (text <> '' OR write_reason <> '{PURGED}')"
+        query = f"SELECT rowid, id, session_id, context, {_TEXTS} FROM document WHERE {where}"
+        for rowid, identifier, session, *texts in self._rows(query, values):
+            self.found.documents.append(rowid)
+            self.found.ids.append(identifier)
+            self.found.touched.update([session] if session else [])
+            self._own |= words_of(*texts)
 
+    def _calls(self) -> None:
+        where, values = self._fits("session_id", "coalesce(at, session.updated_at)", _CALL_TEXTS)
+        if self._asked.by_id:
+            where = " OR ".join("(session_id = ? AND number = ?)" for _ in self._asked.calls) or "false"
+            values = [part for call in self._asked.calls for part in call]
+        query = f"SELECT session_id, number, {_CALL_TEXTS} FROM call {_OF_SESSION} WHERE ({where}) AND outcome <> ?"
+        for session, number, *texts in self._rows(query, (*values, FORGOTTEN_CALL)):
+            self.found.calls.append((session, number))
+            self.found.touched.add(session)
+            self._own |= words_of(*texts)
 
-def _select_calls(rows: _Rows, fits: _Fits, criteria: Criteria, found: Selection) -> set[str]:
-    where, values = fits("session_id", "coalesce(at, session.updated_at)", _CALL_TEXTS)
-    if criteria.by_id:
-        where = " OR ".join("(session_id = ? AND number = ?)" for _ in criteria.calls) or "false"
-        values = [part for call in criteria.calls for part in call]
-    own: set[str] = set()
-    query = f"SELECT session_id, number, {_CALL_TEXTS} FROM call {_OF_SESSION} WHERE ({where}) AND outcome <> ?"
-    for session, number, *texts in rows(query, (*values, FORGOTTEN_CALL)):
-        found.calls.append((session, number))
-        found.touched.add(session)
-        own |= words_of(*texts)
-    return own
+    def _sessions(self) -> None:
+        """Sessions, or their plans, and compactions."""
+        asked, found = self._asked, self.found
+        where, values = self._fits("id", "updated_at", "plan", "project")
+        known = dict(self._rows(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {FORGOTTEN}", values))
+        if asked.is_whole:
+            also = asked.live if asked.project else {asked.session} - {""}
+            found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
+            if asked.session and asked.project:
+                found.sessions = [one for one in found.sessions if one == asked.session]
+        else:
+            found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", PURGED_PLAN)]
+        where, values = self._fits("session_id", "at", "summary")
+        query = f"SELECT session_id, call, summary FROM compaction {_OF_SESSION} WHERE ({where})"
+        for session, call, summary in self._rows(f"{query} AND summary NOT IN ('', ?)", (*values, PURGED_SUMMARY)):
+            found.compactions.append((session, call))
+            found.touched.add(session)
+            self._own |= words_of(summary)
 
+    def _others(self) -> set[str]:
+        """Those of its words that stand in something else, too."""
+        found = self.found
+        others: set[str] = set()
+        kinds: tuple[tuple[str, int, set[tuple[Any, ...]]], ...] = (
+            (f"SELECT rowid, {_TEXTS} FROM document WHERE text <> ''", 1, {(one,) for one in found.documents}),
+            (f"SELECT session_id, number, {_CALL_TEXTS} FROM call", 2, set(found.calls)),
+            ("SELECT session_id, call, summary FROM compaction", 2, set(found.compactions)),
+        )
+        for query, columns, gone in kinds if self._own else ():
+            for row in self._rows(query):
+                if row[:columns] not in gone:
+                    others |= words_of(*row[columns:]) & self._own
+        return others
 
-def _select_sessions(rows: _Rows, fits: _Fits, criteria: Criteria, found: Selection) -> set[str]:
-    """Sessions, or their plans, and compactions."""
-    where, values = fits("id", "updated_at", "plan", "project")
-    known = dict(rows(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {FORGOTTEN}", values))
-    if criteria.is_whole:
-        also = criteria.live if criteria.project else {criteria.session} - {""}
-        found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
-        if criteria.session and criteria.project:
-            found.sessions = [one for one in found.sessions if one == criteria.session]
-    else:
-        found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", PURGED_PLAN)]
-    where, values = fits("session_id", "at", "summary")
-    own: set[str] = set()
-    query = f"SELECT session_id, call, summary FROM compaction {_OF_SESSION} WHERE ({where}) AND summary NOT IN ('', ?)"
-    for session, call, summary in rows(query, (*values, PURGED_SUMMARY)):
-        found.compactions.append((session, call))
-        found.touched.add(session)
-        own |= words_of(summary)
-    return own
+    def _history(self) -> None:
+        """Events, injected texts and hooks that fit or quote; a text also by the memories that it was made of."""
+        found = self.found
 
+        def either(session: str, at: str, texts: str) -> tuple[str, list[Any]]:
+            where, values = ("false", []) if self._asked.by_id else self._fits(session, at, texts)
+            return f"({where}) OR purge_quotes({texts})", values
 
-def _others(rows: _Rows, found: Selection, own: set[str]) -> set[str]:
-    """Those of these words that stand in something else, too."""
-    others: set[str] = set()
-    gone: set[object] = {*found.documents, *found.calls}
-    summaries = set(found.compactions)
-    for rowid, *texts in rows(f"SELECT rowid, {_TEXTS} FROM document WHERE text <> ''") if own else ():
-        others |= set() if rowid in gone else words_of(*texts) & own
-    for session, number, *texts in rows(f"SELECT session_id, number, {_CALL_TEXTS} FROM call") if own else ():
-        others |= set() if (session, number) in gone else words_of(*texts) & own
-    for session, call, summary in rows("SELECT session_id, call, summary FROM compaction") if own else ():
-        others |= set() if (session, call) in summaries else words_of(summary) & own
-    return others
+        where, values = either("session_id", "timestamp", "error, metadata, search_text")
+        found.events = [seq for (seq,) in self._rows(f"SELECT seq FROM event WHERE {where} ORDER BY seq", values)]
+        where, values = either("session_id", "at", "text")
+        made_of = f"json_valid(memories) AND EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {_LISTED})"
+        query = f"SELECT id FROM injection WHERE {where} OR {made_of} ORDER BY id"
+        found.injections = [one for (one,) in self._rows(query, (*values, json_text.dumps(found.ids)))]
+        where, values = either("session_id", "at", "error")
+        found.hook_calls = self._rows(f"SELECT session_id, id FROM hook_call WHERE {where} ORDER BY 1, 2", values)
 
+    def _beside(self) -> None:
+        """What else says the phrase or quotes."""
+        found = self.found
 
-def _select_quotes(db: apsw.Connection, rows: _Rows, fits: _Fits, criteria: Criteria, found: Selection) -> None:
-    """What fits of the history, and all in which one of the words stands, or the phrase.
+        def saying(query: str, texts: str) -> list[Any]:
+            return self._rows(f"{query} AND (purge_holds({texts}) OR purge_quotes({texts}))")
 
-    A text that was made of a memory that goes, goes by its list of memories: it may have no word of its own.
-    """
-
-    def quotes(*texts: Any) -> bool:
-        return not found.words.isdisjoint(words_of(*texts))
-
-    def says(*texts: Any) -> bool:
-        return (bool(criteria.match) and any(criteria.holds(text) for text in texts)) or quotes(*texts)
-
-    def either(session: str, at: str, texts: str) -> tuple[str, list[Any]]:
-        where, values = ("false", []) if criteria.by_id else fits(session, at, texts)
-        return f"({where}) OR purge_quotes({texts})", values
-
-    db.create_scalar_function("purge_quotes", quotes, -1)
-    db.create_scalar_function("purge_says", says, -1)
-    where, values = either("session_id", "timestamp", "error, metadata, search_text")
-    found.events = [seq for (seq,) in rows(f"SELECT seq FROM event WHERE {where} ORDER BY seq", values)]
-    where, values = either("session_id", "at", "text")
-    made_of = f"json_valid(memories) AND EXISTS (SELECT 1 FROM json_each(memories) WHERE value IN {_LISTED})"
-    query = f"SELECT id FROM injection WHERE {where} OR {made_of} ORDER BY id"
-    found.injections = [one for (one,) in rows(query, (*values, json_text.dumps(found.ids)))]
-    where, values = either("session_id", "at", "error")
-    found.hook_calls = rows(f"SELECT session_id, id FROM hook_call WHERE {where} ORDER BY 1, 2", values)
-    gone = set(found.documents)
-    around = rows("SELECT rowid FROM document WHERE context <> '' AND purge_says(context)")
-    found.contexts = [rowid for (rowid,) in around if rowid not in gone]
-    found.names = rows("SELECT session_id, name FROM name WHERE purge_says(name, place)")
-    plans = rows("SELECT id FROM session WHERE plan NOT IN ('[]', ?) AND purge_says(plan)", (PURGED_PLAN,))
-    found.plans = sorted({*found.plans, *(one for (one,) in plans)})
-    own = {source for session in found.sessions for source in transcripts.sources_naming(db, session)}
-    carries = rows("SELECT source, purge_says(carry) FROM transcript WHERE carry <> ''")
-    found.carries = [source for source, said in carries if said or source in own]
-    found.refusals = [one for (one,) in rows("SELECT id FROM outbox WHERE purge_says(refusal)")]
+        gone = set(found.documents)
+        around = saying("SELECT rowid FROM document WHERE context <> ''", "context")
+        found.contexts = [rowid for (rowid,) in around if rowid not in gone]
+        found.names = saying("SELECT session_id, name FROM name WHERE true", "name, place")
+        plans = saying(f"SELECT id FROM session WHERE plan NOT IN ('[]', '{PURGED_PLAN}')", "plan")
+        found.plans = sorted({*found.plans, *(one for (one,) in plans)})
+        own = {source for session in found.sessions for source in transcripts.sources_naming(self._db, session)}
+        said = {one for (one,) in saying("SELECT source FROM transcript WHERE carry <> ''", "carry")}
+        carries = self._rows("SELECT source FROM transcript WHERE carry <> ''")
+        found.carries = [source for (source,) in carries if source in said | own]
+        found.refusals = [one for (one,) in saying("SELECT id FROM outbox WHERE true", "refusal")]
 
 
 def erase(
@@ -282,18 +278,15 @@ def erase(
         for session, number in found.calls:
             if session not in found.sessions:
                 forgotten.forget_call(db, session, number)
-        for query, chosen in (
-            (
-                "UPDATE document SET text = '', context = '', title = '', path = '', tags = '[]', history = '[]',"
-                f" fingerprint = '', session_id = '', project = '', source = '', write_reason = '{PURGED}'"
-                " WHERE rowid = ?",
-                found.documents,
-            ),
+        emptied = (
+            "UPDATE document SET text = '', context = '', title = '', path = '', tags = '[]', history = '[]',"
+            f" fingerprint = '', session_id = '', project = '', source = '', write_reason = '{PURGED}' WHERE rowid = ?"
+        )
+        summary = f"UPDATE compaction SET summary = '{PURGED_SUMMARY}' WHERE session_id = ? AND call = ?"
+        changes: tuple[tuple[str, Iterable[Any]], ...] = (
+            (emptied, found.documents),
             ("DELETE FROM evidence WHERE document = ?", found.ids),
-            (
-                f"UPDATE compaction SET summary = '{PURGED_SUMMARY}' WHERE session_id = ? AND call = ?",
-                found.compactions,
-            ),
+            (summary, found.compactions),
             ("DELETE FROM event WHERE seq = ?", found.events),
             ("DELETE FROM injection WHERE id = ?", found.injections),
             ("DELETE FROM hook_call WHERE session_id = ? AND id = ?", found.hook_calls),
@@ -301,8 +294,8 @@ def erase(
             (f"UPDATE session SET plan = '{PURGED_PLAN}' WHERE id = ?", found.plans),
             ("UPDATE transcript SET carry = '' WHERE source = ?", found.carries),
             ("UPDATE outbox SET refusal = '' WHERE id = ?", found.refusals),
-        ):
-            keys: Iterable[Any] = chosen
+        )
+        for query, keys in changes:
             db.executemany(query, [key if isinstance(key, tuple) else (key,) for key in keys])
         store_file.owe(db)
     return found

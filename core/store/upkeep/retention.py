@@ -1,21 +1,39 @@
-"""Drops what is old or too much: events, hooks, injected texts, and archived sessions; in short transactions.
+"""What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`.
 
-What was noted on purpose (observations) and synced files are never dropped. Nor is what was forgotten or purged: its
-row keeps it from coming back. Each raises Failure where the store cannot be written.
+All goes in short transactions. What was noted on purpose (observations) and synced files are never dropped. Nor is what
+was forgotten or purged: its row keeps it from coming back. Each raises Failure where the store cannot be written; what
+was dropped stays dropped.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Any
+
 import apsw
 
-from core.store import document_rows, documents, sqlite
+from core import clock, home_files
+from core.config import Config
+from core.store import document_rows, documents, events, sqlite
 from core.store.history import hook_calls, injections
 from core.store.layout import row_range
 from core.store.replication import outbox
 from core.store.sessions import call_rows, forgotten, segments, session_rows
+from core.store.upkeep import completeness, store_file
 
-EVENTS_AT_ONCE = 1_000
+AT_ONCE = 1_000
 EPISODES_AT_ONCE = 100
+_SESSIONS_AT_ONCE = 20
+_PAUSE_S = 0.01
+_MB = 1_000_000
+_QUICK_BYTES = 64 * _MB
+"""A file up to this size is written anew in the background: it takes .8 s, and hooks wait for 2 s."""
+_WORTH_SHARE, _WORTH_BYTES = 0.2, 4 * _MB
+"""So much must be free: the share in the background, the bytes by hand, too."""
+_MERGE_AFTER = 500
+_PASSES_WITHOUT_GAIN = 3
+"""After so many in a row that gave no room back, no more of a kind goes: a page is free when all on it is gone."""
 # What an event takes: its texts, its other columns, and its entries in three indexes.
 _EVENT_BYTES = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
 _FIRST, _LAST = row_range("episodes")
@@ -27,22 +45,24 @@ _OLD_EPISODES = (
 )
 
 
-def count_events(db: apsw.Connection, before: int) -> tuple[int, int]:
-    """How many events are older than `before` (ms), and how many there are."""
-    older = db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (before,)).get
-    return int(older), int(db.execute("SELECT count(*) FROM event").get)
-
-
-def event_bytes(db: apsw.Connection) -> int:
-    """About what the events take in the file."""
-    return int(db.execute(f"SELECT coalesce(sum({_EVENT_BYTES}), 0) FROM event").get)
+def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
+    """Drop events older than `before` (ms), and hook calls and injected texts; how many events went and are left."""
+    deleted = 0
+    while True:
+        with sqlite.transaction(db):
+            gone = events.delete_before(db, before, AT_ONCE)
+            most = max(gone, *(kind.delete_before(db, before, AT_ONCE) for kind in (hook_calls, injections)))
+            kept = events.count(db) if most < AT_ONCE else 0
+        deleted += gone
+        if most < AT_ONCE:
+            return deleted, kept
+        time.sleep(_PAUSE_S)
 
 
 def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]:
     """The numbers of the events to drop so that the rest takes at most `limit` bytes: debug first, then the oldest.
 
-    Args:
-        since: older ones are not looked at: they go anyway.
+    Those older than `since` (ms) are not looked at: they go anyway.
     """
     rows = db.execute(f"SELECT seq, {_EVENT_BYTES}, level, timestamp FROM event WHERE timestamp >= ?", (since,))
     found = sorted((level != "debug", at, seq, size) for seq, size, level, at in rows)
@@ -56,33 +76,6 @@ def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]
     return surplus
 
 
-def drop_events(db: apsw.Connection, numbers: list[int]) -> int:
-    """Drop these events, in one transaction; returns how many there were."""
-    with sqlite.transaction(db):
-        before = db.total_changes()
-        db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
-        return db.total_changes() - before
-
-
-def oldest_events(db: apsw.Connection, *, debug: bool) -> list[int]:
-    """Numbers of the next events to drop where the store is too large."""
-    level = "level = 'debug'" if debug else "true"
-    rows = db.execute(f"SELECT seq FROM event WHERE {level} ORDER BY timestamp LIMIT ?", (EVENTS_AT_ONCE,))
-    return [int(seq) for (seq,) in rows]
-
-
-def first_event(db: apsw.Connection) -> int | None:
-    """When the oldest event was (ms)."""
-    found: int | None = db.execute("SELECT min(timestamp) FROM event").get
-    return found
-
-
-def drop_history(db: apsw.Connection, before: int) -> int:
-    """Drop hook calls and injected texts older than `before` (ms), some at once; returns how many."""
-    with sqlite.transaction(db):
-        return sum(kind.delete_before(db, before, EVENTS_AT_ONCE) for kind in (hook_calls, injections))
-
-
 def count_episodes(db: apsw.Connection, before: int) -> int:
     """How many episodes are older than `before` (ms)."""
     return int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (before,)).get)
@@ -91,10 +84,7 @@ def count_episodes(db: apsw.Connection, before: int) -> int:
 def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
     """Drop the oldest episodes before a time (ms), some at once; returns how many, 0 where none is left.
 
-    From this file alone: a cluster, and the machines that share it, keep theirs.
-
-    Args:
-        vectors: whether sqlite-vec is loaded.
+    From this file alone: a cluster, and the machines that share it, keep theirs. `vectors`: sqlite-vec is loaded.
     """
     with sqlite.transaction(db):
         signatures = vectors and document_rows.has_signatures(db)
@@ -126,16 +116,169 @@ def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
 
 def count_calls(db: apsw.Connection, before: int) -> int:
     """How many tool calls those sessions have that did nothing since `before` (ms)."""
-    return int(
-        db.execute(
-            "SELECT count(*) FROM session JOIN call ON session_id = id"
-            " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?",
-            (before, session_rows.FORGOTTEN, call_rows.FORGOTTEN_CALL),
-        ).get
+    query = (
+        "SELECT count(*) FROM session JOIN call ON session_id = id"
+        " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?"
     )
+    return int(db.execute(query, (before, session_rows.FORGOTTEN, call_rows.FORGOTTEN_CALL)).get)
 
 
 def drop_session(db: apsw.Connection, session: str) -> int:
     """Drop what a session did, in one transaction; returns how many calls that were."""
     with sqlite.transaction(db):
         return forgotten.drop(db, session)
+
+
+class Retention:
+    """One pruning. `background`: nobody waits for it, and it may keep no hook waiting."""
+
+    def __init__(self, db: apsw.Connection, config: Config, *, background: bool = False) -> None:
+        self._db = db
+        self._config = config
+        self._background = background
+        self._vectors = sqlite.load_vectors(db)
+        self._now = clock.now_ms()
+        self._size = store_file.sizes(db)[0]
+        self._events = self._by_size = self._episodes = self._calls = self._history = 0
+        self._sessions: list[tuple[int, str]] = []
+
+    def _before(self, name: str) -> int:
+        """The time before which a setting lets things go; 0 where it is off."""
+        days = self._config.get_int(name)
+        return max(0, self._now - days * clock.DAY_MS) if days else 0
+
+    def _limit(self, name: str) -> int:
+        return self._config.get_int(name) * _MB
+
+    def look(self) -> dict[str, Any]:
+        """What would be dropped for its age and as too many events; of `store_mb` only how far the store is beyond it.
+
+        How much goes for that shows only as it goes: what is dropped shares pages with what stays.
+        """
+        before, limit = self._before("retention.events_days"), self._limit("retention.events_mb")
+        self._events = int(self._db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (before,)).get)
+        self._by_size = len(surplus_events(self._db, limit, before)) if limit else 0
+        if old := self._before("retention.episodes_days"):
+            self._episodes = count_episodes(self._db, old)
+            self._calls = count_calls(self._db, old)
+        return self._result(wiped=False, dry=True)
+
+    def run(self) -> dict[str, Any]:
+        """Drop it, and give the room back."""
+        completeness.compare(self._db)
+        home_files.sweep_temporary()
+        self._prune_events()
+        if before := self._before("retention.episodes_days"):
+            while dropped := drop_episodes(self._db, before, vectors=self._vectors):
+                self._episodes += dropped
+                time.sleep(_PAUSE_S)
+            self._drop_sessions(old_sessions(self._db, before))
+        self._prune_store()
+        if self._episodes >= _MERGE_AFTER:
+            store_file.merge(self._db, "lexicon")
+        wiped = store_file.is_owed(self._db)
+        if wiped:
+            store_file.wipe(self._db)
+        else:
+            self._give_back()
+        return self._result(wiped=wiped, dry=False)
+
+    def _result(self, *, wiped: bool, dry: bool) -> dict[str, Any]:
+        size, free = store_file.sizes(self._db)
+        limit = self._limit("retention.store_mb")
+        names = ("events_days", "events_mb", "episodes_days", "store_mb")
+        return {
+            "dryRun": dry,
+            "events": {"byAge": self._events, "bySize": self._by_size, "all": events.count(self._db)},
+            "episodes": self._episodes,
+            "toolCalls": self._calls,
+            "hooksAndInjections": self._history,
+            "bytes": {
+                "before": self._size,
+                "after": size,
+                "free": free,
+                "overLimit": max(0, size - free - limit) if limit else 0,
+            },
+            "purgeFinished": wiped,
+            "settings": {f"retention.{name}": self._config.get_int(f"retention.{name}") for name in names},
+        }
+
+    def _prune_events(self) -> None:
+        if before := self._before("retention.events_days"):
+            self._events = prune_events(self._db, before)[0]
+        limit = self._limit("retention.events_mb")
+        taken = self._db.execute(f"SELECT coalesce(sum({_EVENT_BYTES}), 0) FROM event").get if limit else 0
+        surplus = surplus_events(self._db, limit) if taken > limit else []
+        for start in range(0, len(surplus), AT_ONCE):
+            self._drop_events(surplus[start : start + AT_ONCE])
+            time.sleep(_PAUSE_S)
+
+    def _drop_events(self, numbers: list[int]) -> int:
+        with sqlite.transaction(self._db):
+            self._db.executemany("DELETE FROM event WHERE seq = ?", [(seq,) for seq in numbers])
+        self._by_size += len(numbers)
+        return len(numbers)
+
+    def _drop_sessions(self, sessions: list[tuple[int, str]]) -> None:
+        for _, session in sessions:
+            self._calls += drop_session(self._db, session)
+            time.sleep(_PAUSE_S)
+
+    def _prune_store(self) -> None:
+        """Drop debug events, the oldest turns and sessions, then other events, hooks and injected texts.
+
+        Until what is used is within the limit, or nothing more is gained by it.
+        """
+        limit = self._limit("retention.store_mb")
+        if not limit or self._used() <= limit:
+            return
+        self._sessions = old_sessions(self._db, self._now + 1)
+        for drop in (self._drop_debug, self._drop_oldest, self._drop_history):
+            self._drop_until(limit, drop)
+
+    def _drop_until(self, limit: int, drop: Callable[[], int]) -> None:
+        least, idle = self._used(), 0
+        while least > limit and idle < _PASSES_WITHOUT_GAIN and drop():
+            time.sleep(_PAUSE_S)
+            used = self._used()
+            idle = idle + 1 if used >= least else 0
+            least = min(least, used)
+
+    def _used(self) -> int:
+        size, free = store_file.sizes(self._db)
+        return size - free
+
+    def _oldest_events(self, which: str) -> list[int]:
+        rows = self._db.execute(f"SELECT seq FROM event WHERE {which} ORDER BY timestamp LIMIT {AT_ONCE}")
+        return [int(seq) for (seq,) in rows]
+
+    def _drop_debug(self) -> int:
+        return self._drop_events(self._oldest_events("level = 'debug'"))
+
+    def _drop_oldest(self) -> int:
+        """Turns, and what those sessions did that were over before the first turn that is left."""
+        turns = drop_episodes(self._db, self._now, vectors=self._vectors)
+        self._episodes += turns
+        first = first_episode(self._db, self._now)
+        over = [one for one in self._sessions[:_SESSIONS_AT_ONCE] if first is None or one[0] < first]
+        del self._sessions[: len(over)]
+        self._drop_sessions(over)
+        return turns + len(over)
+
+    def _drop_history(self) -> int:
+        """Events, and hooks and injected texts older than the first that is left."""
+        dropped = self._drop_events(self._oldest_events("true"))
+        first = self._db.execute("SELECT min(timestamp) FROM event").get
+        until = self._now + 1 if first is None else first
+        with sqlite.transaction(self._db):
+            history = sum(kind.delete_before(self._db, until, AT_ONCE) for kind in (hook_calls, injections))
+        self._history += history
+        return dropped + int(history)
+
+    def _give_back(self) -> None:
+        """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""
+        size, free = store_file.sizes(self._db)
+        if store_file.give_back(self._db) or free < _WORTH_BYTES:
+            return
+        if not self._background or (free >= size * _WORTH_SHARE and size - free <= _QUICK_BYTES):
+            store_file.rewrite(self._db)

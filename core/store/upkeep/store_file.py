@@ -1,4 +1,4 @@
-"""The store's file: whether it is whole, what room it takes; gives free room back, and wipes what was deleted.
+"""The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies it.
 
 In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once, since a
 purge must not leave anything of the text. What a purge still owes is kept in the store until it is done.
@@ -6,22 +6,26 @@ purge must not leave anything of the text. What a purge still owes is kept in th
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.errors import Failure
-from core.store import sqlite
+from core.store import layout, migrate, sqlite
 from core.store.sqlite import apsw
+from core.store.upkeep import completeness
 
 _MOST_FAULTS = 5
 _OWED = "wipe"
 _LEXICONS = ("lexicon", "call_lexicon", "segment_lexicon")
 _MERGED_PAGES = 1_000
 _PAGES_AT_ONCE = 500
+_COPIED_AT_ONCE = 2_000
 _PAUSE_S = 0.01
 _PATIENCE_S = 60.0
 """How long a wipe waits for readers that hold the log."""
+_COUNTED = ("document", "event", "session", "call", "compaction", "transcript", "vector")
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,7 @@ class Figures:
 def faults(db: apsw.Connection) -> list[str]:
     """What SQLite finds to be wrong with the file, the first five; each page is read.
 
-    Raises:
-        Failure: STORE_DAMAGED and its like, where it cannot even look.
+    Raises Failure: STORE_DAMAGED and its like, where it cannot even look.
     """
     try:
         rows = [str(row[0]) for row in db.execute(f"PRAGMA quick_check({_MOST_FAULTS})")]
@@ -48,11 +51,7 @@ def faults(db: apsw.Connection) -> list[str]:
 
 
 def figures(db: apsw.Connection) -> Figures:
-    """Sizes and the newest time.
-
-    Raises:
-        Failure: STORE_DAMAGED and its like.
-    """
+    """Sizes and the newest time. Raises Failure: STORE_DAMAGED and its like."""
     try:
         size, free = sizes(db)
         newest = "SELECT max((SELECT max(timestamp) FROM event), (SELECT max(created_at) FROM document))"
@@ -85,13 +84,10 @@ def is_owed(db: apsw.Connection) -> bool:
 
 
 def wipe(db: apsw.Connection) -> None:
-    """Take what was deleted out of the indexes, the file and the log. The store must be open for writing.
+    """Take what was deleted out of the indexes, the file and the log. Writers wait meanwhile, readers do not.
 
-    Writers wait while the file is written anew; readers do not.
-
-    Raises:
-        Failure: PURGE_UNFINISHED, readers hold the log; or what the store says. What was deleted stays deleted, and
-            the next `store prune` or purge goes on.
+    Raises Failure: PURGE_UNFINISHED, readers hold the log; or what the store says. What was deleted stays deleted, and
+    the next `store prune` or purge goes on.
     """
     try:
         for name in _LEXICONS:
@@ -110,11 +106,7 @@ def wipe(db: apsw.Connection) -> None:
 
 
 def give_back(db: apsw.Connection) -> int:
-    """Return free pages at the end of the file to the disk, where the file was made so; how many bytes.
-
-    Raises:
-        Failure: the store cannot be written.
-    """
+    """Return free pages at the end of the file to the disk, where the file was made so; how many bytes."""
     before, free = sizes(db)
     if not free or int(db.execute("PRAGMA auto_vacuum").get) != 2:  # 2: pages can be given back one by one
         return 0
@@ -136,10 +128,7 @@ def give_back(db: apsw.Connection) -> int:
 def rewrite(db: apsw.Connection) -> int:
     """Write the whole file anew without its free pages, and so that later ones can be given back; how many bytes.
 
-    Writers wait meanwhile.
-
-    Raises:
-        Failure: the store cannot be written, or the disk has no room for a second copy; nothing was changed.
+    Writers wait meanwhile. Where the disk has no room for a second copy nothing was changed.
     """
     before = sizes(db)[0]
     try:
@@ -154,9 +143,6 @@ def merge(db: apsw.Connection, name: str) -> None:
     """Merge all parts of a lexical index into one: it is searched faster, and leaves out what was deleted.
 
     In short transactions: some 30 ms, which a hook's write waits at most.
-
-    Raises:
-        Failure: the store cannot be written; everything is found all the same.
     """
     pages = -_MERGED_PAGES  # the sign begins a merge of all parts
     while True:
@@ -186,3 +172,78 @@ def _patiently(work: Callable[[], bool]) -> bool:
             pass
         time.sleep(_PAUSE_S)
     return False
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A store file that is whole: its schema, the number of its last event, and how many rows it has of what."""
+
+    schema: int
+    last_event: int
+    counts: dict[str, int]
+
+
+def copy(target: str) -> bool:
+    """Copy the store as it is at one moment to a new file, on the disk when this returns; False where there is none.
+
+    All of it is read in one transaction: nobody waits for it, and it never begins again because somebody wrote. Where
+    it fails nothing is left of the file.
+    """
+    source = sqlite.open_reading()
+    if source is None:
+        return False
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        made = apsw.Connection(target)
+        try:
+            made.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").fetchall()
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # the snapshot begins with the first read
+            with made.backup("main", source, "main") as running:
+                while not running.done:
+                    running.step(_COPIED_AT_ONCE)
+        finally:
+            made.close()
+            source.close(True)
+        os.fsync(descriptor)
+    except BaseException as error:
+        os.unlink(target)
+        if isinstance(error, (apsw.FullError, apsw.IOError)):
+            message = f"{os.path.dirname(target)} takes no more: {error}"
+            raise Failure("BACKUP_FULL", message, "free some space there, or name another folder") from None
+        if isinstance(error, apsw.Error):
+            raise sqlite.as_failure(error) from None
+        raise
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def examine(path: str) -> Examined:
+    """Look at every page of a store file that nobody has open; it is only read, and nothing is made beside it.
+
+    Raises Failure: STORE_DAMAGED; STORE_FOREIGN, it is no store; STORE_TOO_NEW.
+    """
+    try:
+        db = sqlite.open_unchanged(path)
+        try:
+            schema = migrate.version_of(db)
+            if schema > layout.SCHEMA:
+                raise migrate.too_new("the backup", schema)
+            first = str(db.execute("PRAGMA integrity_check(1)").get)
+            if first != "ok":
+                raise _damaged(path, first[:200])
+            names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            if not schema or "document" not in names:
+                raise Failure("STORE_FOREIGN", f"{path} is no store of joelclaw", "name a backup of `joelclaw backup`")
+            counted = [name for name in _COUNTED if name in names]
+            counts = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in counted}
+            return Examined(schema, completeness.last_event(db), counts)
+        finally:
+            db.close()
+    except apsw.Error as error:
+        raise _damaged(path, str(error)) from None
+
+
+def _damaged(path: str, why: str) -> Failure:
+    return Failure("STORE_DAMAGED", f"{path} is not a whole store: {why}", "take another backup: this one is no good")

@@ -16,8 +16,7 @@ from faults import snapshot
 from cli import stdout
 from cli.memory import purge as purging
 from core.store import document_rows, documents, sqlite
-from session.backup import traces
-from session.backup.traces import Sweeper
+from session.backup.purge import Sweep
 
 MARK = "quaggabeacon"
 TEXT = f"the {MARK} is painted green every spring"
@@ -106,10 +105,10 @@ def test_an_event_that_is_spooled_meanwhile_stays(
     """Hooks append while the purge is between reading a file of the spool and writing it."""
     run("memory", "write", TEXT)
     waiting = home / "spool" / "events.jsonl"
-    before = Sweeper._line_goes
+    before = Sweep._line_goes
     appended: list[str] = []
 
-    def append_meanwhile(sweeper: Sweeper, line: bytes) -> bool:
+    def append_meanwhile(sweeper: Sweep, line: bytes) -> bool:
         if not sweeper._dry and len(appended) < 4:
             appended.append(f"meanwhile-{len(appended)}")
             with waiting.open("a") as file:
@@ -121,7 +120,7 @@ def test_an_event_that_is_spooled_meanwhile_stays(
         waiting.write_text(event("quotes", MARK) + event("stays"))
 
     meanwhile(hooks_spool)
-    monkeypatch.setattr(Sweeper, "_line_goes", append_meanwhile)
+    monkeypatch.setattr(Sweep, "_line_goes", append_meanwhile)
     run("memory", "forget", "--purge", "--match", MARK)
     assert len(appended) == 4
     kept = b"".join(snapshot(home).values())
@@ -135,10 +134,10 @@ def test_what_is_logged_meanwhile_stays(run: Run, home: Path, monkeypatch: pytes
     log = home / "workspace" / "memory" / "2026-01-02.md"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(f"# The day\n- look at the {MARK}\n- water the plants\n")
-    before = traces._sections
+    before = Sweep._without_sections
     written: list[str] = []
 
-    def write_meanwhile(text: str) -> list[list[str]]:
+    def write_meanwhile(sweep: Sweep, text: str, name: str) -> tuple[str, int]:
         if len(written) < 2:  # the first time it only looks
             written.append(text)
             if len(written) == 2:
@@ -148,9 +147,9 @@ def test_what_is_logged_meanwhile_stays(run: Run, home: Path, monkeypatch: pytes
                 else:  # as an editor saves
                     log.with_suffix(".new").write_text(log.read_text() + "- feed the cat\n")
                     log.with_suffix(".new").rename(log)
-        return before(text)
+        return before(sweep, text, name)
 
-    monkeypatch.setattr(traces, "_sections", write_meanwhile)
+    monkeypatch.setattr(Sweep, "_without_sections", write_meanwhile)
     result = run("memory", "forget", "--purge", "--match", MARK, "--yes").result
     assert len(written) == 2 and result["logSections"] == 1
     assert log.read_text() == "# The day\n- water the plants\n- feed the cat\n"
