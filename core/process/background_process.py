@@ -23,53 +23,44 @@ _held: list[int] = []
 """The descriptor of the lock with which this process was started."""
 
 
-def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
+def begin(lock: str, words: Sequence[str], seconds: int, *others: str) -> bool:
     """Start `joelclaw WORDS...` and return at once; whether it runs, now or already.
 
     Args:
         lock: path of the lock file that it holds.
         seconds: it is killed after that many (`stop_in_time`).
+        others: more locks, of which it takes the first that is free: as many run at a time as there are locks.
     """
-    return begin_one((lock,), words, seconds)
-
-
-def begin_one(locks: Sequence[str], words: Sequence[str], seconds: int) -> bool:
-    """As `begin`, under the first of the locks that is free: as many run at a time as there are locks."""
     if not os.path.isfile(sys.argv[0]):
         return False
-    for lock in locks:
+    for path in (lock, *others):
         try:
-            files.touch_private(lock)
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+            files.touch_private(path)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _spawn(descriptor, words, seconds)
+            os.set_inheritable(descriptor, True)
+            os.posix_spawn(
+                sys.executable,
+                [sys.executable, sys.argv[0], *words],
+                {**os.environ, LIMIT: str(seconds), _HELD: str(descriptor)},
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+                    (os.POSIX_SPAWN_DUP2, 0, 1),
+                    (os.POSIX_SPAWN_DUP2, 0, 2),
+                ],
+                setpgroup=0,  # a client that ends its hook's group does not end this
+            )
+            return True
         except BlockingIOError:
             continue
         except OSError:
             return False
         finally:
             os.close(descriptor)
-        return True
     return True
-
-
-def _spawn(lock: int, words: Sequence[str], seconds: int) -> None:
-    """Start the command, with the descriptor of the lock."""
-    os.set_inheritable(lock, True)
-    os.posix_spawn(
-        sys.executable,
-        [sys.executable, sys.argv[0], *words],
-        {**os.environ, LIMIT: str(seconds), _HELD: str(lock)},
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-            (os.POSIX_SPAWN_DUP2, 0, 1),
-            (os.POSIX_SPAWN_DUP2, 0, 2),
-        ],
-        setpgroup=0,  # a client that ends its hook's group does not end this
-    )
 
 
 def stop_in_time() -> bool:

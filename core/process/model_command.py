@@ -9,7 +9,6 @@ import shutil
 from core.config import Config
 from core.errors import Failure
 from core.process import process_group
-from core.process.process_group import Ended
 from core.redaction import redact
 from core.words import clean
 
@@ -19,12 +18,7 @@ _MOST_TOLD = 300
 
 
 class Model:
-    """Asks the model of the settings `model.*`; a function of the prompt.
-
-    Args:
-        command: a command line.
-        config: says timeout and limits.
-    """
+    """Asks the model of the settings `model.*` through a command line: a function of the prompt."""
 
     __slots__ = ("_config", "command", "timeout")
 
@@ -62,11 +56,8 @@ def from_config(config: Config, override: str = "") -> Model | None:
 
 def not_configured() -> Failure:
     """The Failure for a command that cannot do without a model."""
-    return Failure(
-        "MODEL_NOT_CONFIGURED",
-        "no model's command is set",
-        'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD',
-    )
+    fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
+    return Failure("MODEL_NOT_CONFIGURED", "no model's command is set", fix)
 
 
 def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
@@ -82,79 +73,50 @@ def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_outpu
         Failure: MODEL_NOT_CONFIGURED, MODEL_NOT_FOUND, MODEL_TIMEOUT, MODEL_FAILED (with the last line of its stderr),
             MODEL_EMPTY or MODEL_TOO_LONG (prompt or answer). Nothing of the command runs any more.
     """
-    words = _words(command)
-    data = redact(clean(prompt))[0].encode()
-    if len(data) > max_prompt:
-        raise Failure(
-            "MODEL_TOO_LONG",
-            f"the prompt has {len(data)} bytes; the model's command is given {max_prompt} at most",
-            "raise model.max_prompt_bytes in config.toml if the model takes more",
-        )
-    ended = process_group.run(
-        words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
-    )
-    if ended.reason or ended.status != 0:
-        raise _failed(words[0], ended, timeout, max_output)
-    text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
-    if not text:
-        raise Failure(
-            "MODEL_EMPTY",
-            f"{words[0]} answered nothing",
-            "run it by hand with a prompt on stdin; it must write to stdout",
-        )
-    return text
-
-
-def _words(command: str) -> list[str]:
-    """The words of a command line whose program is there."""
     _refuse_within_model()
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise Failure(
-            "MODEL_NOT_CONFIGURED",
-            f"the model's command cannot be read: {str(error).lower()}",
-            "write it as one line with its quotes closed",
-        ) from None
+        message = f"the model's command cannot be read: {str(error).lower()}"
+        raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
     if not words:
         raise not_configured()
     words[0] = os.path.expanduser(words[0])
+    name = _one_line(words[0])
     if "\0" in command or shutil.which(words[0]) is None:
-        raise _not_found(words[0])
-    return words
+        fix = "install it, or give its full path; no shell runs the line, so pipes and variables need sh -c '...'"
+        raise Failure("MODEL_NOT_FOUND", f"there is no program {name!r} to run", fix)
+    data = redact(clean(prompt))[0].encode()
+    if len(data) > max_prompt:
+        message = f"the prompt has {len(data)} bytes; the model's command is given {max_prompt} at most"
+        raise Failure("MODEL_TOO_LONG", message, "raise model.max_prompt_bytes in config.toml if the model takes more")
+    ended = process_group.run(
+        words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
+    )
+    if ended.reason == "timeout":
+        fix = "raise model.timeout_seconds in config.toml, or name a faster model"
+        raise Failure("MODEL_TIMEOUT", f"{name} gave no answer within {timeout:g} s", fix)
+    if ended.reason == "too-long":
+        fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
+        raise Failure("MODEL_TOO_LONG", f"{name} answered more than {max_output} bytes", fix)
+    if ended.reason or ended.status != 0:
+        lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
+        last = f": {_one_line(lines[-1])}" if lines else ""
+        number = ended.status or 0
+        how = f"was ended by signal {-number}" if number < 0 else f"ended with exit code {number}"
+        raise Failure("MODEL_FAILED", f"{name} {how}{last}", "run it by hand with a prompt on stdin")
+    text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
+    if not text:
+        fix = "run it by hand with a prompt on stdin; it must write to stdout"
+        raise Failure("MODEL_EMPTY", f"{name} answered nothing", fix)
+    return text
 
 
 def _refuse_within_model() -> None:
     """No model asks a model: a command line that leads back to us would never end."""
     if os.environ.get(IN_MODEL):
-        raise Failure(
-            "MODEL_FAILED",
-            "a model's command asked for a model",
-            f"call joelclaw without {IN_MODEL} in the environment",
-        )
-
-
-def _not_found(name: str) -> Failure:
-    return Failure(
-        "MODEL_NOT_FOUND",
-        f"there is no program {_one_line(name)!r} to run",
-        "install it, or give its full path; no shell runs the line, so pipes and variables need sh -c '...'",
-    )
-
-
-def _failed(name: str, ended: Ended, timeout: float, most: int) -> Failure:
-    name = _one_line(name)
-    if ended.reason == "timeout":
-        fix = "raise model.timeout_seconds in config.toml, or name a faster model"
-        return Failure("MODEL_TIMEOUT", f"{name} gave no answer within {timeout:g} s", fix)
-    if ended.reason == "too-long":
-        fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
-        return Failure("MODEL_TOO_LONG", f"{name} answered more than {most} bytes", fix)
-    lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
-    last = f": {_one_line(lines[-1])}" if lines else ""
-    number = ended.status or 0
-    how = f"was ended by signal {-number}" if number < 0 else f"ended with exit code {number}"
-    return Failure("MODEL_FAILED", f"{name} {how}{last}", "run it by hand with a prompt on stdin")
+        fix = f"call joelclaw without {IN_MODEL} in the environment"
+        raise Failure("MODEL_FAILED", "a model's command asked for a model", fix)
 
 
 def _one_line(text: str) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Literal
@@ -17,8 +18,6 @@ from typing import Any, Literal
 from core.files import FileLock
 
 Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
-
-
 _LOOK_S = 0.1
 _GRACE_S = 3.0
 _TAIL_BYTES = 8_000
@@ -71,14 +70,9 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._came = False
-        self.descriptor = self._write = -1
         self._before: dict[signal.Signals, Any] = {}
-        self._wakeup = -1
 
     def __enter__(self) -> Interrupts:
-        self.descriptor, self._write = os.pipe()
-        os.set_blocking(self._write, False)
-        self._wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._take) for number in _STOPPING}
         return self
 
@@ -87,9 +81,6 @@ class Interrupts:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(self._wakeup)
-        os.close(self.descriptor)
-        os.close(self._write)
 
     def came(self) -> bool:
         """Whether this process was told to end."""
@@ -97,8 +88,9 @@ class Interrupts:
 
     def wait(self, seconds: float) -> None:
         """Wait for a signal, or for the time to pass."""
-        if not self._came:
-            select.select([self.descriptor], [], [], seconds)
+        until = time.monotonic() + seconds
+        while not self._came and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         self._came = True
@@ -145,78 +137,62 @@ def run(
         return Ended(None, str(error).encode(), "not-started")
     finally:
         os.close(alive)
-    exchange = _Exchange(process, data, most)
+    output, errors = bytearray(), bytearray()
     reason: Reason = "stopped"
     try:
-        reason = exchange.until_over(time.monotonic() + seconds, interrupts)
+        reason = _exchange(process, data, (output, errors), most, time.monotonic() + seconds, interrupts)
     finally:
         _end(process)
         os.close(ours)
-    return Ended(process.returncode, bytes(exchange.output), reason, bytes(exchange.errors))
+    return Ended(process.returncode, bytes(output), reason, bytes(errors))
 
 
-class _Exchange:
-    """Hands a process its input and takes its output."""
-
-    def __init__(self, process: subprocess.Popen[bytes], data: bytes, most: int) -> None:
-        self._process = process
-        self._data = memoryview(data)
-        self._most = most
-        self.output = bytearray()
-        self.errors = bytearray()
-        self._open = {stream.fileno(): stream for stream in (process.stdout, process.stderr) if stream is not None}
-        self._input = process.stdin.fileno() if process.stdin is not None else -1
-        for descriptor in (*self._open, *([self._input] if self._input >= 0 else [])):
-            os.set_blocking(descriptor, False)
-
-    def until_over(self, until: float, interrupts: Interrupts | None) -> Reason:
-        """Wait for the end of the process; a grandchild that holds its output does not count."""
-        while True:
-            is_over = _is_over(self._process.pid)
-            while self._read():
-                if 0 < self._most < len(self.output):
-                    return "too-long"
-            if is_over:
-                return ""
-            if interrupts is not None and interrupts.came():
-                return "stopped"
-            left = until - time.monotonic()
-            if left <= 0:
-                return "timeout"
-            woken = [interrupts.descriptor] if interrupts is not None else []
-            writing = [self._input] if self._input >= 0 else []
-            wait = min(left, _LOOK_S if self._open else _LOOK_S / 20)
-            if select.select([*woken, *self._open], writing, [], wait)[1]:
-                self._write()
-
-    def _read(self) -> bool:
-        """Take a part of what is there to read; whether there may be more."""
-        more = False
-        for descriptor in list(self._open):
-            into = self.output if self._open[descriptor] is self._process.stdout else self.errors
+def _exchange(
+    process: subprocess.Popen[bytes], data: bytes, texts: tuple[bytearray, bytearray], most: int, until: float,
+    interrupts: Interrupts | None,
+) -> Reason:  # fmt: skip
+    """Hand a process its input and take its output until it ends; a grandchild that holds its output does not count."""
+    reading = {
+        stream.fileno(): text for stream, text in zip((process.stdout, process.stderr), texts, strict=True) if stream
+    }
+    writing = [process.stdin.fileno()] if process.stdin is not None else []
+    rest = memoryview(data)
+    for descriptor in (*reading, *writing):
+        os.set_blocking(descriptor, False)
+    while True:
+        is_over = _is_over(process.pid)
+        _read(reading, texts[0] if most else None)
+        if 0 < most < len(texts[0]):
+            return "too-long"
+        if is_over:
+            return ""
+        if interrupts is not None and interrupts.came():
+            return "stopped"
+        left = until - time.monotonic()
+        if left <= 0:
+            return "timeout"
+        if select.select([*reading], writing, [], min(left, _LOOK_S if reading else _LOOK_S / 20))[1]:
             try:
-                part = os.read(descriptor, _CHUNK)
-            except BlockingIOError:
-                continue
-            into += part
-            if into is self.errors or not self._most:
-                del into[:-_TAIL_BYTES]
-            if part:
-                more = bool(self._most)  # what prints without end must not keep us from the clock
-            else:
-                del self._open[descriptor]
-        return more
+                rest = rest[os.write(writing[0], rest[:_CHUNK]) :]
+            except BrokenPipeError:
+                rest = rest[:0]
+            if not rest and process.stdin is not None:
+                writing = []
+                _close(process.stdin)
 
-    def _write(self) -> None:
+
+def _read(reading: dict[int, bytearray], whole: bytearray | None) -> None:
+    """Take a part of each output, which is all that a pipe holds; of a text but the whole one the last is kept."""
+    for descriptor, text in list(reading.items()):
         try:
-            self._data = self._data[os.write(self._input, self._data[:_CHUNK]) :]
+            part = os.read(descriptor, _CHUNK)
         except BlockingIOError:
-            return
-        except BrokenPipeError:
-            self._data = self._data[:0]
-        if not self._data and self._process.stdin is not None:
-            self._input = -1
-            _close(self._process.stdin)
+            continue
+        text += part
+        if text is not whole:
+            del text[:-_TAIL_BYTES]
+        if not part:
+            del reading[descriptor]
 
 
 def _is_over(pid: int) -> bool:
@@ -239,14 +215,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _close(stream: Any) -> None:
-    try:
+    with suppress(OSError):
         stream.close()
-    except OSError:
-        pass
 
 
 def _signal(group: int, number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass

@@ -81,7 +81,7 @@ def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcrip
 def begin(config: Config) -> None:
     """Start a job where fewer than `AT_ONCE` run."""
     places = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, AT_ONCE + 1)]
-    background_process.begin_one(places, ["background", "observe"], seconds(config))
+    background_process.begin(places[0], ["background", "observe"], seconds(config), *places[1:])
 
 
 def seconds(config: Config) -> int:

@@ -40,9 +40,8 @@ def at(monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
 
 def test_nothing_is_started_where_it_is_switched_off(begun: list[Any], home: Path) -> None:
     background_jobs.start_due(config.Config({"store.backend": "sqlite", "otel.export": "off"}))
-    assert begun == [] and not home.exists()
-    assert not background_jobs.start_sync(ON), "there is no cluster of this home yet"
-    assert begun == [] and not home.exists()
+    background_jobs.start_due(config.Config({"store.backend": "typesense"}))
+    assert begun == [] and not home.exists(), "there is no cluster of this home yet"
 
 
 def test_what_is_switched_on_is_started_once_in_its_time(
@@ -66,23 +65,16 @@ def test_what_is_switched_on_is_started_once_in_its_time(
     assert begun == [sync, export, sync, export]
 
 
-def test_a_job_may_be_postponed(begun: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    background_jobs.postpone_export(NOW_MS + 100_000)
-    at(monkeypatch, 99_999)
-    assert not background_jobs.start_export(ON)
-    at(monkeypatch, 100_000)
-    assert background_jobs.start_export(ON) and len(begun) == 1
-
-
 @pytest.mark.parametrize(("ahead", "starts"), [(DAY_MS, False), (DAY_MS + 1, True), (1, False), (0, True), (-1, True)])
-def test_a_time_beyond_a_day_is_that_of_a_wrong_clock(begun: list[Any], ahead: int, starts: bool) -> None:
-    background_jobs.postpone_export(NOW_MS + ahead)
-    assert background_jobs.start_export(ON) is starts
+def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, starts: bool) -> None:
+    background_jobs.postpone(background_jobs.EXPORT, NOW_MS + ahead)
+    background_jobs.start_due(ON)
+    assert len(begun) == starts
 
 
 def test_a_home_that_cannot_be_written_postpones_nothing(begun: list[Any], home: Path) -> None:
     home.write_text("no folder")
-    background_jobs.postpone_sync(NOW_MS)
+    background_jobs.postpone(background_jobs.SYNC, NOW_MS)
     assert home.read_text() == "no folder"
 
 
@@ -137,27 +129,12 @@ def test_what_is_old_is_dropped_once_a_day(
     now = 1_790_000_000.0
     monkeypatch.setattr(background_jobs.time, "time", lambda: now)
     settings = config.Config(config_says)
-    assert not background_jobs.start_prune(settings), "there is no store"
+    background_jobs.start_due(settings)
+    assert begun == [], "there is no store"
     home.mkdir()
     lock = home / "store.db.lock"
     lock.touch()
     os.utime(lock, (now - waited_s, now - waited_s))
-    assert background_jobs.start_prune(settings) is starts
+    background_jobs.start_due(settings)
     assert begun == ([(os.path.join("cache", "store-prune.lock"), ("store", "prune"), 600)] if starts else [])
     assert lock.stat().st_mtime + DAY_S - now == looks_again_in
-
-
-def test_each_job_is_started_where_it_is_due(begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1_790_000_000.0
-    monkeypatch.setattr(background_jobs.time, "time", lambda: now)
-    home.mkdir()
-    for name in ("outbox.lock", "store.db.lock"):
-        (home / name).touch()
-    os.utime(home / "store.db.lock", (1, 1))
-    background_jobs.start_due(ON)
-    assert [words for _, words, _ in begun] == [("store", "sync"), ("otel", "export"), ("store", "prune")]
-    background_jobs.postpone_sync(NOW_MS + 50_000)
-    at(monkeypatch, 49_999)
-    assert not background_jobs.start_sync(ON)
-    at(monkeypatch, 50_000)
-    assert background_jobs.start_sync(ON)

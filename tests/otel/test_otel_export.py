@@ -291,13 +291,14 @@ from core import config
 from core.process import background_jobs
 settings = config.load()
 before = set(sys.modules)
-print(background_jobs.start_export(settings))
+background_jobs.start_due(settings)
+print("core.process.background_process" in sys.modules)
 print(sorted(set(sys.modules) - before), file=sys.stderr)
 """
 
 
 def due(home: Path, receiver: Receiver, *, now: int, **more: str) -> tuple[str, str]:
-    """What `start_export` answers at that time, and the modules that it imported."""
+    """Whether an export is started at that time, and the modules that it imported."""
     env = clean_environment(home, JOELCLAW_NOW_MS=str(now), **{**receiver.env, **more})
     done = subprocess.run([sys.executable, "-c", AUTO], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip(), done.stderr.strip()

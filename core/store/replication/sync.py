@@ -122,7 +122,7 @@ class Sync:
         except Failure as failure:
             if failure.code.startswith("TYPESENSE"):
                 said = f"{failure.code}: {failure.message}"
-                background_jobs.postpone_sync(outbox.failed(self.db, said, now=clock.now_ms()))
+                background_jobs.postpone(background_jobs.SYNC, outbox.failed(self.db, said, now=clock.now_ms()))
             raise
         outbox.succeeded(self.db, now=clock.now_ms())
         connection.forget_fault()  # recall need not wait to find out that the cluster is back
@@ -216,7 +216,7 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
         with opened(config, embed, search_text, lock_inherited=True) as work:
             again_at = outbox.next_try(work.db)
             if again_at > clock.now_ms():
-                background_jobs.postpone_sync(again_at)
+                background_jobs.postpone(background_jobs.SYNC, again_at)
             else:
                 work.sync(lambda: time.monotonic() < until)
     except Failure:
