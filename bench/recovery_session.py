@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clients import content, lines, registry
+from clients import content, entry, registry
 from clients.content import parse_timestamp
 from core import project
 
@@ -92,7 +92,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.lines = _read(self.path)
-        parsed = (lines.parsed(line) for line in self.lines)
+        parsed = (entry.parsed(line) for line in self.lines)
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = registry.detect(self.records[:_FIRST_LINES])
         if client is None:

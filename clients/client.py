@@ -27,10 +27,17 @@ _BY_MODEL = (
     ("o3", 200_000),
     ("deepseek", 128_000),
 )
+_LONGEST_TEXT = 20_000
+_LONGEST_SUMMARY = 300_000
+"""Far more than is kept (100,000): the store cuts it when it has taken out its secrets."""
+_REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
 
 
 class Client:
-    """A coding agent. A subclass sets what differs from this one."""
+    """A coding agent, with hooks of the form that Claude Code, Codex and Gemini CLI share.
+
+    A subclass sets what differs from this one.
+    """
 
     name = ""
     """On the command line, and of its folder."""
@@ -66,7 +73,6 @@ class Client:
     """It runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks."""
     takes_summary = False
     """It can be handed a summary of ours for a compaction, and told to leave one out."""
-
     empty_answer = ""
     """What a hook prints that has nothing to say."""
 
@@ -75,17 +81,62 @@ class Client:
         """Whether a compaction stands in the session file."""
         return bool(self.session_file) and not self.silent
 
-    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """What a hook's payload says; `name` is the event's, where the payload does not tell it."""
-        from clients import hooks
+    def event(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """An event with the fields that all clients name alike; the rest is empty."""
+        return {
+            "kind": self.events.get(name, "ignored"),
+            "name": name,
+            "session": text_field(payload, "session_id"),
+            "source": text_field(payload, "source"),
+            "cwd": text_field(payload, "cwd"),
+            "transcript": text_field(payload, "transcript_path"),
+            "model": text_field(payload, "model"),
+            "messages": [],
+            "files": [],
+            "items": [],
+            "summary": "",
+            "instructions": "",
+            "said": None,
+            "percent": None,
+            "tokens": None,
+            "window": None,
+        }
 
-        return hooks.read(self, payload, name)
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """What a hook's payload says; `name` is the event's, where the payload does not tell it.
+
+        A compaction is over when the session starts by it.
+        """
+        from clients import content
+
+        found = self.event(payload, text_field(payload, "hook_event_name") or name)
+        if found["kind"] == "start" and found["source"] == "compact":
+            found["kind"] = "after_compaction"
+        elif found["kind"] == "prompt":
+            said = content.typed(text_field(payload, "prompt"))  # clients put into it what hooks returned before
+            found["messages"] = [said] if said else []
+        elif found["kind"] == "summary":  # the transcript does not hold it yet
+            said = content.string(payload.get("last_assistant_message"))
+            summary, end, _ = said.partition("<summary>")[2].partition("</summary>")
+            is_summariser = end and not text_field(payload, "agent_type")  # else another subagent stopped
+            found["summary"] = summary.strip()[:_LONGEST_SUMMARY] if is_summariser else ""
+            found["kind"] = "summary" if found["summary"] else "ignored"
+        elif found["kind"] == "tool":
+            given = content.table(payload.get("tool_input"))
+            found["files"] = self.transcript().files_of(text_field(payload, "tool_name"), given)
+        return found
 
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
-        """What a hook prints, to hand texts to the model."""
-        from clients import hooks
+        """What a hook prints: context for the model, as one text; empty where there is none, or it would not reach it.
 
-        return hooks.answer(event, texts)
+        It does from a start, a prompt and a tool's end only (measured; `docs/hooks.md`).
+        """
+        if not texts or event["kind"] not in _REACH_THE_MODEL:
+            return ""
+        from core import json_text
+
+        context = "\n\n".join(text["content"] for text in texts)
+        return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}})
 
     def transcript(self) -> Format:
         """What reads a line of its session file."""
@@ -117,7 +168,10 @@ class Client:
         given = os.environ.get(self.window_variable, "").strip() if self.window_variable else ""
         if given.isascii() and given.isdigit() and int(given[:12]) > 0:
             return int(given[:12])
-        window = _window_of_model(models) or self.window
+        names = [model.lower() for model in models if model]
+        if any(mark in name for name in names for mark in _LONG_MARKS):
+            return _LONG
+        window = next((window for name in names for part, window in _BY_MODEL if part in name), self.window)
         return self.long_window if self.long_window and window < used else window
 
     def _module(self, part: str) -> Any:
@@ -154,8 +208,7 @@ class ExtensionClient(Client):
         return extension_hooks.answer(texts)
 
 
-def _window_of_model(models: Sequence[str]) -> int:
-    names = [model.lower() for model in models if model]
-    if any(mark in name for name in names for mark in _LONG_MARKS):
-        return _LONG
-    return next((window for name in names for part, window in _BY_MODEL if part in name), 0)
+def text_field(payload: dict[str, Any], key: str) -> str:
+    """A string in a payload, "" where it is none, whatever a client sends."""
+    value = payload.get(key)
+    return value[:_LONGEST_TEXT] if isinstance(value, str) else ""

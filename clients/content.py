@@ -10,9 +10,10 @@ from _datetime import datetime, timedelta, timezone  # type: ignore[import-not-f
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
+    from typing import Any, Literal
 
-    from clients.event import Outcome, Plan, PlanStep, Tool
+    from clients.event import Item, Outcome, PlanStep, Tool
 
 OURS = "<joelclaw-memory"
 # What clients put into the user's mouth: surroundings, instructions, reminders, commands, summaries, what hooks say.
@@ -56,8 +57,6 @@ _NO_TEXT = (
     *("type", "id", "tool_use_id", "data", "encrypted_content"),
     *("signature", "thinkingSignature", "thoughtSignature", "textSignature"),
 )
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MS = timedelta(milliseconds=1)
 _LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
@@ -134,28 +133,40 @@ def _without_others(text: str) -> str:
 
 
 def _cut(text: str, begin: str, end: str) -> str:
-    kept = []
-    while True:
-        start = text.find(begin)
-        if start < 0:
-            break
-        kept.append(text[:start])
-        stop = text.find(end, start)
-        if stop < 0:  # cut off by the client: all that follows is the injection's
-            text = ""
-            break
-        text = text[stop + len(end) :]
-    return "".join([*kept, text])
+    head, *behind = text.split(begin)
+    # a span that the client cut off has no end: all that follows is the injection's
+    return head + "".join(part.partition(end)[2] for part in behind)
 
 
-def tool(call: object, name: object, files: list[str], command: str, given: object) -> Tool:
+def said(role: Literal["user", "assistant"], text: str, at: int | None, own: str = "", tools: Any = ()) -> list[Item]:
+    """A message, none where it says nothing; `own` is its id."""
+    if not text and not tools:
+        return []
+    return [{"kind": "said", "id": own, "role": role, "text": text, "tools": list(tools), "at": at}]
+
+
+def compaction(summary: str, at: int | None) -> list[Item]:
+    """A compaction, and what the client keeps in place of the messages before it."""
+    found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
+    return [*found, {"kind": "summary", "text": summary, "at": at}] if summary else found
+
+
+def usage(used: object, names: Iterable[str], model: object = "", window: int = 0) -> list[Item]:
+    """How full the context was, by the sum of those numbers; nothing where that is none."""
+    tokens = sum(whole(table(used).get(name)) for name in names)
+    if not tokens:
+        return []
+    return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": string(model)}]
+
+
+def tool(call: object, name: object, files: list[str], command: object, given: object) -> Tool:
     """One tool call; `given` is its input."""
     target = files or paths(given, "file_path", "path", "notebook_path", "absolute_path", "filePath")
     return {
         "call": string(call),
         "name": string(name),
         "files": files,
-        "command": command,
+        "command": string(command),
         "target": target[0] if target else "",
         "given": given_text(given),
     }
@@ -167,6 +178,16 @@ def outcome(call: object, text: str, failed: bool, process: str = "") -> Outcome
     if process:
         made["process"] = process
     return made
+
+
+def plan(steps: object, *text_names: str) -> list[Item]:
+    """A plan that a tool was given as a list of steps; nothing where it is none."""
+    found: list[PlanStep] = []
+    for number, row in enumerate(rows(steps), 1):
+        text = next((string(row.get(name)) for name in text_names if row.get(name)), "")
+        if text:
+            found.append({"id": str(number), "text": text, "status": string(row.get("status"))})
+    return [{"kind": "plan", "whole": True, "steps": found}] if found else []
 
 
 def given_text(given: object) -> str:
@@ -192,31 +213,18 @@ def texts_in(value: object) -> list[str]:
     return found
 
 
-def plan(steps: object, text_names: tuple[str, ...]) -> Plan | None:
-    """A plan that a tool was given as a list of steps; None where it is none."""
-    found: list[PlanStep] = []
-    for number, row in enumerate(rows(steps), 1):
-        text = next((string(row.get(name)) for name in text_names if row.get(name)), "")
-        if text:
-            found.append({"id": str(number), "text": text, "status": string(row.get("status"))})
-    return {"kind": "plan", "whole": True, "steps": found} if found else None
-
-
 def paths(given: object, *names: str) -> list[str]:
     """The first of the named fields that holds a path."""
-    fields = table(given)
-    for name in names:
-        path = string(fields.get(name)).strip()
-        if path:
-            return [path]
-    return []
+    found = (string(table(given).get(name)).strip() for name in names)
+    path = next(filter(None, found), "")
+    return [path] if path else []
 
 
 def characters(value: object) -> int:
     """About how many characters of context a value takes: all its texts; an image counts as 4800 (pi's figure)."""
     count = 0
     waiting = [value]
-    while waiting:  # not by recursion: the value is as deep as its author liked
+    while waiting:
         one = waiting.pop()
         if isinstance(one, str):
             count += len(one)

@@ -1,17 +1,21 @@
-"""What a session file holds, whichever client wrote it: entries, and the messages in them.
+"""A session file as entries and the messages in them, whichever client wrote it, with estimates of their tokens.
 
 An entry is what a reader keeps of a line: ids, sizes, calls, files. The texts stay in the file and are read again when
-a message is asked for, so that a session of 100 MB takes little memory.
+a message is asked for, so that a session of 100 MB takes little memory. Tokens are estimated as pi does, by four
+characters as JavaScript counts them: with the same counts the cut falls where pi's falls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Any, BinaryIO, Literal, NamedTuple
 
-from clients.file_operations import NONE, FileOperations
-from clients.lines import Problems
+import orjson
+
+from clients.content import rows, string, table
 
 BlockKind = Literal["text", "thinking", "tool_call", "image"]
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
@@ -19,19 +23,119 @@ EntryKind = Literal["message", "custom_message", "branch_summary", "compaction",
 
 SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")
 """Roles of what was said and done. What extensions and compactions put into the context is not said."""
+_IMAGE_UNITS = 4800
+_MOST_PROBLEMS = 20
+_BOM = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """Where a line stands: its number from 1, its offset and size in bytes."""
+
+    number: int
+    offset: int
+    size: int
+
+
+class Problems:
+    """What could not be read, the first twenty in words."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+        self._more = 0
+
+    def add(self, what: str) -> None:
+        """Note one."""
+        if len(self._told) < _MOST_PROBLEMS:
+            self._told.append(what)
+        else:
+            self._more += 1
+
+    def all(self) -> tuple[str, ...]:
+        """Those that were noted, and how many more there are."""
+        return (*self._told, f"and {self._more} more problems") if self._more else tuple(self._told)
+
+
+def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str, Any] | None]]:
+    """Every line of a session file that is not empty with its object, None for one that has none."""
+    offset = 0
+    for number, data in enumerate(handle, 1):
+        bare = data.removeprefix(_BOM) if number == 1 else data
+        start = offset + len(data) - len(bare)
+        offset += len(data)
+        if bare.isspace():
+            continue
+        value = parsed(bare)
+        if not isinstance(value, dict):
+            what = "no JSON object" if data.endswith(b"\n") else "cut off"
+            problems.add(f"line {number} is {what}")
+            value = None
+        yield Line(number, start, len(bare)), value
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON value of a line, None where it is none. Half a surrogate pair and what is no UTF-8 are replaced."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        plain = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
+        return orjson.loads(plain.encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperations:
+    """The files that a session read, wrote and edited, as the tool calls name them: each once, in their order.
+
+    They are kept over compactions, so that a summary can list them.
+    """
+
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.read or self.written or self.edited)
+
+    @property
+    def modified(self) -> list[str]:
+        """What was written or edited, sorted: the summary's <modified-files>."""
+        return _sorted({*self.edited, *self.written})
+
+    @property
+    def read_only(self) -> list[str]:
+        """What was read and never modified, sorted: the summary's <read-files>."""
+        return _sorted({*self.read} - {*self.edited, *self.written})
+
+
+NO_FILES = FileOperations()
+
+
+def together(several: Iterable[FileOperations]) -> FileOperations:
+    """All of them as one."""
+    several = [one for one in several if one]
+    if len(several) <= 1:
+        return several[0] if several else NO_FILES
+    kinds = zip(*((one.read, one.written, one.edited) for one in several), strict=True)
+    return FileOperations(*(tuple(dict.fromkeys(chain.from_iterable(paths))) for paths in kinds))
+
+
+def _sorted(paths: Iterable[str]) -> list[str]:
+    """As JavaScript sorts, so that pi and we write the same lists."""
+    return sorted(paths, key=lambda path: path.encode("utf-16-be", "surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a message."""
+    """A part of a message; of a tool call the tool's name, what it was given, and its id."""
 
     kind: BlockKind
     text: str = ""
     name: str = ""
-    """of a tool call: the tool"""
     arguments: dict[str, Any] = field(default_factory=dict)
     call: str = ""
-    """of a tool call: its id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +183,7 @@ class Entry(NamedTuple):
     role: Role | None = None
     """of what it says; None for bookkeeping"""
     tokens: int = -1
-    """estimated; -1 where nobody has measured it: `reading.sizes` does"""
+    """estimated; -1 where nobody has measured it: `session_file.sizes` does"""
     can_cut: bool = False
     """a compaction may keep the session from here on"""
     starts_turn: bool = False
@@ -89,7 +193,7 @@ class Entry(NamedTuple):
     """ids of the tool calls in it"""
     answers: tuple[str, ...] = ()
     """ids of the calls whose results are in it"""
-    files: FileOperations = NONE
+    files: FileOperations = NO_FILES
     """of its tool calls, or what a summary of the client lists"""
     compaction: Compaction | None = None
     group: str = ""
@@ -119,10 +223,7 @@ class Transcript:
 
     def last_compaction(self) -> int:
         """Index of the newest compaction on the active branch, -1 without one."""
-        for index in range(len(self.entries) - 1, -1, -1):
-            if self.entries[index].kind == "compaction":
-                return index
-        return -1
+        return next((at for at in range(len(self.entries) - 1, -1, -1) if self.entries[at].kind == "compaction"), -1)
 
 
 def path_to(leaf: str, tree: Mapping[str, Entry], problems: Problems) -> list[Entry]:
@@ -141,3 +242,55 @@ def path_to(leaf: str, tree: Mapping[str, Entry], problems: Problems) -> list[En
         entry = tree.get(entry.parent)
     path.reverse()
     return path
+
+
+def blocks_of(value: object) -> tuple[Block, ...]:
+    """The parts of a message's content, as pi and Claude Code write them."""
+    if isinstance(value, str):
+        return (Block("text", value),)
+    found = []
+    for part in rows(value):
+        kind = part.get("type")
+        if kind in ("text", "thinking"):
+            found.append(Block(kind, string(part.get(kind))))
+        elif kind == "image":
+            found.append(Block("image"))
+        elif kind in ("toolCall", "tool_use"):
+            given = table(part.get("arguments" if kind == "toolCall" else "input"))
+            found.append(Block("tool_call", "", string(part.get("name")), given, string(part.get("id"))))
+    return tuple(found)
+
+
+def units(text: str) -> int:
+    """The length of a text in UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def first_units(text: str, count: int) -> str:
+    """The beginning of a text, at most so many UTF-16 units; a pair is not cut in two."""
+    if text.isascii() or len(text) * 2 <= count:
+        return text[:count]
+    return text.encode("utf-16-le", "surrogatepass")[: count * 2].decode("utf-16-le", "ignore")
+
+
+def json_of(value: Any) -> str:
+    """A JSON value as text."""
+    return orjson.dumps(value).decode()
+
+
+def tokens(count: int) -> int:
+    """Tokens of so many characters."""
+    return -(-count // 4)
+
+
+def tokens_of(blocks: Iterable[Block], *, images: bool = True) -> int:
+    """Tokens of a message's parts; pi counts no images in what the user says."""
+    return tokens(sum(_units_of(block, images) for block in blocks))
+
+
+def _units_of(block: Block, images: bool) -> int:
+    if block.kind == "tool_call":
+        return units(block.name) + units(json_of(block.arguments))
+    if block.kind == "image":
+        return _IMAGE_UNITS if images else 0
+    return units(block.text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clients import content, hooks
+from clients import content
+from clients.client import text_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 NOTICE = "compaction-notice"
 """The kind of text that the extension shows to the user (`session.compaction.client_compaction`)."""
 CANCEL = "compaction-cancelled"
-"""Of one that is the reason why the client is to leave the compaction out (`session.compaction.client_compaction`)."""
+"""Of one that is the reason why the client is to leave the compaction out."""
 SUMMARY = "compaction-summary"
 """Of one that lets the extension ask for a summary of ours: how long it may wait, in ms."""
 _FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
@@ -28,15 +29,15 @@ _LONGEST_INPUT = 4_000
 
 def read(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
     """What a payload says; the client's name makes the ids of its messages unique."""
-    event = hooks.event(client, payload, name)
-    prompt = hooks.text(payload, "prompt")
+    event = client.event(payload, name)
+    prompt = text_field(payload, "prompt")
     event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
     event["files"] = _texts(payload, "files")
     event["percent"] = _number(payload.get("percent"))
     event["tokens"] = _whole(payload.get("tokens"))
     event["window"] = _whole(payload.get("window"))
     event["said"] = _whole(payload.get("said"))
-    event["instructions"] = hooks.text(payload, "instructions")
+    event["instructions"] = text_field(payload, "instructions")
     for entry in content.rows(payload.get("entries"))[-_MOST_ENTRIES:]:
         event["items"] += _items(entry, client.name)
     return event
@@ -55,46 +56,39 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
     role = entry.get("role")
     if role not in ("user", "assistant"):
         return []
-    identifier = hooks.text(entry, "id")[:_LONGEST_ID]
+    identifier = text_field(entry, "id")[:_LONGEST_ID]
     tools: list[Tool] = []
     behind: list[Item] = []
     for number, tool in enumerate(content.rows(entry.get("tools"))):
-        call = f"{identifier}/{number}"
-        files = _texts(tool, "files")
+        call, files = f"{identifier}/{number}", _texts(tool, "files")
+        given = content.given_text(tool.get("given"))
+        if len(given) > _LONGEST_INPUT:
+            given = f"{given[: _LONGEST_INPUT // 2]}\n{given[-_LONGEST_INPUT // 2 :]}"
         tools.append(
             {
                 "call": call,
-                "name": hooks.text(tool, "name"),
+                "name": text_field(tool, "name"),
                 "files": files,
-                "command": hooks.text(tool, "command"),
-                "target": hooks.text(tool, "target") or next(iter(files), ""),
-                "given": _given(tool.get("given")),
+                "command": text_field(tool, "command"),
+                "target": text_field(tool, "target") or next(iter(files), ""),
+                "given": given,
             }
         )
-        outcome = hooks.text(tool, "outcome")
+        outcome = text_field(tool, "outcome")
         if tool.get("done", bool(outcome)) is True:
             behind.append(content.outcome(call, outcome, tool.get("failed") is True))
-        plan = content.plan(tool.get("plan"), ("text",))
-        if plan:
-            behind.append(plan)
-    text = hooks.text(entry, "text")
+        behind += content.plan(tool.get("plan"), "text")
     at = content.parse_timestamp(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""
+    text = text_field(entry, "text")
     return [{"kind": "said", "id": unique, "role": role, "text": text, "tools": tools, "at": at}, *behind]
-
-
-def _given(given: object) -> str:
-    """All texts of a tool's input, an object with its names or one text; of a long one both ends."""
-    text = content.given_text(given)
-    half = _LONGEST_INPUT // 2
-    return text if len(text) <= _LONGEST_INPUT else f"{text[:half]}\n{text[-half:]}"
 
 
 def _texts(payload: dict[str, Any], key: str) -> list[str]:
     """A list of strings; of many the last ones."""
     given = payload.get(key)
     given = given[-_MOST_TEXTS:] if isinstance(given, list) else []
-    return [hooks.text({key: one}, key) for one in given if isinstance(one, str) and one]
+    return [text for one in given if (text := text_field({key: one}, key))]
 
 
 def _number(value: object) -> float | None:

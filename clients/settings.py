@@ -1,4 +1,7 @@
-"""Where a client reads its settings, and which of its events our hooks are entered for. Imports nothing dear."""
+"""Where a client reads its settings, which of its events our hooks are entered for, and what keeps them from running.
+
+Imports nothing dear.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clients.client import Client
-    from clients.own_settings import Obstacle, Place
 
 ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
 """The first line of a file with rules."""
+_COMMENTS = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
+_MOST_BYTES = 16_000_000
 
 
 class Event:
@@ -25,6 +29,27 @@ class Event:
         self.name = name
         self.timeout = timeout
         self.matcher = matcher
+
+
+class Place:
+    """Where an entry of ours stands in a client's settings: event, group, place in the group, both from 0."""
+
+    __slots__ = ("event", "group", "position")
+
+    def __init__(self, event: str, group: int, position: int) -> None:
+        self.event = event
+        self.group = group
+        self.position = position
+
+
+class Obstacle:
+    """What keeps a client from running our hooks, and what the user does about it."""
+
+    __slots__ = ("fix", "message")
+
+    def __init__(self, message: str, fix: str) -> None:
+        self.message = message
+        self.fix = fix
 
 
 class Settings:
@@ -135,3 +160,51 @@ class Settings:
     def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # for subclasses
         """Other files of the client in which a damaged one would keep our hooks from running."""
         return []
+
+
+def read_settings(path: str, *names: str) -> dict[str, Any]:
+    """The object in a JSON file, comments allowed, or in a TOML file; with names the table of these within it.
+
+    Empty where there is none, or the file cannot be read.
+    """
+    try:
+        found = _parsed(path)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return table(found, *names)
+
+
+def table(value: object, *names: str) -> dict[str, Any]:
+    """The table of these names within a value; empty where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def damage(path: str) -> str:
+    """What keeps a JSON or TOML file of a client from being read; "" where it is sound, or is not there."""
+    try:
+        _parsed(path)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _parsed(path: str) -> Any:
+    """What a regular file of a fair size holds: a repository may have a pipe or a device in its place."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(0, "it is no regular file")
+    with open(path, encoding="utf-8-sig") as file:
+        text = file.read(_MOST_BYTES)
+    if path.endswith(".toml"):
+        import tomllib
+
+        return tomllib.loads(text)
+    import json
+    import re
+
+    return json.loads(re.sub(_COMMENTS, r"\1", text)) if text.strip() else {}

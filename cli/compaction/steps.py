@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, step
-from clients import file_operations, registry
-from clients.entry import Entry
+from clients import registry
+from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
 from core.process import model_command
@@ -151,7 +151,7 @@ def summarize(options: dict[str, Any]) -> Answer:
             fix = "name a session in which something was said"
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {asked.transcript.path}", fix)
         parts, reserve = [summary.Part("history", messages)], 0
-        done = file_operations.together(entry.files for entry in asked.transcript.entries)
+        done = together(entry.files for entry in asked.transcript.entries)
     made = summary.summarize(parts, done, asked.model(), reserve=reserve)
     if made["source"] == "extractive" and options["instructions"].strip():
         problems.append(_QUOTED)

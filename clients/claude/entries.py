@@ -11,12 +11,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from clients import content, tokens
+from clients import content
 from clients.claude import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, path_to
-from clients.file_operations import NONE, FileOperations, together
-from clients.lines import Line, Problems
+from clients.entry import (
+    Block,
+    Compaction,
+    Entry,
+    FileOperations,
+    Line,
+    Message,
+    Problems,
+    blocks_of,
+    path_to,
+    together,
+    tokens_of,
+)
 
 _READS = ("Read", "NotebookRead")
 _BEGINS = "This session is being continued from a previous conversation"
@@ -26,8 +36,6 @@ _ENDS = (
     "\nPlease continue the conversation from where we left it off",
     "\nContinue the conversation from where it left off",
 )
-_SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself wrote: an error, an interruption
-_USED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class Reader:
@@ -40,36 +48,32 @@ class Reader:
 
     def entry(self, line: Line, value: dict[str, Any], _problems: Problems, /) -> Entry | None:
         """The entry of a line, None for a line without a place in the tree, and for those of subagents."""
-        identifier = string(value.get("uuid"))
+        identifier, kind = string(value.get("uuid")), value.get("type")
         if not identifier or value.get("isSidechain"):
             return None
-        parent, kind = string(value.get("parentUuid")), value.get("type")
-        made = Entry(identifier, parent, "other", line.number, line.offset, 0)
-        if kind == "assistant":
-            return self._of_answer(made, line, table(value.get("message")), bool(value.get("isApiErrorMessage")))
+        made = Entry(identifier, string(value.get("parentUuid")), "other", line.number, line.offset, 0)
+        if kind == "assistant" and not transcript.is_synthetic(value):
+            return self._of_answer(made, line, table(value.get("message")))
         if kind in ("user", "attachment"):
             return _of_user(made, line, value)
         if kind == "system" and value.get("subtype") == "compact_boundary":
             about = table(value.get("compactMetadata"))
             kept = string(table(about.get("preservedSegment")).get("headUuid"))
-            parent = string(value.get("logicalParentUuid")) or parent
+            parent = string(value.get("logicalParentUuid")) or made.parent
             compaction = Compaction("", kept, whole(about.get("preTokens")))
             return made._replace(parent=parent, kind="compaction", compaction=compaction)
         return made
 
-    def _of_answer(self, made: Entry, line: Line, message: dict[str, Any], is_error: bool) -> Entry:
-        model, group = string(message.get("model")), string(message.get("id"))
-        if is_error or model == _SYNTHETIC:
-            return made
-        self.model = model or self.model
+    def _of_answer(self, made: Entry, line: Line, message: dict[str, Any]) -> Entry:
+        group, used = string(message.get("id")), table(message.get("usage"))
+        self.model = string(message.get("model")) or self.model
         can_cut = not group or group not in self._groups
         self._groups.add(group)
-        calls = [part for part in rows(message.get("content")) if part.get("type") == "tool_use"]
-        used = sum(whole(table(message.get("usage")).get(name)) for name in _USED)
+        calls = [block for block in blocks_of(message.get("content")) if block.call]
         return made._replace(
-            kind="message", size=line.size, role="assistant", can_cut=can_cut, used=used, group=group,
-            calls=tuple(call for part in calls if (call := string(part.get("id")))),
-            files=together(_files(string(part.get("name")), table(part.get("input"))) for part in calls),
+            kind="message", size=line.size, role="assistant", can_cut=can_cut, group=group,
+            used=transcript.tokens_before(used) + whole(used.get("output_tokens")),
+            calls=tuple(block.call for block in calls), files=together(map(_files, calls)),
         )  # fmt: skip
 
     def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
@@ -81,7 +85,8 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
     """The messages of an entry: the results of several tools, and what the user said, may stand in one."""
     given = table(value.get("message")).get("content")
     if entry.role == "assistant":
-        yield Message(entry.id, "assistant", tuple(_answer_blocks(given)))
+        said = (block for block in blocks_of(given) if block.text or block.kind == "tool_call")
+        yield Message(entry.id, "assistant", tuple(said))
     elif entry.role == "compaction_summary":
         yield Message(entry.id, "compaction_summary", (Block("text", content.text_of(given)),))
     else:
@@ -96,7 +101,7 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
 
 def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry."""
-    return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
+    return sum(tokens_of(message.blocks) for message in messages(value, entry))
 
 
 def _of_user(made: Entry, line: Line, value: dict[str, Any]) -> Entry:
@@ -120,8 +125,9 @@ def _bare(text: str) -> str:
     if text.startswith(_BEGINS):
         head, found, rest = text.partition(_SUMMARY)
         text = rest if found else head
-    ends = [at for end in _ENDS if (at := text.rfind(end)) > 0]
-    return text[: min(ends)].strip() if ends else text.strip()
+    for end in _ENDS:
+        text = text.partition(end)[0] or text
+    return text.strip()
 
 
 def _with_parallel(path: list[Entry], entries: list[Entry]) -> list[Entry]:
@@ -132,9 +138,8 @@ def _with_parallel(path: list[Entry], entries: list[Entry]) -> list[Entry]:
     """
     on_path = {entry.id for entry in path}
     groups = {entry.group for entry in path if entry.group}
-    calls = {call for entry in path for call in entry.calls}
-    parallel = [entry for entry in entries if entry.id not in on_path and entry.group and entry.group in groups]
-    calls.update(call for entry in parallel for call in entry.calls)
+    parallel = [entry for entry in entries if entry.id not in on_path and entry.group in groups]
+    calls = {call for entry in (*path, *parallel) for call in entry.calls}
     answered = {call for entry in path for call in entry.answers}
     for entry in entries:
         wanted = [call for call in entry.answers if call in calls and call not in answered]
@@ -165,20 +170,6 @@ def _with_summaries(path: list[Entry]) -> list[Entry]:
     return found
 
 
-def _answer_blocks(given: object) -> Iterable[Block]:
-    if isinstance(given, str):
-        yield Block("text", given)
-    for part in rows(given):
-        kind = part.get("type")
-        if kind == "text":
-            yield Block("text", string(part.get("text")))
-        elif kind == "thinking" and (text := string(part.get("thinking"))):
-            yield Block("thinking", text)
-        elif kind == "tool_use":
-            wanted, call = table(part.get("input")), string(part.get("id"))
-            yield Block("tool_call", name=string(part.get("name")), arguments=wanted, call=call)
-
-
 def _said_blocks(value: dict[str, Any]) -> tuple[Block, ...]:
     """What the user said, less what the client put there."""
     if value.get("type") == "attachment":
@@ -199,10 +190,8 @@ def _results(given: object) -> list[dict[str, Any]]:
     return [part for part in rows(given) if part.get("type") == "tool_result"]
 
 
-def _files(name: str, given: dict[str, Any]) -> FileOperations:
-    if name in _READS:
-        return FileOperations(read=tuple(content.paths(given, "file_path", "notebook_path")))
-    paths = tuple(transcript.files_of(name, given))
-    if not paths:
-        return NONE
-    return FileOperations(written=paths) if name == "Write" else FileOperations(edited=paths)
+def _files(call: Block) -> FileOperations:
+    if call.name in _READS:
+        return FileOperations(read=tuple(content.paths(call.arguments, "file_path", "notebook_path")))
+    paths = tuple(transcript.files_of(call.name, call.arguments))
+    return FileOperations(written=paths) if call.name == "Write" else FileOperations(edited=paths)

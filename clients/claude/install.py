@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from clients import settings
+from clients.settings import Obstacle, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from clients.own_settings import Obstacle
 
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
@@ -47,8 +46,6 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # all files count for either
         """`disableAllHooks`, which the nearest file decides, an administrator's rules, and the bare mode."""
-        from clients.own_settings import Obstacle, read_settings
-
         found = []
         for path in _MANAGED:
             rules = read_settings(path)

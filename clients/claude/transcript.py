@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
-"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
-"""A line that holds none of them yields no usage and no compaction."""
-
 _TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
 _APART = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")
 _WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
@@ -27,6 +24,7 @@ _BEHIND_WORDS = "\n\nNote: The user's next message"
 _NOT_RUN = "<tool_use_error>Sibling tool call errored"
 _PLANNERS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
 _SYNTHETIC = "<synthetic>"  # the model of a message that Claude Code itself wrote: an error, an interruption
+_USED = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def wrote(entry: dict[str, Any]) -> bool:
@@ -38,6 +36,16 @@ def is_subagents(entries: Sequence[dict[str, Any]]) -> bool:
     """Whether the lines are those of a subagent: all that say so say yes."""
     marks = [entry["isSidechain"] for entry in entries if "isSidechain" in entry]
     return bool(marks) and all(marks)
+
+
+def is_synthetic(entry: dict[str, Any]) -> bool:
+    """Whether Claude Code itself wrote an answer."""
+    return bool(entry.get("isApiErrorMessage")) or table(entry.get("message")).get("model") == _SYNTHETIC
+
+
+def tokens_before(used: dict[str, Any]) -> int:
+    """The tokens that a request took, by the usage of its answer."""
+    return sum(content.whole(used.get(name)) for name in _USED)
 
 
 def files_of(tool_name: str, tool_input: object) -> list[str]:
@@ -59,10 +67,10 @@ def items(line: object) -> list[Item]:
     kind = entry.get("type")
     if kind == "user":
         found += _of_user(entry, at)
-    elif kind == "assistant":
+    elif kind == "assistant" and not is_synthetic(entry):
         found += _of_assistant(entry, at)
     elif kind == "attachment":  # in newer versions what the user typed while a turn ran
-        found += _said(entry, content.typed(queued(entry)), at)
+        found += content.said("user", content.typed(queued(entry)), at, _id(entry))
     elif kind == "queue-operation":
         found += _of_queue(entry, at)
     elif kind == "system" and entry.get("subtype") == "compact_boundary":
@@ -85,10 +93,9 @@ def queued(entry: dict[str, Any]) -> object:
     return given.get("prompt") if is_prompt else None
 
 
-def _said(entry: dict[str, Any], text: str, at: int | None, part: str = "") -> list[Item]:
+def _id(entry: dict[str, Any], part: str = "") -> str:
     own = string(entry.get("uuid"))
-    identifier = f"claude:{own}{part}" if own else ""
-    return [{"kind": "said", "id": identifier, "role": "user", "text": text, "tools": [], "at": at}] if text else []
+    return f"claude:{own}{part}" if own else ""
 
 
 def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
@@ -96,14 +103,14 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
     if message.get("role", "user") != "user":
         return []
     given = message.get("content")
-    found = _said(entry, content.typed(given), at) or _ended(string(given), "task-id", "summary")
+    found = content.said("user", content.typed(given), at, _id(entry)) or _ended(string(given), "task-id", "summary")
     for number, part in enumerate(rows(given)):
         if part.get("type") != "tool_result":
             continue
         text, failed = content.text_of(part.get("content")), part.get("is_error") is True
         if failed and text.startswith(_REJECTED):
             words = text.partition(_WITH_WORDS)[2].partition(_BEHIND_WORDS)[0]
-            found += _said(entry, content.typed(words), at, f":{number}")
+            found += content.said("user", content.typed(words), at, _id(entry, f":{number}"))
         elif not text.startswith(_NOT_RUN):
             process = text[len(_RUNS) :].split()[:1] if text.startswith(_RUNS) else []
             text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
@@ -112,7 +119,7 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
     return found
 
 
-def _ended(text: str, named: str, said: str) -> list[Item]:
+def _ended(text: str, named: str, told: str) -> list[Item]:
     """That a process in the background has ended: a notification in place of a message, or what TaskOutput returns."""
     if not text.startswith(("<task-notification>", "<retrieval_status>")):
         return []
@@ -120,11 +127,10 @@ def _ended(text: str, named: str, said: str) -> list[Item]:
     if not process or status not in ("completed", "failed"):
         return []
     failed = status == "failed" or _tag(text, "exit_code") not in ("", "0")
-    return [{"kind": "ended", "process": process, "text": _tag(text, said), "failed": failed}]
+    return [{"kind": "ended", "process": process, "text": _tag(text, told), "failed": failed}]
 
 
 def _tag(text: str, name: str) -> str:
-    """What stands in the first element of this name."""
     return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
 
 
@@ -136,17 +142,13 @@ def _of_queue(entry: dict[str, Any], at: int | None) -> list[Item]:
     text = content.typed(given)
     if text.startswith("/") and len(text.split()) == 1:
         text = ""
-    return [
-        {"kind": "queue", "operation": operation, "text": text, "at": at},
-        *_ended(given, "task-id", "summary"),
-    ]
+    return [{"kind": "queue", "operation": operation, "text": text, "at": at}, *_ended(given, "task-id", "summary")]
 
 
 def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
     """What a call makes of the plan. A new task's number is its place: they are counted from 1."""
     if tool == "TodoWrite":
-        plan = content.plan(given.get("todos"), ("content",))
-        return [plan] if plan else []
+        return content.plan(given.get("todos"), "content")
     if tool not in ("TaskCreate", "TaskUpdate"):
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
@@ -159,28 +161,16 @@ def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
 
 def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
     message = table(entry.get("message"))
-    model = string(message.get("model"))
-    if entry.get("isApiErrorMessage") or model == _SYNTHETIC:
-        return []
     given = message.get("content")
     tools: list[Tool] = []
-    found: list[Item] = []
+    plans: list[Item] = []
     for part in rows(given):
         if part.get("type") == "tool_use":
             name, fields = string(part.get("name")), table(part.get("input"))
             # what a plan says is an item of its own
             about = {key: value for key, value in fields.items() if name not in _PLANNERS and key != "output_mode"}
-            command = string(fields.get("command")) if name == "Bash" else ""
+            command = fields.get("command") if name == "Bash" else ""
             tools.append(content.tool(part.get("id"), name, files_of(name, fields), command, about))
-            found += _plan(name, fields)
-    text = content.text_of(given)
-    if text or tools:
-        own = string(entry.get("uuid"))
-        identifier = f"claude:{own}" if own else ""
-        found.insert(0, {"kind": "said", "id": identifier, "role": "assistant", "text": text, "tools": tools, "at": at})
-    used = table(message.get("usage"))
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    tokens = sum(content.whole(used.get(name)) for name in names)
-    if tokens:
-        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})
-    return found
+            plans += _plan(name, fields)
+    found = content.said("assistant", content.text_of(given), at, _id(entry), tools)
+    return [*found, *plans, *content.usage(message.get("usage"), _USED, message.get("model"))]

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clients import content, tokens
+from clients import content
 from clients.codex import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message
-from clients.file_operations import NONE, FileOperations
-from clients.lines import Line, Problems
+from clients.entry import (
+    NO_FILES,
+    Block,
+    Compaction,
+    Entry,
+    FileOperations,
+    Line,
+    Message,
+    Problems,
+    tokens,
+    tokens_of,
+)
 
 _READS = ("read_file", "view_image")
+_THOUGHTS = ("summary_text", "reasoning_text", "text")
 _NEW_FILE = "*** Add File: "
 _BEGINS = "Another language model started to solve this problem"
 _LONGEST_HEAD = 600
@@ -44,7 +54,11 @@ class Reader:
             self.model = string(payload.get("model")) or self.model
         elif kind == "event_msg":
             self.window = transcript.window_of(value) or self.window
-            made = self._of_event(bare, payload)
+            if payload.get("type") == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
+                self._rollbacks[bare.id] = turns
+                made = bare
+            elif used := next((item["tokens"] for item in transcript.items(value) if item["kind"] == "usage"), 0):
+                made = bare._replace(used=used)
         elif kind == "compacted":
             compaction = Compaction(_bare(string(payload.get("message"))))
             made = bare._replace(kind="compaction", size=line.size, role="compaction_summary", compaction=compaction)
@@ -54,15 +68,6 @@ class Reader:
             self._previous = made.id
             self._ids.add(made.id)
         return made
-
-    def _of_event(self, bare: Entry, payload: dict[str, Any]) -> Entry | None:
-        if payload.get("type") == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
-            self._rollbacks[bare.id] = turns
-            return bare
-        if payload.get("type") != "token_count":
-            return None
-        used = whole(table(table(payload.get("info")).get("last_token_usage")).get("total_tokens"))
-        return bare._replace(used=used) if used else None
 
     def branch(self, entries: list[Entry], _tree: dict[str, Entry], _problems: Problems, /) -> list[Entry]:
         """All of them but the turns that were taken back; the newest usage with its answer."""
@@ -76,12 +81,11 @@ class Reader:
 
 
 def _of_item(made: Entry, value: dict[str, Any], payload: dict[str, Any]) -> Entry | None:
-    kind = payload.get("type")
-    call = string(payload.get("call_id")) or string(payload.get("id"))
+    call = transcript.call_of(payload)
     named = (call,) if call else ()
-    if kind in transcript.CALLS:
+    if payload.get("type") in transcript.CALLS:
         return made._replace(role="assistant", can_cut=True, calls=named, files=_files(payload))
-    if kind in transcript.OUTPUTS:
+    if payload.get("type") in transcript.OUTPUTS:
         return made._replace(role="tool_result", answers=named)
     message = next(iter(messages(value, made)), None)
     if message is None:
@@ -92,8 +96,8 @@ def _of_item(made: Entry, value: dict[str, Any], payload: dict[str, Any]) -> Ent
 def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry, of a compaction those of the history that it leaves."""
     if entry.role == "compaction_summary":
-        return tokens.of_characters(transcript.context_characters(value))
-    return sum(tokens.of_blocks(message.blocks) for message in messages(value, entry))
+        return tokens(transcript.context_characters(value))
+    return sum(tokens_of(message.blocks) for message in messages(value, entry))
 
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
@@ -108,14 +112,13 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
         if summary:
             yield Message(entry.id, "compaction_summary", (Block("text", summary),))
     elif kind == "reasoning":
-        texts = [string(part.get("text")) for part in rows(payload.get("summary"))]
-        texts = texts if any(texts) else [string(part.get("text")) for part in rows(payload.get("content"))]
-        if blocks := tuple(Block("thinking", text) for text in texts if text):
-            yield Message(entry.id, "assistant", blocks)
+        texts = (content.text_of(payload.get(name), _THOUGHTS) for name in ("summary", "content"))
+        if text := next(filter(None, texts), ""):
+            yield Message(entry.id, "assistant", (Block("thinking", text),))
     elif kind in transcript.CALLS:
-        call = string(payload.get("call_id")) or string(payload.get("id"))
         name = string(payload.get("name")) or "local_shell"
-        yield Message(entry.id, "assistant", (Block("tool_call", "", name, _arguments(payload), call),))
+        block = Block("tool_call", "", name, _arguments(payload), transcript.call_of(payload))
+        yield Message(entry.id, "assistant", (block,))
     else:
         value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
         for item in transcript.items(value):
@@ -138,13 +141,14 @@ def _place_usage(found: list[Entry]) -> None:
     It is repeated when a limit changes, of the same answer.
     """
     newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].used), -1)
-    answer = next(
-        (at for at in range(newest - 1, -1, -1) if found[at].role == "assistant" or found[at].kind == "compaction"), -1
-    )
-    if answer >= 0 and found[answer].role == "assistant":
-        found[answer] = found[answer]._replace(used=found[newest].used)
-        for at in range(answer + 1, newest + 1):
-            found[at] = found[at]._replace(used=0)
+    for answer in range(newest - 1, -1, -1):
+        if found[answer].kind == "compaction":
+            return
+        if found[answer].role == "assistant":
+            found[answer] = found[answer]._replace(used=found[newest].used)
+            for at in range(answer + 1, newest + 1):
+                found[at] = found[at]._replace(used=0)
+            return
 
 
 def _take_back(found: list[Entry], turns: int) -> None:
@@ -170,7 +174,7 @@ def _files(payload: dict[str, Any]) -> FileOperations:
     name = string(payload.get("name"))
     raw = payload.get("arguments") or payload.get("input")
     if isinstance(raw, str) and name not in _READS and "*** Begin Patch" not in raw:
-        return NONE  # most calls: their arguments need not be read
+        return NO_FILES  # most calls: their arguments need not be read
     given = _arguments(payload)
     if name in _READS:
         return FileOperations(read=tuple(content.paths(given, "file_path", "path")))

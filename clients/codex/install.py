@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from clients import settings
+from clients.settings import Obstacle, read_settings, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.own_settings import Obstacle, Place
+    from clients.settings import Place
 
 _REVIEW = (
     "start `codex` once: it says `Hooks need review`; choose `Trust all and continue`, or trust them later with"
@@ -50,12 +51,10 @@ class Settings(settings.Settings):
         """The user's own shell, as at a login."""
         return (os.environ.get("SHELL") or "/bin/sh", "-lc")
 
-    def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # it is the user's for either
+    def switched_off(self, *, project: bool) -> list[Obstacle]:  # it is the user's for either
         """The feature, in the user's configuration."""
-        from clients.own_settings import Obstacle, read_settings, table
-
-        path = self._configuration()
-        features = table(read_settings(path), "features")
+        [path] = self.settings_beside(project=project)
+        features = read_settings(path, "features")
         if features.get("hooks", features.get("codex_hooks")) is not False:
             return []
         return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
@@ -65,17 +64,17 @@ class Settings(settings.Settings):
 
         Whether what was trusted is what stands there now cannot be told: the mark is a hash of Codex's own.
         """
-        from clients.own_settings import Obstacle, read_settings, table
-
-        known = read_settings(self._configuration())
-        states = table(known, "hooks", "state")
+        known = read_settings(self.settings_beside(project=project)[0])
         path = self.path(project=project)
-        keys = {one.event: f"{path}:{_label(one.event)}:{one.group}:{one.position}" for one in places}
-        new = [event for event, key in keys.items() if not table(states, key).get("trusted_hash")]
-        off = [event for event, key in keys.items() if table(states, key).get("enabled") is False]
+        states = {
+            one.event: table(known, "hooks", "state", f"{path}:{_label(one.event)}:{one.group}:{one.position}")
+            for one in places
+        }
+        new = [event for event, state in states.items() if not state.get("trusted_hash")]
+        off = [event for event, state in states.items() if state.get("enabled") is False]
         found = []
         if new:
-            which = "none of its hooks is" if len(new) == len(keys) else f"its hooks for {', '.join(new)} are not"
+            which = "none of its hooks is" if len(new) == len(states) else f"its hooks for {', '.join(new)} are not"
             found.append(Obstacle(f"{which} trusted, so they do not run", _REVIEW))
         if off:
             about = f"its hooks for {', '.join(off)} are switched off"
@@ -88,10 +87,7 @@ class Settings(settings.Settings):
 
     def settings_beside(self, *, project: bool) -> list[str]:  # noqa: ARG002  # it is the user's for either
         """What says whether hooks run, and which are trusted."""
-        return [self._configuration()]
-
-    def _configuration(self) -> str:
-        return os.path.join(self.home(), "config.toml")
+        return [os.path.join(self.home(), "config.toml")]
 
 
 def _label(event: str) -> str:

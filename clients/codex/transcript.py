@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from clients.event import Item
 
 SAID_MARKS: tuple[bytes, ...] = (b'"response_item"', b'"compacted"')
-"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b"token_count", b'"compacted"', b"model_context_window")
-"""A line that holds none of them yields no usage and no compaction; the last tells the window."""
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
@@ -77,15 +75,11 @@ def items(line: object) -> list[Item]:
         return _of_response(entry, payload)
     if kind == "event_msg" and payload.get("type") == "token_count":
         info = table(payload.get("info"))
-        tokens = content.whole(table(info.get("last_token_usage")).get("total_tokens"))
-        window = content.whole(info.get("model_context_window"))
-        return [{"kind": "usage", "tokens": tokens, "window": window or None, "model": ""}] if tokens else []
+        return content.usage(info.get("last_token_usage"), ("total_tokens",), window=window_of(entry))
     if kind == "compacted":
-        at = parse_timestamp(entry.get("timestamp"))
         history = [text for row in rows(payload.get("replacement_history")) for text in _left(row)]
         kept = "\n".join(text for text in (string(payload.get("message")), *history) if text)
-        found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
-        return [*found, {"kind": "summary", "text": kept, "at": at}] if kept else found
+        return content.compaction(kept, parse_timestamp(entry.get("timestamp")))
     if kind == "session_meta":
         session = string(payload.get("id")) or string(payload.get("session_id"))
         return [{"kind": "started", "session": session, "cwd": string(payload.get("cwd"))}] if session else []
@@ -106,6 +100,11 @@ def window_of(entry: dict[str, Any]) -> int:
     payload = table(entry.get("payload"))
     own = content.whole(payload.get("model_context_window"))
     return own or content.whole(table(payload.get("info")).get("model_context_window"))
+
+
+def call_of(payload: dict[str, Any]) -> str:
+    """The id of a tool call, or of the one that an output is of."""
+    return string(payload.get("call_id")) or string(payload.get("id"))
 
 
 def given_to(payload: dict[str, Any]) -> object:
@@ -143,38 +142,32 @@ def _command(given: dict[str, Any]) -> str:
 
 def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
     kind = payload.get("type")
-    if kind == "message":
-        return _of_message(entry, payload)
-    call = string(payload.get("call_id")) or string(payload.get("id"))
-    if kind in CALLS:
-        name = string(payload.get("name")) or "local_shell"
-        given = given_to(payload)
-        command = "" if name in _PATCHERS else _command(table(given))
-        tool = content.tool(call, name, files_of(name, given), command, given)
-        if name == "write_stdin":
-            tool["process"] = str(table(given).get("session_id") or "")
-        at = parse_timestamp(entry.get("timestamp"))
-        found: list[Item] = [{"kind": "said", "id": "", "role": "assistant", "text": "", "tools": [tool], "at": at}]
-        plan = content.plan(table(given).get("plan"), ("step",)) if name == "update_plan" else None
-        return [*found, plan] if plan else found
     if kind in OUTPUTS:
         text, failed, process = _output(payload.get("output"))
-        return [] if text.startswith(_NOT_RUN) else [content.outcome(call, text, failed, process)]
-    return []
-
-
-def _of_message(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
-    role, given = payload.get("role"), payload.get("content")
-    if role == "assistant":
-        # a summary for the model itself
-        is_summary = table(entry.get("metadata")).get("compaction_output")
-        text = "" if is_summary else content.text_of(given, ("output_text", "text"))
-    elif role == "user":
-        text = content.typed(_by_user(payload, given), ("input_text", "text"))
-    else:
-        return []
+        return [] if text.startswith(_NOT_RUN) else [content.outcome(call_of(payload), text, failed, process)]
     at = parse_timestamp(entry.get("timestamp"))
-    return [{"kind": "said", "id": "", "role": role, "text": text, "tools": [], "at": at}] if text else []
+    if kind == "message":
+        return _of_message(entry, payload, at)
+    if kind not in CALLS:
+        return []
+    name, given = string(payload.get("name")) or "local_shell", given_to(payload)
+    fields = table(given)
+    command = "" if name in _PATCHERS else _command(fields)
+    tool = content.tool(call_of(payload), name, files_of(name, given), command, given)
+    if name == "write_stdin":
+        tool["process"] = str(fields.get("session_id") or "")
+    plan = content.plan(fields.get("plan"), "step") if name == "update_plan" else []
+    return [*content.said("assistant", "", at, tools=[tool]), *plan]
+
+
+def _of_message(entry: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Item]:
+    role, given = payload.get("role"), payload.get("content")
+    if role == "user":
+        return content.said("user", content.typed(_by_user(payload, given), ("input_text", "text")), at)
+    # a summary for the model itself
+    if role != "assistant" or table(entry.get("metadata")).get("compaction_output"):
+        return []
+    return content.said("assistant", content.text_of(given, ("output_text", "text")), at)
 
 
 def _by_user(payload: dict[str, Any], given: object) -> object:

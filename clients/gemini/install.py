@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from clients import settings
+from clients.settings import Obstacle, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clients.own_settings import Obstacle, Place
+    from clients.settings import Place
 
 
 class Settings(settings.Settings):
@@ -51,11 +52,9 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:  # noqa: ARG002  # both files count for either
         """`hooksConfig`, which the project's file decides where it says something, and our label in its list."""
-        from clients.own_settings import Obstacle, read_settings, table
-
         found = []
         for path in (self.path(project=True), self.path(project=False)):
-            config = table(read_settings(path), "hooksConfig")
+            config = read_settings(path, "hooksConfig")
             if config.get("enabled") is False:
                 about = f"hooks are switched off by `hooksConfig.enabled` in {path}"
                 found.append(Obstacle(about, f"set `hooksConfig.enabled` to true in {path}"))
@@ -69,9 +68,7 @@ class Settings(settings.Settings):
 
     def untrusted(self, _places: Sequence[Place], *, project: bool) -> list[Obstacle]:
         """A folder that was not trusted, where the user has switched such trust on."""
-        from clients.own_settings import Obstacle, read_settings, table
-
-        asked = table(read_settings(self.path(project=False)), "security", "folderTrust").get("enabled") is True
+        asked = read_settings(self.path(project=False), "security", "folderTrust").get("enabled") is True
         if not project or not asked:
             return []
         here = os.getcwd()

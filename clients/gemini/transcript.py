@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"gemini"')
-"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"tokens"', b"<state_snapshot>")
-"""A line that holds none of them yields no usage and no compaction."""
-
 _WRITES = ("write_file", "replace")
 _EXIT = "Exit Code: "
 
@@ -38,25 +35,21 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
 def items(line: object) -> list[Item]:
     """What one line says; nothing for `$set` lines, notices of the client and what is of another version."""
     entry = table(line)
-    kind = entry.get("type")
-    if kind == "user":
-        text = content.typed(entry.get("content"), ("text", None))
-        return [_said(entry, "user", text, [])] if text else []
-    if kind == "gemini":
-        return _of_assistant(entry)
-    session = string(entry.get("sessionId"))
-    if kind is None and session and "projectHash" in entry:
-        return [{"kind": "started", "session": session, "cwd": ""}]
-    return []
+    kind, own, session = entry.get("type"), string(entry.get("id")), string(entry.get("sessionId"))
+    if kind in ("user", "gemini"):
+        at, named = parse_timestamp(entry.get("timestamp")), f"gemini:{own}" if own else ""
+        if kind == "gemini":
+            return _of_assistant(entry, at, named)
+        return content.said("user", content.typed(entry.get("content"), ("text", None)), at, named)
+    is_head = kind is None and session and "projectHash" in entry
+    return [{"kind": "started", "session": session, "cwd": ""}] if is_head else []
 
 
 def context_characters(entry: dict[str, Any]) -> int:
     """About how many characters this line adds to the model's context, of a `$set` line the history that it holds."""
     if entry.get("type") in ("user", "gemini"):
-        count = content.characters(entry.get("content"))
-        for call in rows(entry.get("toolCalls")):
-            count += content.characters(call.get("args"))  # its result follows as a message
-        return count
+        given = [call.get("args") for call in rows(entry.get("toolCalls"))]  # its result follows as a message
+        return content.characters([entry.get("content"), *given])
     return content.characters([row.get("content") for row in _history(entry)])
 
 
@@ -73,59 +66,38 @@ def _history(entry: dict[str, Any]) -> list[dict[str, Any]]:
     return rows(table(entry.get("$set")).get("messages"))
 
 
-def _said(entry: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
-    identifier = string(entry.get("id"))
-    named = f"gemini:{identifier}" if identifier else ""
-    return {
-        "kind": "said",
-        "id": named,
-        "role": role,
-        "text": text,
-        "tools": tools,
-        "at": parse_timestamp(entry.get("timestamp")),
-    }
-
-
-def _of_assistant(entry: dict[str, Any]) -> list[Item]:
+def _of_assistant(entry: dict[str, Any], at: int | None, named: str) -> list[Item]:
     given = entry.get("content")
-    parts = [part for part in rows(given) if not part.get("thought")]
-    text = content.text_of([{**part, "type": "text"} for part in parts]) if parts else content.text_of(given)
+    if isinstance(given, list):
+        given = [{**part, "type": "text"} for part in rows(given) if not part.get("thought")]
     tools: list[Tool] = []
     outcomes: list[Item] = []
     plans: list[Item] = []
     for call in rows(entry.get("toolCalls")):
         name, wanted, identifier = string(call.get("name")), call.get("args"), string(call.get("id"))
-        command = string(table(wanted).get("command")) if name == "run_shell_command" else ""
+        command = table(wanted).get("command") if name == "run_shell_command" else ""
         tools.append(content.tool(identifier, name, files_of(name, wanted), command, wanted))
         outcomes += _outcome(call, identifier)
-        if name == "write_todos" and (plan := content.plan(table(wanted).get("todos"), ("description",))):
-            plans.append(plan)
-    found: list[Item] = [_said(entry, "assistant", text, tools)] if text or tools else []
-    found += [*outcomes, *plans]
-    tokens = content.whole(table(entry.get("tokens")).get("input"))
-    if tokens:
-        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": string(entry.get("model"))})
-    return found
+        if name == "write_todos":
+            plans += content.plan(table(wanted).get("todos"), "description")
+    found = content.said("assistant", content.text_of(given), at, named, tools)
+    return [*found, *outcomes, *plans, *content.usage(entry.get("tokens"), ("input",), entry.get("model"))]
 
 
 def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
     """What a call returned, nothing of one that the user did not let run. A message of the user repeats it without the
     status, and is not read. A command that failed is a success of the tool: its status stands in the text.
     """
-    answers = [table(table(row.get("functionResponse")).get("response")) for row in _results(call)]
+    result = call.get("result")
+    results = rows(result if isinstance(result, list) else [result])
+    answers = [table(table(row.get("functionResponse")).get("response")) for row in results]
     if not answers or call.get("status") == "cancelled":
         return []
-    fault = any("error" in answer for answer in answers)
     texts = [string(answer.get("output")) or string(answer.get("error")) for answer in answers]
     text = content.without_ours("\n".join(text for text in texts if text).strip())
     text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
-    failed = fault or call.get("status") == "error"
+    failed = call.get("status") == "error" or any("error" in answer for answer in answers)
     if call.get("name") == "run_shell_command" and not failed:
         codes = [line[len(_EXIT) :].strip() for line in text.split("\n") if line.startswith(_EXIT)]
         failed = bool(codes) and codes[-1] not in ("0", "(none)")
     return [content.outcome(identifier, text, failed)]
-
-
-def _results(call: dict[str, Any]) -> list[dict[str, Any]]:
-    result = call.get("result")
-    return rows(result if isinstance(result, list) else [result])

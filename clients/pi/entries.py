@@ -8,17 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clients import tokens
 from clients.content import rows, string, table, whole
-from clients.entry import Block, Compaction, Entry, Message, Role, path_to
-from clients.file_operations import NONE, FileOperations, together
-from clients.lines import Line, Problems
+from clients.entry import (
+    NO_FILES,
+    Block,
+    Compaction,
+    Entry,
+    FileOperations,
+    Line,
+    Message,
+    Problems,
+    Role,
+    blocks_of,
+    path_to,
+    together,
+    tokens,
+    tokens_of,
+    units,
+)
+from clients.pi.transcript import UNFINISHED
 
 NEWEST_VERSION = 3
 """The newest form of session files that is known here; a later one is read as this one."""
 BY = "joelclaw"
 """Stands in the details of a summary that our extension handed over."""
-_UNFINISHED = ("aborted", "error")
 _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -66,7 +79,7 @@ class Reader:
             return made
         # Another extension's list of files has a form of its own (`fromHook` is pi's name for it).
         details, summary = table(value.get("details")), string(value.get("summary"))
-        files = NONE if value.get("fromHook") and details.get("by") != BY else _listed(details)
+        files = NO_FILES if value.get("fromHook") and details.get("by") != BY else _listed(details)
         made = made._replace(size=line.size, files=files)
         if kind == "compaction":
             index = value.get("firstKeptEntryIndex")
@@ -94,12 +107,12 @@ class Reader:
 
     def _of_message(self, made: Entry, line: Line, message: dict[str, Any], problems: Problems) -> Entry:
         role = _ROLES.get(string(message.get("role")))
-        made = made._replace(kind="message")
         if role is None:
             problems.add(f"line {line.number} is a message of the unknown role {message.get('role')!r:.40}")
-            return made
+            return made._replace(kind="message")
+        starts = role in ("user", "bash")
         made = made._replace(
-            size=line.size, role=role, can_cut=role != "tool_result", starts_turn=role in ("user", "bash")
+            kind="message", size=line.size, role=role, can_cut=role != "tool_result", starts_turn=starts
         )
         if role == "assistant":
             self.model = string(message.get("model")) or self.model
@@ -120,39 +133,22 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
         yield Message(entry.id, "bash", (Block("text", _bash_text(message)),), excluded=excluded)
     elif entry.role is not None:
         call, failed = string(message.get("toolCallId")), message.get("isError") is True
-        yield Message(entry.id, entry.role, tuple(_blocks(message.get("content"))), call=call, failed=failed)
+        yield Message(entry.id, entry.role, blocks_of(message.get("content")), call=call, failed=failed)
 
 
 def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry; what the user says has no size for its images, as pi counts."""
     message = table(value.get("message")) if entry.kind == "message" else value
     if entry.role == "bash":
-        count = tokens.units(string(message.get("command"))) + tokens.units(string(message.get("output")))
-        return tokens.of_characters(count)
+        return tokens(units(string(message.get("command"))) + units(string(message.get("output"))))
     if entry.role in ("branch_summary", "compaction_summary"):
-        return tokens.of_characters(tokens.units(string(message.get("summary"))))
-    return tokens.of_blocks(_blocks(message.get("content")), images=entry.role in ("tool_result", "custom"))
-
-
-def _blocks(content: object) -> Iterable[Block]:
-    if isinstance(content, str):
-        yield Block("text", content)
-    for part in rows(content):
-        kind = part.get("type")
-        if kind == "text":
-            yield Block("text", string(part.get("text")))
-        elif kind == "thinking":
-            yield Block("thinking", string(part.get("thinking")))
-        elif kind == "toolCall":
-            given, call = table(part.get("arguments")), string(part.get("id"))
-            yield Block("tool_call", name=string(part.get("name")), arguments=given, call=call)
-        elif kind == "image":
-            yield Block("image")
+        return tokens(units(string(message.get("summary"))))
+    return tokens_of(blocks_of(message.get("content")), images=entry.role in ("tool_result", "custom"))
 
 
 def _used(message: dict[str, Any]) -> int:
     """What an answer tells of the context. A provider that counts no tokens writes zeros: that tells nothing."""
-    if message.get("stopReason") in _UNFINISHED:
+    if message.get("stopReason") in UNFINISHED:
         return 0
     used = table(message.get("usage"))
     parts = sum(whole(used.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite"))
@@ -160,10 +156,12 @@ def _used(message: dict[str, Any]) -> int:
 
 
 def _files(call: dict[str, Any]) -> FileOperations:
-    """The file of a tool call."""
-    path, name = string(table(call.get("arguments")).get("path")), call.get("name")
-    fields = {"read": "read", "write": "written", "edit": "edited"}
-    return FileOperations(**{fields[name]: (path,)}) if path and isinstance(name, str) and name in fields else NONE
+    paths = tuple(filter(None, [string(table(call.get("arguments")).get("path"))]))
+    if call.get("name") == "read":
+        return FileOperations(read=paths)
+    if call.get("name") == "write":
+        return FileOperations(written=paths)
+    return FileOperations(edited=paths) if call.get("name") == "edit" else NO_FILES
 
 
 def _listed(details: dict[str, Any]) -> FileOperations:

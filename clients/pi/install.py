@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from clients import settings
+from clients.settings import Obstacle, read_settings
 from core import json_text
 from core.repository import project_file
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from clients.client import Client
     from clients.event import CompactionSettings
-    from clients.own_settings import Obstacle
 
 _FILE = "settings.json"
 _MOST_TOKENS = 100_000_000
@@ -36,8 +36,6 @@ class Settings(settings.Settings):
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:
         """An entry of `extensions` in its settings that takes ours out (`-extensions/joelclaw.ts`, or with `!`)."""
-        from clients.own_settings import Obstacle, read_settings
-
         path = self.below(_FILE, project=project)
         listed = read_settings(path).get("extensions")
         texts = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from clients.event import Item, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"message"', b'"compaction"')
-"""A line that holds none of them yields nothing that was said, no outcome and no summary."""
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
-"""A line that holds none of them yields no usage and no compaction."""
-
+UNFINISHED = ("aborted", "error")
+"""Why an answer stopped whose usage says nothing, or a part."""
 _WRITES = ("edit", "write")
 _ABORTED = ("Command aborted", "Operation aborted")
-_UNFINISHED = ("aborted", "error")  # what such an answer says of its usage is nothing, or a part
 
 
 def wrote(entry: dict[str, Any]) -> bool:
@@ -41,37 +39,50 @@ def items(line: object) -> list[Item]:
     if kind == "session":
         session, cwd = string(entry.get("id")), string(entry.get("cwd"))
         return [{"kind": "started", "session": session, "cwd": cwd}] if session else []
+    at = parse_timestamp(entry.get("timestamp"))
     if kind == "compaction":
-        at = parse_timestamp(entry.get("timestamp"))
-        found: list[Item] = [{"kind": "compaction", "tokens": None, "at": at}]
-        summary = string(entry.get("summary"))
-        return [*found, {"kind": "summary", "text": summary, "at": at}] if summary else found
-    if kind != "message":
-        return []
+        return content.compaction(string(entry.get("summary")), at)
     message = table(entry.get("message"))
-    role = message.get("role")
-    if role == "user":
-        text = content.typed(message.get("content"))
-        return [_said(entry, message, "user", text, [])] if text else []
-    if role == "assistant":
-        return _of_assistant(entry, message)
+    role = message.get("role") if kind == "message" else ""
     if role == "toolResult":
         return _of_result(message)
-    return []
+    if role not in ("user", "assistant"):
+        return []
+    # An id of 8 digits is unique within its session, and a line does not name that. With its time it is unique, and
+    # still the same in a fork, which copies entries.
+    identifier = string(entry.get("id"))
+    named = f"pi:{at if at is not None else ''}:{identifier}" if identifier else ""
+    said_at = parse_timestamp(message.get("timestamp")) or at
+    if role == "user":
+        return content.said("user", content.typed(message.get("content")), said_at, named)
+    return _of_assistant(message, said_at, named)
 
 
 def _of_result(message: dict[str, Any]) -> list[Item]:
     """What a call returned, and the plan that an extension keeps in its details; nothing of one that was aborted."""
     text, failed = content.text_of(message.get("content")), message.get("isError") is True
-    found: list[Item] = []
-    if not (failed and text.endswith(_ABORTED)):
-        found.append(content.outcome(message.get("toolCallId"), text, failed))
+    aborted = failed and text.endswith(_ABORTED)
     steps = [
         {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
         for step in rows(table(message.get("details")).get("todos"))
     ]
-    plan = content.plan(steps, ("text", "content"))
-    return [*found, plan] if plan else found
+    found: list[Item] = [] if aborted else [content.outcome(message.get("toolCallId"), text, failed)]
+    return [*found, *content.plan(steps, "text", "content")]
+
+
+def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[Item]:
+    given = message.get("content")
+    tools: list[Tool] = []
+    for part in rows(given):
+        if part.get("type") == "toolCall":
+            name, wanted = string(part.get("name")), part.get("arguments")
+            command = table(wanted).get("command") if name == "bash" else ""
+            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command, wanted))
+    found = content.said("assistant", content.text_of(given), at, named, tools)
+    if message.get("stopReason") in UNFINISHED:
+        return found
+    names = ("input", "cacheRead", "cacheWrite")
+    return [*found, *content.usage(message.get("usage"), names, message.get("model"))]
 
 
 def context_characters(entry: dict[str, Any]) -> int:
@@ -100,15 +111,11 @@ def kept_of(data: bytes, *, whole: bool = True) -> str:
     """
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
-    entry = _entry(lines[last]) if last is not None else {}
-    identifier, place = first_kept(entry), entry.get("firstKeptEntryIndex")  # the second is of pi before 0.30
-    if identifier:
-        mark = f'"id":"{identifier}"'.encode()
-        place = next((at for at, line in enumerate(lines[:last]) if mark in line), None if whole else 0)
-    elif not whole:
-        place = None  # it counts from the first line of the file
-    if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+    identifier = first_kept(_entry(lines[last])) if last is not None else ""
+    if not identifier:
         return ""
+    mark = f'"id":"{identifier}"'.encode()
+    place = next((at for at, line in enumerate(lines[:last]) if mark in line), len(lines) if whole else 0)
     return "\n".join(content.texts_in([_entry(line).get("message") for line in lines[place:last]]))
 
 
@@ -117,35 +124,3 @@ def _entry(line: bytes) -> dict[str, Any]:
         return table(json_text.loads(line))
     except json_text.InvalidJSON:
         return {}
-
-
-def _said(entry: dict[str, Any], message: dict[str, Any], role: Any, text: str, tools: list[Tool]) -> Item:
-    # An id of 8 digits is unique within its session, and a line does not name that. With its time it is unique, and
-    # still the same in a fork, which copies entries.
-    identifier = string(entry.get("id"))
-    at = parse_timestamp(entry.get("timestamp"))
-    said_at = parse_timestamp(message.get("timestamp"))
-    named = f"pi:{at if at is not None else ''}:{identifier}" if identifier else ""
-    return {"kind": "said", "id": named, "role": role, "text": text, "tools": tools, "at": said_at or at}
-
-
-def _of_assistant(entry: dict[str, Any], message: dict[str, Any]) -> list[Item]:
-    found: list[Item] = []
-    given = message.get("content")
-    text = content.text_of(given)
-    tools: list[Tool] = []
-    for part in rows(given):
-        if part.get("type") == "toolCall":
-            name, wanted = string(part.get("name")), part.get("arguments")
-            command = string(table(wanted).get("command")) if name == "bash" else ""
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command, wanted))
-    if text or tools:
-        found.append(_said(entry, message, "assistant", text, tools))
-    if message.get("stopReason") in _UNFINISHED:
-        return found
-    used = table(message.get("usage"))
-    tokens = sum(content.whole(used.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
-    if tokens:
-        model = string(message.get("model"))
-        found.append({"kind": "usage", "tokens": tokens, "window": None, "model": model})
-    return found

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clients import registry
-from clients.entry import Entry, Message, Transcript, path_to
-from clients.file_operations import NONE, FileOperations, together
-from clients.lines import Problems
+from clients.entry import NO_FILES, Entry, FileOperations, Message, Problems, Transcript, path_to, together
 from session.compaction import context, cut_point, session_file
 
 
@@ -53,7 +51,7 @@ def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: i
     previous = transcript.last_compaction()
     if context.said_since_compaction(transcript) == 0:
         reason: Literal["empty", "nothing-since-compaction"] = "empty" if previous < 0 else "nothing-since-compaction"
-        return Preparation(transcript, reason, None, False, tokens, "", (), (), NONE, settings)
+        return Preparation(transcript, reason, None, False, tokens, "", (), (), NO_FILES, settings)
     start = _start(entries, previous)
     cut = cut_point.find(transcript, start, keep_recent)
     history_end = cut.turn_start if cut.splits_turn else cut.first_kept

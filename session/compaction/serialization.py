@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from clients.entry import Block, Message
-from clients.tokens import first_units, javascript_json, members, units
+from clients.entry import Block, Message, first_units, json_of, units
 
 LONGEST_RESULT = 2000
 """UTF-16 units of a tool's result."""
@@ -55,7 +54,7 @@ def _of_answer(message: Message) -> Iterator[str]:
 
 
 def _call(block: Block) -> str:
-    given = ", ".join(f"{name}={javascript_json(value)}" for name, value in members(block.arguments))
+    given = ", ".join(f"{name}={json_of(value)}" for name, value in block.arguments.items())
     return f"{block.name}({given})"
 
 

@@ -10,9 +10,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any, BinaryIO
 
-from clients import lines, registry
-from clients.entry import Entry, Message, Transcript
-from clients.lines import Line, Problems
+from clients import registry
+from clients.entry import Entry, Line, Message, Problems, Transcript, lines, parsed
 from core.errors import Failure, usage
 
 _Parsed = tuple[Line, dict[str, Any] | None]
@@ -37,7 +36,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     """
     with _opened(path) as handle, _without_collection():
         problems = Problems()
-        found, whose = _detected(lines.values(handle, problems), path, client)
+        found, whose = _detected(lines(handle, problems), path, client)
         reader = registry.row(whose).entries().Reader()
         entries: list[Entry] = []
         tree: dict[str, Entry] = {}
@@ -107,7 +106,7 @@ def _again(handle: BinaryIO, entry: Entry) -> dict[str, Any] | None:
     if entry.size == 0 or entry.role is None:
         return None
     handle.seek(entry.offset)
-    value = lines.parsed(handle.read(entry.size))
+    value = parsed(handle.read(entry.size))
     return value if isinstance(value, dict) else None
 
 

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clients import file_operations
 from clients.content import OURS
-from clients.entry import Message
-from clients.file_operations import FileOperations
+from clients.entry import FileOperations, Message
 from core.errors import Failure
 from core.quoting import cost
 from core.redaction import redact
@@ -105,7 +103,7 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
         texts.append(text or _quoted(part, min(plain_summary.TOKENS, tokens), problems))
     quoted = [one["source"] == "extractive" for one in sources]
     mark = plain_summary.MARK_LINE if all(quoted) else _PART_MARK if any(quoted) else ""
-    read, modified = _redacted(file_operations.read_only(file_ops)), _redacted(file_operations.modified(file_ops))
+    read, modified = _redacted(file_ops.read_only), _redacted(file_ops.modified)
     whole = "\n\n".join(piece for piece in (mark, _JOINT.join(texts), form.files(read, modified)) if piece)
     summary = redact(clean(whole))[0]
     return {

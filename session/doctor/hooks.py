@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clients import own_settings, registry
+from clients import registry
+from clients import settings as client_settings
 from clients.client import Client
 from clients.settings import Settings
 from core import VERSION, clock
@@ -64,7 +65,7 @@ def examine(client: Client, *, project: bool) -> Condition:
         add(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
         return result
     for beside in settings.settings_beside(project=project):
-        damage = own_settings.damage(beside)
+        damage = client_settings.damage(beside)
         if damage:
             add(error("SETTINGS_DAMAGED", name, f"the client cannot read {beside}: {damage}", f"mend {beside}"))
     if not found:

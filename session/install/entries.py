@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from clients.own_settings import Place
-from clients.settings import Settings
+from clients.settings import Place, Settings
 from session.install import hook_command
 from session.install.json_edit import Malformed
 

@@ -11,8 +11,7 @@ from itertools import product
 from typing import Any
 
 from clients import registry
-from clients.own_settings import Place
-from clients.settings import Settings
+from clients.settings import Place, Settings
 from core.errors import Failure
 from session.install import companion_files, entries, hook_command, plan
 from session.install.receipt import Receipt

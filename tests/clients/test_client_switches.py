@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from clients import own_settings, registry
+from clients import registry, settings
 from clients.codex.install import _label
-from clients.own_settings import Place
+from clients.settings import Place
 
 CLAUDE, CODEX, GEMINI, PI = (registry.row(name).settings() for name in ("claude", "codex", "gemini", "pi"))
 
@@ -163,10 +163,10 @@ def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
     ]
     for name, text, damaged in rows:
         path = written(tmp_path / name, text)
-        assert bool(own_settings.damage(path)) is damaged
+        assert bool(settings.damage(path)) is damaged
         if name == "a.json" and not damaged and text.strip():
-            assert list(own_settings.read_settings(path)) == ["a"]
+            assert list(settings.read_settings(path)) == ["a"]
         elif name == "a.json":
-            assert own_settings.read_settings(path) == {}
+            assert settings.read_settings(path) == {}
         else:
-            assert own_settings.read_settings(path) == ({} if damaged or not text else {"a": 1})
+            assert settings.read_settings(path) == ({} if damaged or not text else {"a": 1})

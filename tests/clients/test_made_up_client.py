@@ -63,8 +63,7 @@ def context_characters(entry):
     return content.characters(entry.get("says"))
 ''',
     "entries.py": '''
-from clients import tokens
-from clients.entry import Block, Entry, Message
+from clients.entry import Block, Entry, Message, tokens
 
 
 class Reader:
@@ -90,7 +89,7 @@ def messages(value, entry):
 
 
 def size(value, entry):
-    return tokens.of_characters(len(value["says"]))
+    return tokens(len(value["says"]))
 ''',
     "install.py": '''
 from clients import settings

@@ -7,9 +7,7 @@ from typing import Any
 
 from clients.claude import entries as claude
 from clients.codex import entries as codex
-from clients.entry import Compaction, Entry
-from clients.file_operations import FileOperations
-from clients.lines import Line, Problems
+from clients.entry import Compaction, Entry, FileOperations, Line, Problems
 from clients.pi import entries as pi
 
 
@@ -235,6 +233,3 @@ def test_claude_parallel_calls_are_on_the_branch() -> None:
     ]  # fmt: skip
     assert [entry.id for entry in branch(claude, *lines)] == ["u", "a1", "a2", "r1", "r2", "end"]
     assert branch(claude) == []
-
-
-# -- any client

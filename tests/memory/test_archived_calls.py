@@ -12,12 +12,9 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 from faults import paused
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from secret_samples import POSITIVE, Sample
 
 from core import names
-from core.store import migrations, sqlite
+from core.store import sqlite
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import call_draft
 
@@ -415,39 +412,6 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     assert len(found["call"]) == 1500
     assert [row[1:] for row in found["call"]] == [row[1:] for row in expected["call"]]
     assert (found["name"], found["compaction"]) == (expected["name"], expected["compaction"])
-
-
-@given(
-    sample=st.sampled_from(POSITIVE),
-    before=st.text(max_size=40),
-    place=st.sampled_from(["given", "returned", "error", "file", "plan"]),
-)
-@settings(max_examples=60, deadline=None)
-def test_no_secret_reaches_a_table(sample: Sample, before: str, place: str) -> None:
-    from clients import content
-    from memory.archive.session_work import SessionWork
-
-    secret = sample.secret
-    text = f"{before}\n{sample.text} "
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
-    work = SessionWork({}, "/w")
-    path = f"/w/{sample.text}/a.py" if place == "file" else "/w/a.py"
-    given = {"file_path": path, "text": text if place == "given" else ""}
-    tools = [content.tool(f"call {sample.text}", "Bash", [], given["text"], given)]
-    work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
-    returned = text if place in ("returned", "error") else "fine"
-    work.add(content.outcome(f"call {sample.text}", returned, place == "error", ""), 0)
-    plan = content.plan([{"content": text if place == "plan" else "x", "status": "pending"}], ("content",))
-    assert plan is not None
-    work.add(plan, 0)
-    work.add({"kind": "summary", "text": text, "at": 1}, 0)
-    about: Any = {"id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0,
-                  "calls": 0, "plan": []}  # fmt: skip
-    work.store(db, about, prompts=0, anew=True, now=1)
-    for part in secret.split():  # a key of many lines, line by line
-        assert part[:40] not in repr(everything(db)) or len(part) < 8
 
 
 def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:

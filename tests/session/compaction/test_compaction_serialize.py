@@ -11,8 +11,6 @@ from conftest import ROOT, Run
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
-from clients.tokens import javascript_json
-
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 
 
@@ -121,17 +119,3 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (1.0, "1"), (1e21, "1e+21"), (1e-7, "1e-7"), (2**60, "1152921504606847000"), (-12.25, "-12.25"),
-    ],
-)  # fmt: skip
-def test_numbers_as_javascript_writes_them(number: float, text: str) -> None:
-    assert javascript_json(number) == text
-
-
-def test_members_in_the_order_of_javascript() -> None:
-    assert javascript_json({"b": 1, "10": 2, "2": 3, "007": 4, "a": 5}) == '{"2":3,"10":2,"b":1,"007":4,"a":5}'

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from clients.entry import Compaction, Entry, Transcript
-from clients.file_operations import FileOperations
+from clients.entry import Compaction, Entry, FileOperations, Transcript
 from session.compaction import context, cut_point, preparation
 
 

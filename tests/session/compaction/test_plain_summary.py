@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients import file_operations
-from clients.entry import Block, Message
+from clients.entry import NO_FILES, Block, Message
 from core.quoting import cost
 from session.compaction import plain_summary, summary
 from session.compaction import summary_form as form
@@ -70,7 +69,7 @@ def test_summary_upon_summary_stays_bounded() -> None:
     text = ""
     for turn in range(40):
         part = summary.Part("history", (user(f"Now task {turn}. " + "word " * 60), agent(f"make step{turn}")), text)
-        made = summary.summarize([part], file_operations.NONE, QUOTES)
+        made = summary.summarize([part], NO_FILES, QUOTES)
         text = made["summary"]
         assert made["estimatedTokens"] <= plain_summary.TOKENS + 100
     assert text.count(plain_summary.MARK) == 1 and "make step39" in text and "task 38" in text
