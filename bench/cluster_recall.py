@@ -125,7 +125,7 @@ def speed(sizes: list[int], runs: int, server: Server) -> list[dict[str, Any]]:
         measure("import typesense", [[PYTHON, "-c", "import typesense"]], ENVIRONMENT, runs),
         measure(
             "import of the search client",
-            [[PYTHON, "-c", "import core.store.typesense.search_client"]],
+            [[PYTHON, "-c", "import core.store.cluster.client"]],
             {**ENVIRONMENT, "PYTHONPATH": str(Path(__file__).resolve().parent.parent)},
             runs,
         ),

@@ -134,10 +134,10 @@ def _pages(
 
 def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, page: int) -> list[Page]:
     """Of every machine. The server finds whole words, the last one of a query by its beginning too."""
-    from core.store.typesense import mapping, schema, search_client
+    from core.store.cluster import client, mapping
 
     same = {
-        "collection": schema.EVENTS,
+        "collection": mapping.EVENTS,
         "query_by": "search_text",
         "num_typos": 0,
         "drop_tokens_threshold": 0,
@@ -152,7 +152,7 @@ def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, 
         "page": page,
         "per_page": limit,
     }
-    cluster = search_client.connect(settings)
+    cluster = client.connect(settings)
     try:
         answers = cluster.multi_search(
             [{**same, "q": " ".join(one["words"]) or "*", "filter_by": filter_by(one)} for one in queries]

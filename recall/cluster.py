@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.errors import Failure
-from core.store.typesense import connection, search_client
-from core.store.typesense.source import ClusterSource
+from core.store.cluster import client
+from core.store.cluster.source import ClusterSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,22 +31,22 @@ def ask(
     Raises:
         Failure: there is no way to the cluster, or there was none a moment ago; what a broken answer brings with it.
     """
-    known = connection.recent_fault(config)
+    known = client.recent_fault(config)
     if known is not None:
         raise known
     limit = config.get_float("store.timeout_ms") / 1000
     if patience_ms is not None:
         limit = min(limit, patience_ms / 1000)
-    client = search_client.connect(config, limit_s=limit)
+    link = client.connect(config, limit_s=limit)
     try:
-        return answer(ClusterSource(client, db))
+        return answer(ClusterSource(link, db))
     finally:
-        client.close()
+        link.close()
 
 
 def fallback(config: Config, error: Exception) -> Fallback:
     """What a result says of a cluster that could not be used; where no recall can, it is left alone for some time."""
     code = error.code if isinstance(error, Failure) else type(error).__name__
     message = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-    connection.note_fault(config, code, message)
+    client.note_fault(config, code, message)
     return {"from": "typesense", "to": "sqlite", "reason": message, "code": code}

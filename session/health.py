@@ -21,7 +21,7 @@ from core.process import extras
 from core.repository import switches
 from core.repository.settings_file import choices
 from core.store import layout, overview, sqlite
-from core.store.replication import outbox
+from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from otel.otlp import destination
 from recall import static_vectors

@@ -18,8 +18,8 @@ from conftest import JOELCLAW, PATIENCE_S, clean_environment
 from faults import Attempt, attempt
 from typesense_server import Server
 
-from core.store.typesense import schema
-from core.store.typesense.cluster import Cluster
+from core.store.cluster.collections import Cluster
+from core.store.cluster.mapping import COLLECTIONS
 
 _numbers = itertools.count()
 
@@ -101,7 +101,7 @@ class Machine:
     def there(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
         """What the server holds of a collection, by id."""
         with self.cluster() as cluster:
-            return {row["id"]: row for row in cluster.export(schema.COLLECTIONS.get(collection, collection))}
+            return {row["id"]: row for row in cluster.export(COLLECTIONS.get(collection, collection))}
 
     def remove_there(self, path: str) -> None:
         """Take a collection, or `collection/documents/id`, off the server, past all of our own code."""

@@ -14,7 +14,7 @@ from cli.answer import Answer, print_envelope, write_json
 from core import config, envelope, json_text
 from core.errors import FAILED, Failure
 from core.process import background_process
-from core.store.replication import sync as replication
+from core.store.cluster import sync as replication
 from otel.event import search_text
 from recall.static_vectors import document_vector
 
@@ -43,7 +43,7 @@ def sync(options: dict[str, Any]) -> Answer | int:
     if options["watch"]:
         return _watch(settings, options["seconds"])
     with replication.opened(settings, *_ADAPTERS) as work:
-        return Answer(work.sync(), [_VERIFY])
+        return Answer(replication.sync(work), [_VERIFY])
 
 
 def _watch(settings: config.Config, seconds: float) -> int:
@@ -78,13 +78,15 @@ def _on_terminal() -> bool:
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was."""
     with replication.opened(config.load(), *_ADAPTERS) as work:
-        return Answer(work.push(_progress), [_VERIFY])
+        return Answer(replication.push(work, _progress), [_VERIFY])
 
 
 def pull(options: dict[str, Any]) -> Answer:
     """Fetch whatever the cluster has newer or alone; a run that was cut short goes on where it was."""
     with replication.opened(config.load(), *_ADAPTERS, enable=False) as work:
-        return Answer(work.pull(_progress, with_events=options["events"], leave=options["leave"]), [_VERIFY])
+        return Answer(
+            replication.pull(work, _progress, with_events=options["events"], leave=options["leave"]), [_VERIFY]
+        )
 
 
 def verify(options: dict[str, Any]) -> int:  # noqa: ARG001  # every command is called alike

@@ -20,7 +20,7 @@ from core import project as projects
 from core.config import Config
 from core.errors import Failure
 from core.store import sqlite
-from core.store.replication import outbox
+from core.store.cluster import outbox
 from core.store.sessions import transcripts
 from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from core import VERSION, clock
 from core.config import Config
 from core.errors import Failure
-from core.store.typesense import connection
-from core.store.typesense.search_client import SearchClient
+from core.store.cluster import client
+from core.store.cluster.client import SearchClient
 from otel.otlp import destination
 from session import own_command
 from session.doctor.finding import Finding, error, note, warning
@@ -90,15 +90,15 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
     """Whether each node answers, and whether documents wait for long.
 
     Args:
-        waiting: what `core.store.replication.outbox.waiting` says; None where there is no outbox.
+        waiting: what `core.store.cluster.outbox.waiting` says; None where there is no outbox.
     """
     used = settings.get_str("store.backend") == "typesense" or waiting is not None
     facts: dict[str, Any] = {"used": used, "nodes": [], "waiting": waiting}
     if not used:
         return facts, []
     try:
-        nodes = connection.nodes(settings)
-        connection.key(settings)
+        nodes = client.nodes(settings)
+        client.key(settings)
     except Failure as failure:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
     found = []
@@ -119,13 +119,13 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
 
 def _silence(node: str) -> str:
     """Why a node does not answer; "" where it does, healthy or not."""
-    client = SearchClient([node], "", limit_s=_LONGEST_S)
+    asked = SearchClient([node], "", limit_s=_LONGEST_S)
     try:
-        client.ping()
+        asked.ping()
     except Failure as failure:
         return failure.message.rpartition(": ")[2]
     finally:
-        client.close()
+        asked.close()
     return ""
 
 

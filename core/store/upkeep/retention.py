@@ -16,9 +16,9 @@ import apsw
 from core import clock, home_files
 from core.config import Config
 from core.store import document_rows, documents, events, sqlite
+from core.store.cluster import outbox
 from core.store.history import hook_calls, injections
 from core.store.layout import row_range
-from core.store.replication import outbox
 from core.store.sessions import call_rows, forgotten, segments, session_rows
 from core.store.upkeep import completeness, store_file
 

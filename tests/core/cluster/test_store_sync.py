@@ -16,7 +16,7 @@ from faults import SLOWEST_S, paused, stopped
 from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
 
-from core.store.typesense import schema
+from core.store.cluster import collections, mapping
 
 pytestmark = needs_server
 MANY = 80
@@ -70,7 +70,7 @@ def test_a_store_that_existed_before_is_carried_whole(server: Server, home: Path
 def test_events_are_carried_with_their_metadata(machine: Machine) -> None:
     machine.result("otel", "emit", "build.broke", "--level", "error", "--metadata", '{"shard": 12}')
     machine.sync()
-    (event,) = (row for row in machine.there(schema.EVENTS).values() if row["action"] == "build.broke")
+    (event,) = (row for row in machine.there(mapping.EVENTS).values() if row["action"] == "build.broke")
     assert json.loads(str(event["metadata"])) == {"shard": 12}
     assert event["level"] == "error"
     assert machine.sync()["sent"]["events"] == 0
@@ -195,9 +195,9 @@ def test_without_the_backend_nothing_runs_in_the_background(machine: Machine) ->
 
 def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) -> None:
     # A field of ours with another type makes the server refuse the document that has it.
-    name = schema.COLLECTIONS["observations"]
+    name = mapping.COLLECTIONS["observations"]
     written = [machine.write(fact) for fact in FACTS]
-    (wanted,) = (one for one in schema.schemas() if one["name"] == name)
+    (wanted,) = (one for one in collections.schemas() if one["name"] == name)
     fields = [{**one, "type": "int64[]"} if one["name"] == "tags" else one for one in wanted["fields"]]
     machine.remove_there(name)
     with machine.cluster() as cluster:

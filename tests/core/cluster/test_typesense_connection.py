@@ -20,9 +20,8 @@ from conftest import PATIENCE_S, ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
-from core.store.typesense.cluster import Cluster
-from core.store.typesense.connection import parse_nodes, refusal
-from core.store.typesense.search_client import SearchClient
+from core.store.cluster.client import SearchClient, parse_nodes, refusal
+from core.store.cluster.collections import Cluster
 
 KEY = "k3y-that-nobody-may-see"
 
@@ -292,7 +291,7 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
     program_text = (
         "import sys\n"
         "from core.errors import Failure\n"
-        "from core.store.typesense.search_client import SearchClient\n"
+        "from core.store.cluster.client import SearchClient\n"
         "asked = [{'collection': 'episodes', 'q': '*'}]\n"
         "try: print(SearchClient([sys.argv[1]], 'k', limit_s=30).multi_search(asked))\n"
         "except Failure as failure: print(failure.code)\n"
@@ -306,8 +305,8 @@ def test_a_certificate_is_checked(tmp_path: Path) -> None:
 def test_a_search_imports_no_client(tmp_path: Path) -> None:
     said = spawn_python(
         tmp_path,
-        "from core.store.typesense import source, search_client\n"
-        "search_client.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
+        "from core.store.cluster import client, source\n"
+        "client.SearchClient(['http://one:1'], 'k', limit_s=1)\n"
         "import sys\n"
         "dear = ('typesense', 'httpx', 'asyncio', 'logging', 'typer', 'rich', 'orjson', 'numpy')\n"
         "print([name for name in dear if name in sys.modules])\n",

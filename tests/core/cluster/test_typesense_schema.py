@@ -13,7 +13,7 @@ from typesense_server import Server, needs_server
 
 from core.records import Document
 from core.store import documents
-from core.store.typesense import mapping, schema
+from core.store.cluster import mapping
 
 NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events")
 GATE_FIELDS = (
@@ -86,7 +86,7 @@ SHARES = st.floats(0, 1, allow_nan=False)
 
 @st.composite
 def any_document(draw: st.DrawFn) -> Document:
-    document = documents.blank(draw(st.sampled_from(sorted(schema.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES))
+    document = documents.blank(draw(st.sampled_from(sorted(mapping.COLLECTIONS))), "id-1", draw(TEXTS), draw(TIMES))
     values: dict[str, Any] = document  # type: ignore[assignment]
     for name, value in list(values.items()):
         if name in ("rowid", "id", "collection", "text", "created_at", "history", "forgotten_at"):
@@ -131,7 +131,7 @@ def test_the_server_keeps_every_value(run: Run, server: Server) -> None:
     @given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
     def holds(document: Document, vector: bytes) -> None:
         row = mapping.to_remote(document, vector)
-        path = f"/collections/values_{schema.COLLECTIONS[document['collection']]}/documents"
+        path = f"/collections/values_{mapping.COLLECTIONS[document['collection']]}/documents"
         server.send("POST", path + "?action=upsert", row)
         kept = server.get(path + "/id-1")
         assert mapping.from_remote(kept, document["collection"]) == {**document, "rowid": 0}

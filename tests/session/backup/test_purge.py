@@ -18,7 +18,7 @@ from faults import attempt, paused, snapshot
 from cli import stdout
 from cli.memory import purge as purging
 from core.store import documents, sqlite
-from core.store.replication import outbox
+from core.store.cluster import outbox
 
 SAID, ÜBER, CALLED, TOLD, PLANNED, GROWN = (
     "quaggabeacon",

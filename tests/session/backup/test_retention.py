@@ -16,7 +16,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core.store import events as stored
 from core.store import sqlite
-from core.store.replication import outbox
+from core.store.cluster import outbox
 from core.store.upkeep import store_file
 from otel import log
 from otel.event import new_event

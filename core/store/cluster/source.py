@@ -10,12 +10,10 @@ from __future__ import annotations
 from math import log
 
 from core.store import document_rows
+from core.store.cluster import mapping, outbox
+from core.store.cluster.mapping import COLLECTIONS
 from core.store.layout import COLLECTION_SHIFT
 from core.store.layout import COLLECTIONS as CODES
-from core.store.replication import outbox
-from core.store.sessions import session_rows
-from core.store.typesense import mapping
-from core.store.typesense.schema import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Candidate, Document, Filters, Traits
-    from core.store.typesense.connection import Row
-    from core.store.typesense.search_client import SearchClient
+    from core.store.cluster.client import SearchClient
+    from core.store.cluster.mapping import Row
 
     Found = tuple[str, str]
     """Collection and id."""
@@ -55,7 +53,9 @@ _WORDS = {
     "enable_highlight_v1": False,
     "include_fields": "id",
     "sort_by": "_text_match:desc,terms:asc",
+    "drop_tokens_threshold": PAGE,
 }
+"""All of the words, or most of them: what holds more of them goes first."""
 
 
 class ClusterSource:
@@ -72,7 +72,7 @@ class ClusterSource:
 
     def __init__(self, client: SearchClient, local: apsw.Connection | None = None) -> None:
         self._client = client
-        self._pending = Pending(local)
+        self._local = local
         self._rows: dict[int, tuple[Row, Document]] = {}
         self._idf: dict[str, float] = {}
         self._counts: dict[str, int] = {}
@@ -84,34 +84,19 @@ class ClusterSource:
     ) -> list[Candidate]:
         """See `core.records.CandidateSource`."""
         keys = list(_keys(terms))
-        wanted = list(filters.get("collections", ())) or list(CODES)
-        narrowed = _filtered(filters)
-        page = {**narrowed, "per_page": _LISTED}
-        lists = [(name, [key]) for name in wanted for key in keys]
-        # Of common words a list has but a few: those that hold most of the words go first.
-        lists += [(name, keys) for name in wanted if len(keys) > 1]
-        # A word weighs what it does in the whole memory, whatever the filter.
-        counted = [(name, [key]) for name in CODES if narrowed or name not in wanted for key in keys]
-        answers = self._client.multi_search(
-            [
-                *({"collection": name, "q": "*", "per_page": 0} for name in COLLECTIONS.values()),
-                *({**_words(name, some), "per_page": 0} for name, some in counted),
-                *({**_words(name, some), **page} for name, some in lists),
-                *({**_nearest(name, vector, semantic), **narrowed} for name in wanted if vector),
-            ]
-        )
-        asked = [*((name, []) for name in CODES), *counted, *lists, *((name, []) for name in wanted)]
-        self._size = sum(int(answer["out_of"]) for answer in answers[: len(CODES)])
+        asked = _searches(keys, vector, filters, min(semantic, PAGE))
+        answers = self._client.multi_search([{**search, "collection": COLLECTIONS[name]} for name, _, search in asked])
+        self._size = 0
         self._counts = dict.fromkeys(keys, 0)
-        for (_, some), answer in zip(
-            counted if narrowed else asked, answers[len(CODES) if narrowed else 0 :], strict=False
-        ):
-            if len(some) == 1:
+        for (_, some, search), answer in zip(asked, answers, strict=True):
+            if search["q"] == "*" and not search["per_page"]:
+                self._size += int(answer["out_of"])
+            elif len(some) == 1 and "filter_by" not in search:
                 self._counts[some[0]] += int(answer["found"])
         self._idf = {key: _idf(count, self._size) for key, count in self._counts.items()}
         weights: dict[Found, float] = {}
         near: list[tuple[float, Found]] = []
-        for (name, some), answer in zip(asked, answers, strict=False):
+        for (name, some, _), answer in zip(asked, answers, strict=True):
             weight = sum(map(self._idf.__getitem__, some))
             for hit in answer.get("hits", ()):
                 one = name, str(hit["document"]["id"])
@@ -124,7 +109,7 @@ class ClusterSource:
                     weights[one] = max(weights.get(one, 0.0), weight * part)
         chosen = dict.fromkeys(sorted(weights, key=weights.__getitem__, reverse=True)[:lexical])
         chosen |= dict.fromkeys(one for _, one in sorted(near)[:semantic])
-        return self._scored(self._pending.over(self._read(list(chosen)), filters), vector)
+        return self._scored(self._with_pending(self._read(list(chosen)), filters), vector)
 
     def _read(self, wanted: Sequence[Found]) -> dict[Found, Row]:
         """These documents as the cluster has them now."""
@@ -144,6 +129,30 @@ class ClusterSource:
         for collection, answer in zip(named, self._client.multi_search(searches), strict=True):
             rows |= {(collection, str(hit["document"]["id"])): hit["document"] for hit in answer["hits"]}
         return {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
+
+    def _with_pending(self, rows: dict[Found, Row], filters: Filters) -> dict[Found, Row]:
+        """What the cluster has not got yet in the place of what it says of it, without what was forgotten.
+
+        A memory is recallable when the command that wrote it returns, and a forgotten one is gone.
+        """
+        db = self._local
+        if db is None or not outbox.enabled(db):
+            return rows
+        rowids, gone = outbox.pending(db, _MOST_PENDING)
+        waiting = document_rows.by_rowids(db, rowids)
+        gone |= {document["id"] for document in waiting}
+        kept = {found: row for found, row in rows.items() if found[1] not in gone}
+        if rowids and any(filters.get(name) for name in ("session", "category", "verdicts", "tags", "others")):
+            from core.store.row_filter import RowFilter
+
+            rowids = RowFilter(db, filters, 0).among(rowids)
+        vectors = mapping.vectors(db, rowids)
+        wanted = filters.get("collections", ()) or CODES
+        for document in waiting:
+            if document["rowid"] in rowids and document["collection"] in wanted:
+                row = mapping.to_remote(document, vectors.get(document["rowid"], b""))
+                kept[document["collection"], document["id"]] = row
+        return kept
 
     def _scored(self, rows: Mapping[Found, Row], vector: bytes) -> list[Candidate]:
         """Numbered in the order in which they were written."""
@@ -205,57 +214,6 @@ class ClusterSource:
         return [_traits(self._rows[rowid][1]) for rowid in rowids]
 
 
-def _words(collection: str, keys: Sequence[str]) -> Row:
-    """All of them, or most of them: what holds more of them goes first."""
-    said = " ".join(f'"{key}"' if " " in key else key for key in keys)
-    return {**_WORDS, "collection": COLLECTIONS[collection], "q": said, "drop_tokens_threshold": PAGE}
-
-
-class Pending:
-    """What this machine has written and the cluster has not got yet: the documents that wait in the outbox of `db`.
-
-    A memory is recallable when the command that wrote it returns, and a forgotten one is gone.
-    """
-
-    def __init__(self, db: apsw.Connection | None) -> None:
-        self._waiting: list[tuple[Document, str, Row]] = []  # a document, its session's project, its row
-        self._gone: set[str] = set()
-        if db is None or not outbox.enabled(db):
-            return
-        rowids, self._gone = outbox.pending(db, _MOST_PENDING)
-        vectors = mapping.vectors(db, rowids)
-        projects: dict[str, str] = {}
-        for document in document_rows.by_rowids(db, rowids):
-            session, project = document["session_id"], document["project"]
-            if session and not project:
-                if session not in projects:
-                    known = session_rows.session(db, session)
-                    projects[session] = known["project"] if known else ""
-                project = projects[session]
-            row = mapping.to_remote(document, vectors.get(document["rowid"], b""))
-            self._waiting.append((document, project, row))
-            self._gone.add(document["id"])
-
-    def over(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
-        """These documents in the place of what the cluster says of them, without what was forgotten."""
-        kept = {found: row for found, row in rows.items() if found[1] not in self._gone}
-        for document, project, row in self._waiting:
-            if _passes(document, filters, project):
-                kept[document["collection"], document["id"]] = row
-        return kept
-
-
-def _passes(document: Document, filters: Filters, project: str) -> bool:
-    return (
-        (not filters.get("collections") or document["collection"] in filters["collections"])
-        and filters.get("session", "") in ("", document["session_id"])
-        and (not filters.get("projects") or project in filters["projects"])
-        and all(tag in document["tags"] for tag in filters.get("tags", ()))
-        and filters.get("category", "") in ("", document["category_id"])
-        and (not filters.get("verdicts") or document["write_verdict"] in filters["verdicts"])
-    )
-
-
 def _keys(terms: Sequence[str]) -> dict[str, str]:
     """The server's form of each term → the term."""
     half = _MOST_TERMS // 2
@@ -263,11 +221,33 @@ def _keys(terms: Sequence[str]) -> dict[str, str]:
     return {key: term for term in few if (key := " ".join(mapping.stems(term)))}
 
 
+def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[tuple[str, list[str], Row]]:
+    """What is asked: a collection, the words, and how."""
+    wanted = list(filters.get("collections", ())) or list(CODES)
+    narrowed = _filtered(filters)
+    asked: list[tuple[str, list[str], Row]] = []
+    for name in CODES:
+        asked.append((name, [], {"q": "*", "per_page": 0}))
+        if narrowed or name not in wanted:  # a word weighs what it does in the whole memory, whatever the filter
+            asked += [(name, [key], {**_WORDS, "q": _said([key]), "per_page": 0}) for key in keys]
+    for name in wanted:
+        # Of common words a list has but a few: those that hold most of the words go first.
+        for some in [*([key] for key in keys), *([keys] if len(keys) > 1 else ())]:
+            asked.append((name, some, {**_WORDS, "q": _said(some), "per_page": _LISTED, **narrowed}))
+        if vector:
+            query = f"embedding:({mapping.numbers(vector)}, k:{near})"
+            nearest = {"q": "*", "vector_query": query, "per_page": near, "include_fields": "id"}
+            asked.append((name, [], {**nearest, **narrowed}))
+    return asked
+
+
+def _said(keys: Sequence[str]) -> str:
+    return " ".join(f'"{key}"' if " " in key else key for key in keys)
+
+
 def _idf(count: int, documents: int) -> float:
     ratio = (max(documents - count, 0) + 0.5) / (count + 0.5)
-    if documents <= _SMALL:
-        return log(1 + ratio)
-    return max(log(ratio), _LEAST_IDF)
+    return log(1 + ratio) if documents <= _SMALL else max(log(ratio), _LEAST_IDF)
 
 
 def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
@@ -275,16 +255,6 @@ def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
         return None
     lengths = (sum(map(int.__mul__, one, one)) * sum(number * number for number in other)) ** 0.5
     return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else None
-
-
-def _nearest(collection: str, vector: bytes, count: int) -> Row:
-    return {
-        "collection": COLLECTIONS[collection],
-        "q": "*",
-        "vector_query": f"embedding:({mapping.numbers(vector)}, k:{min(count, PAGE)})",
-        "per_page": min(count, PAGE),
-        "include_fields": "id",
-    }
 
 
 def _filtered(filters: Filters) -> Row:

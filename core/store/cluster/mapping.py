@@ -1,4 +1,4 @@
-"""Converts documents and events to the cluster's form and back. Ids are ours.
+"""Converts documents and events to the cluster's form and back. Ids are ours. Hot path.
 
 Server 0.24 does not stem, and folds and splits scripts in its own way. So a document is sent with its finished terms,
 as the local file's FTS5 index has them, and with its vector of the static space. A forgotten document goes as a
@@ -10,7 +10,6 @@ from __future__ import annotations
 from core import json_text, words
 from core.store import document_rows, documents
 from core.store.sqlite import apsw
-from core.store.typesense.schema import TEXT_FIELD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +17,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.records import Document, Event
-    from core.store.typesense.connection import Row
 
+    Row = dict[str, Any]
+
+COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
+"""Ours → the server's name, without prefix."""
+EVENTS = "otel_events"
+TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
+"""Under which name a document's text goes."""
+SEARCHED = "embedding,lexicon,lexicon_context,terms"
+"""Fields of a document that only the search needs."""
 # The same name and the same value on both sides.
 _SAME = (
     "id", "title", "path", "context", "category_id", "category_confidence", "category_source", "taxonomy_version",
@@ -28,8 +35,11 @@ _SAME = (
     "retrieval_priority", "superseded_by", "supersedes", "stale", "fingerprint",
 )  # fmt: skip
 _NULLABLE = ("last_used_at", "forgotten_at")
-SEARCHED = "embedding,lexicon,lexicon_context,terms"
-"""Fields of a document that only the search needs."""
+_EVENT_DEFAULTS = {
+    **dict.fromkeys(("sessionId", "systemId", "source", "component", "action"), ""),
+    "level": "info",
+    "success": True,
+}
 _LONGEST_TERM = 60
 _tokenizers: list[Any] = []
 
@@ -59,8 +69,6 @@ def _coded(term: str) -> str:
 
 def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
     """The static vectors that the local file has of these rows."""
-    if not rowids:
-        return {}
     marks = ", ".join("?" * len(rowids))
     rows = db.execute(
         f"SELECT document, value FROM vector WHERE space = {document_rows.STATIC_SPACE} AND document IN ({marks})",
@@ -76,14 +84,10 @@ def numbers(vector: bytes) -> list[int]:
 
 def to_remote(document: Document, vector: bytes = b"") -> Row:
     """The document as the cluster's collection of that kind holds it."""
-    if document["forgotten_at"] is not None:
-        return {
-            "id": document["id"],
-            "timestamp": document["created_at"],
-            "updated_at": document["updated_at"],
-            "forgotten_at": document["forgotten_at"],
-        }
     values: dict[str, Any] = document  # type: ignore[assignment]
+    if document["forgotten_at"] is not None:
+        kept = {name: values[name] for name in ("id", "updated_at", "forgotten_at")}
+        return {**kept, "timestamp": document["created_at"]}
     text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
     own, context = stems(f"{text} {words.parts(text)}"), stems(document["context"])
     row: Row = {name: values[name] for name in _SAME}
@@ -103,7 +107,8 @@ def to_remote(document: Document, vector: bytes = b"") -> Row:
 
 def from_remote(row: Row, collection: str) -> Document:
     """The document of a row; its `rowid` is 0. A tombstone has no text, and `forgotten_at`."""
-    document = documents.blank(collection, str(row["id"]), str(row.get(TEXT_FIELD[collection], "")), 0)
+    text = str(row.get(TEXT_FIELD[collection], ""))
+    document = documents.blank(collection, str(row["id"]), text, int(row["timestamp"]))
     values: dict[str, Any] = document  # type: ignore[assignment]
     for name in _SAME:
         if name in row:  # in the type of the field's default: the server gives 1 for 1.0
@@ -111,7 +116,6 @@ def from_remote(row: Row, collection: str) -> Document:
     for name in _NULLABLE:
         if row.get(name) is not None:
             values[name] = int(row[name])
-    document["created_at"] = int(row["timestamp"])
     document["history"] = json_text.loads(row["history"]) if row.get("history") else []
     return document
 
@@ -123,21 +127,13 @@ def event_to_remote(event: Event, search_text: str) -> Row:
 
 def event_from_remote(row: Row) -> Event:
     """The event of a row."""
-    event: Event = {
-        "id": row["id"],
-        "timestamp": int(row["timestamp"]),
-        "sessionId": row.get("sessionId", ""),
-        "systemId": row.get("systemId", ""),
-        "level": row.get("level", "info"),
-        "source": row.get("source", ""),
-        "component": row.get("component", ""),
-        "action": row.get("action", ""),
-        "success": bool(row.get("success", True)),
-        "metadata": json_text.loads(row["metadata"]) if row.get("metadata") else {},
-    }
+    event: Any = {name: row.get(name, default) for name, default in _EVENT_DEFAULTS.items()}
+    event |= {"id": row["id"], "timestamp": int(row["timestamp"])}
+    event["metadata"] = json_text.loads(row["metadata"]) if row.get("metadata") else {}
     duration = row.get("duration_ms")
     if duration is not None:
         event["duration_ms"] = int(duration) if duration == int(duration) else float(duration)
     if row.get("error") is not None:
         event["error"] = row["error"]
-    return event
+    made: Event = event
+    return made

@@ -30,14 +30,11 @@ if TYPE_CHECKING:
         collection: str
 
 
-LOCK = "outbox.lock"
-"""Below JOELCLAW_HOME: held by whoever sends. Its being there says that this memory has a cluster."""
-REFUSED_MS = clock.DAY_MS
+_REFUSED_MS = clock.DAY_MS
 """What a cluster will not take is offered again a day later."""
 _LONGEST_WAIT_MS = 300_000
 _FIRST_WAIT_MS = 1_000
 _LONGEST_ERROR = 300
-
 _TIME = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 _LIVE = "(SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL"
 _QUEUE = (
@@ -122,8 +119,8 @@ def disable(db: apsw.Connection) -> None:
 
 
 def lock_path() -> str:
-    """Where the lock of the sender lies."""
-    return os.path.join(files.home(), LOCK)
+    """Of whoever sends. Its being there says that this memory has a cluster (`core.process.background_jobs`)."""
+    return os.path.join(files.home(), "outbox.lock")
 
 
 def state(db: apsw.Connection, name: str) -> str | int | float | None:
@@ -194,7 +191,7 @@ def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> N
     """Set aside, inside the caller's transaction, what the cluster will not take as it is."""
     db.execute(
         "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
-        (reason[:_LONGEST_ERROR] or "refused", now + REFUSED_MS, waiting["seq"]),
+        (reason[:_LONGEST_ERROR] or "refused", now + _REFUSED_MS, waiting["seq"]),
     )
 
 
@@ -218,9 +215,10 @@ def set_deleted(db: apsw.Connection, identifier: str, version: int) -> None:
     db.execute("INSERT OR REPLACE INTO outbox_version VALUES (?, ?)", (identifier, version))
 
 
-def seen(db: apsw.Connection, collection: str) -> dict[str, int]:
-    """By machine, the last batch that was read of it."""
-    return dict(db.execute("SELECT origin, number FROM outbox_seen WHERE collection = ?", (collection,)))
+def seen(db: apsw.Connection, collection: str, machine: str) -> int:
+    """The last batch of a machine that was read, 0 for none."""
+    row = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
+    return int(db.execute(row, (collection, machine)).get or 0)
 
 
 def set_seen(db: apsw.Connection, collection: str, machine: str, number: int) -> None:
@@ -260,21 +258,20 @@ def waiting(db: apsw.Connection) -> dict[str, Any]:
     ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
     carried = int(state(db, "events") or 0)
     ((events, first),) = db.execute("SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (carried,))
+    times = {
+        "oldest": min((at for at in (oldest, first) if at is not None), default=None),
+        "nextTry": state(db, "next_try"),
+        "syncedAt": state(db, "synced_at"),
+    }
     return {
         "documents": documents,
         "events": events,
         "refused": refused,
         "refusal": refusal or "",
-        "oldest": _iso(min((at for at in (oldest, first) if at is not None), default=None)),
         "tries": int(state(db, "tries") or 0),
         "error": str(state(db, "error") or ""),
-        "nextTry": _iso(state(db, "next_try")),
-        "syncedAt": _iso(state(db, "synced_at")),
+        **{name: None if at is None else clock.iso(int(at)) for name, at in times.items()},
     }
-
-
-def _iso(at: Any) -> str | None:
-    return None if at is None else clock.iso(int(at))
 
 
 def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:

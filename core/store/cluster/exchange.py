@@ -1,0 +1,380 @@
+"""Moves documents between the local file and the cluster, batch by batch: what waits goes, what others sent comes.
+
+The newer write wins: of two contents that with the later `updated_at`, of equals that with the greater hash, so that
+every machine decides alike. Recalls and feedback are no edits: of these the side that was used last wins. A forgotten
+document is a tombstone without words on the cluster; a machine that has the words keeps them, for `--undo`.
+
+The server knows no conditional write. So each batch is compared first: what the cluster holds in a newer version is
+stored here instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
+the same moment, whoever fetches the other's row and knows better sends again.
+
+A machine's batches have rising numbers, and a batch is at most one page of an answer. So what was sent after a number
+is read page by page, from the number of the last row again, and nothing that arrives in between is passed over. The
+last batch that was seen is always read again, since only a part of it may have been there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apsw
+import orjson
+
+from core import clock, ids, words
+from core.errors import Failure
+from core.records import Document, Event
+from core.redaction import redact
+from core.store import documents, events, sqlite
+from core.store.cluster import client, mapping, outbox
+from core.store.cluster.collections import Cluster
+from core.store.cluster.mapping import COLLECTIONS, EVENTS
+from core.store.sessions import segments
+
+Row = dict[str, Any]
+Embed = Callable[[str, str, str], bytes]
+"""The vector of a text, its neighbours and its title."""
+PAGE = 250
+"""Rows of one answer, the most that the server gives; a batch has no more."""
+HEADERS = (
+    "id,updated_at,forgotten_at,last_used_at,recall_count,retrieval_priority,sync_origin,sync_batch,sync_version,"
+    "sync_content"
+)
+"""Fields of a row on the cluster that tell whether two sides differ."""
+_GONE = "~gone"
+"""Instead of a hash, where the row was deleted; greater than any."""
+_NO_CONTENT = ("rowid", "recall_count", "retrieval_priority", "last_used_at", "updated_at")
+_TEXTS = ("text", "context", "title", "path", "source", "session_id", "project", "write_reason")
+_NOT_OF_THE_DOCUMENT = (401, 403, 408, 422, 429)
+"""422 is what the server says when its disk or memory is short."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A document here or on the cluster. `counters`: when it was used last, how often it was recalled, its priority."""
+
+    id: str
+    collection: str
+    document: Document | None
+    version: int
+    content: str
+    counters: tuple[int, int, float] = (0, 0, 0.0)
+    forgotten_at: int | None = None
+
+    @property
+    def dead(self) -> bool:
+        """Whether nothing of it may be found."""
+        return self.content == _GONE or self.forgotten_at is not None
+
+    def same(self, other: Side) -> bool:
+        """Whether both say the same, and count the same."""
+        return self.same_content(other) and (self.dead or self.counters == other.counters)
+
+    def same_content(self, other: Side) -> bool:
+        """Whether both say the same."""
+        return (self.version, self.content) == (other.version, other.content)
+
+
+def of_document(document: Document) -> Side:
+    """The local side; `content` is a hash of all that is said of it, without its counters."""
+    if document["forgotten_at"] is not None:
+        said = f"forgotten {document['id']} {document['forgotten_at']}"
+    else:
+        content = {name: value for name, value in document.items() if name not in _NO_CONTENT}
+        said = orjson.dumps(_plain(content), option=orjson.OPT_SORT_KEYS).decode()
+    counters = document["last_used_at"] or 0, document["recall_count"], document["retrieval_priority"]
+    version, content_hash = document["updated_at"], ids.fingerprint(said)
+    return Side(
+        document["id"], document["collection"], document, version, content_hash, counters, document["forgotten_at"]
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as both sides have them: 1 and 1.0 are the same on the cluster."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def of_headers(row: Row, collection: str) -> Side:
+    """The side of a row without its content, as the row says of itself."""
+    used_at, recalls, priority = (row.get(name) or 0 for name in ("last_used_at", "recall_count", "retrieval_priority"))
+    version = max(int(row.get("updated_at") or 0), int(row.get("sync_version") or 0))
+    counters = int(used_at), int(recalls), float(priority)
+    forgotten_at = row.get("forgotten_at")
+    gone_at = None if forgotten_at is None else int(forgotten_at)
+    return Side(str(row["id"]), collection, None, version, str(row.get("sync_content", "")), counters, gone_at)
+
+
+def of_row(row: Row, collection: str) -> Side:
+    """The side of a whole row; its content is what is there, whatever the row says of it."""
+    side = of_headers(row, collection)
+    if side.content == _GONE:
+        return side
+    document = mapping.from_remote(row, collection)
+    document["updated_at"] = side.version
+    return replace(side, document=document, content=of_document(document).content)
+
+
+def _clean(text: str) -> str:
+    return redact(words.clean(text).replace("\0", "\ufffd"))[0]
+
+
+class Exchange:
+    """One run; the caller holds `outbox.lock_path()`.
+
+    Args:
+        batch: documents of a request.
+        signatures: whether sqlite-vec is loaded.
+    """
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        cluster: Cluster,
+        *,
+        batch: int,
+        embed: Embed,
+        search_text: Callable[[Event], str],
+        signatures: bool,
+    ) -> None:
+        self.db = db
+        self.cluster = cluster
+        self.search_text = search_text
+        self._batch = min(batch, PAGE)
+        self._embed = embed
+        self._signatures = signatures
+        self._me = str(outbox.state(db, "origin") or "")
+        self.resend: set[str] = set()
+        """Ids that are sent even where the cluster says that it has them: what it says of them was found untrue."""
+        self.documents = 0
+        """How many were sent."""
+        self.events = 0
+        self.refused = 0
+        self.received = 0
+
+    def send(self, in_time: Callable[[], bool], progress: Callable[[int], None] = lambda _: None) -> bool:
+        """Send everything that waits; whether nothing is left."""
+        while batch := outbox.next_batch(self.db, now=clock.now_ms(), limit=self._batch):
+            if not in_time():
+                return False
+            for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
+                self._send([waiting for waiting in batch if waiting["collection"] == collection], collection)
+            progress(len(batch))
+        while found := events.after(self.db, int(outbox.state(self.db, "events") or 0), self._batch):
+            if not in_time():
+                return False
+            self._send_events(found)
+            progress(len(found))
+        return True
+
+    def fetch(self, in_time: Callable[[], bool]) -> None:
+        """Store what other machines sent since the last time."""
+        asked = {"q": "*", "per_page": 0, "facet_by": "sync_origin", "max_facet_values": PAGE}
+        for collection in COLLECTIONS:
+            facets = self.cluster.search(COLLECTIONS[collection], asked)["facet_counts"]
+            for machine in [count["value"] for facet in facets for count in facet["counts"]]:
+                if machine != self._me:
+                    self._fetch_from(machine, collection, in_time)
+
+    def merge(self, identifiers: Sequence[str], collection: str) -> None:
+        """Merge documents of the cluster into the local file; what the local file knows better is queued."""
+        rows = list(self._by_id(collection, identifiers, {"exclude_fields": mapping.SEARCHED}))
+        if not rows:
+            return
+        changed = 0
+        back: list[str] = []
+        with sqlite.transaction(self.db):
+            with outbox.quiet(self.db):
+                for row in rows:
+                    theirs = of_row(row, collection)
+                    ours = self._here(theirs.id, collection)
+                    one = theirs if ours is None else self._merged(ours, theirs)
+                    behind = not one.same(theirs)
+                    if ours is None or not one.same(ours):
+                        behind |= self._apply(one, ours)
+                        changed += 1
+                    if behind:
+                        back.append(theirs.id)
+            if outbox.enabled(self.db):
+                outbox.add(self.db, back, collection)
+        if changed and collection == "episodes":
+            segments.catch_up(self.db)
+        self.received += changed
+
+    def _here(self, identifier: str, collection: str) -> Side | None:
+        """The local side; None where the document never was here."""
+        document = documents.by_id(self.db, identifier)
+        if document is not None:
+            return of_document(document)
+        version = outbox.deleted_at(self.db, identifier)
+        return Side(identifier, collection, None, version, _GONE) if version else None
+
+    def _merged(self, ours: Side, theirs: Side) -> Side:
+        """Of both sides. Where both were used at the same moment, what changed here and was not sent counts."""
+        newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
+        used, used_there = ours.counters[0], theirs.counters[0]
+        mine = used > used_there or (used == used_there and outbox.holds(self.db, ours.id))
+        return replace(newer, counters=ours.counters if mine else theirs.counters)
+
+    def _apply(self, side: Side, ours: Side | None) -> bool:
+        """Make the local side this one; whether its words were changed by redaction, so that it must be sent back."""
+        older = ours.document if ours is not None else None
+        if side.content == _GONE:
+            if older is not None:
+                documents.remove(self.db, older["rowid"], signatures=self._signatures)
+            outbox.set_deleted(self.db, side.id, side.version)
+            return False
+        changed = False
+        if ours is None or not ours.same_content(side):
+            one: Any
+            if side.document is None or side.forgotten_at is not None:
+                if older is None:  # a tombstone of what never was here
+                    return False
+                one = {**older, "forgotten_at": side.forgotten_at}
+            else:  # others may write to a cluster too
+                one = {**side.document, **{name: _clean(side.document[name]) for name in _TEXTS}}  # type: ignore[literal-required]
+                one["tags"] = [_clean(tag) for tag in one["tags"]]
+                one["history"] = [
+                    {name: _clean(value) if isinstance(value, str) else value for name, value in was.items()}
+                    for was in one["history"]
+                ]
+                changed = one != side.document
+                one["rowid"] = older["rowid"] if older is not None else 0
+            one["updated_at"] = side.version + changed
+            vector = self._embed(one["text"], one["context"], one["title"]) if one["forgotten_at"] is None else b""
+            store = documents.insert if older is None else documents.replace
+            store(self.db, one, vector, signatures=self._signatures)
+        used_at, recalls, priority = side.counters
+        documents.set_counters(self.db, side.id, recalls, priority, used_at or None)
+        return changed
+
+    def _send(self, batch: list[outbox.Waiting], collection: str) -> None:
+        rows = self._by_id(collection, [waiting["id"] for waiting in batch], {"include_fields": HEADERS})
+        theirs = {str(row["id"]): of_headers(row, collection) for row in rows}
+        newer = []
+        for side in theirs.values():
+            ours = self._here(side.id, collection)
+            if ours is not None and not self._merged(ours, side).same(ours):
+                newer.append(side.id)
+        self.merge(newer, collection)
+        news: list[tuple[outbox.Waiting, Side]] = []
+        known: list[outbox.Waiting] = []
+        for waiting in batch:
+            one, there = self._here(waiting["id"], collection), theirs.get(waiting["id"])
+            if one is not None and there is not None:
+                one = self._merged(one, there)
+            if one is None or (there is not None and one.same(there) and one.id not in self.resend):
+                known.append(waiting)
+            else:
+                news.append((waiting, one))
+        with sqlite.transaction(self.db):
+            outbox.confirm(self.db, known)
+        if news:
+            self._import(collection, news)
+
+    def _import(self, collection: str, news: Sequence[tuple[outbox.Waiting, Side]]) -> None:
+        number = outbox.next_number(self.db)
+        vectors = mapping.vectors(self.db, [side.document["rowid"] for _, side in news if side.document is not None])
+        results = self.cluster.import_(
+            COLLECTIONS[collection], [self._to_row(side, vectors, number) for _, side in news]
+        )
+        trouble = ""
+        with sqlite.transaction(self.db):
+            for (waiting, _), result in zip(news, results, strict=True):
+                if result.get("success") is True:
+                    outbox.confirm(self.db, [waiting])
+                    self.documents += 1
+                elif _is_refusal(result):
+                    outbox.refuse(self.db, waiting, str(result.get("error", "")), now=clock.now_ms())
+                    self.refused += 1
+                else:
+                    trouble = trouble or str(result.get("error", "")) or "it says no reason"
+        if trouble:
+            raise _not_taken(trouble)
+
+    def _to_row(self, side: Side, vectors: dict[int, bytes], number: int) -> Row:
+        """The row that carries a side: who fetches keeps the last number that it saw of each machine, and needs no
+        clock.
+        """
+        vector = b""
+        if side.document is not None and not side.dead:
+            document: Any = dict(side.document)
+            used_at, document["recall_count"], document["retrieval_priority"] = side.counters
+            document["last_used_at"] = used_at or None
+            vector = vectors.get(document["rowid"], b"")
+        else:
+            document = documents.blank(side.collection, side.id, "", side.version)
+            document["forgotten_at"] = side.forgotten_at or side.version
+        about = {"sync_origin": self._me, "sync_batch": number, "sync_content": side.content}
+        return {**mapping.to_remote(document, vector), **about}
+
+    def _send_events(self, found: Sequence[tuple[int, Event]]) -> None:
+        rows = [mapping.event_to_remote(event, self.search_text(event)) for _, event in found]
+        trouble = None
+        reached = 0
+        for (number, _), result in zip(found, self.cluster.import_(EVENTS, rows), strict=True):
+            if result.get("success") is True:
+                self.events += 1
+            elif _is_refusal(result):
+                self.refused += 1
+            else:
+                trouble = _not_taken(str(result.get("error", "")))
+                break
+            reached = number
+        if reached:
+            with sqlite.transaction(self.db):
+                outbox.set_state(self.db, events=reached)
+        if trouble is not None:
+            raise trouble
+
+    def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
+        number = outbox.seen(self.db, collection, machine)
+        while in_time():
+            asked = {
+                "filter_by": f"sync_origin:=`{machine}` && sync_batch:>={number}",
+                "sort_by": "sync_batch:asc",
+                "include_fields": HEADERS,
+            }
+            rows = self._rows(collection, asked)
+            differing = []
+            for row in rows:
+                side = of_headers(row, collection)
+                ours = self._here(side.id, collection)
+                if not side.dead if ours is None else not ours.same(side):
+                    differing.append(side.id)
+            self.merge(differing, collection)
+            last = max((int(row["sync_batch"]) for row in rows), default=number)
+            number = last + 1 if len(rows) == PAGE and last == number else last
+            outbox.set_seen(self.db, collection, machine, number)
+            if len(rows) < PAGE:
+                break
+
+    def _by_id(self, collection: str, identifiers: Sequence[str], fields: Row) -> Iterator[Row]:
+        plain = [f"`{one}`" for one in identifiers if "`" not in one]
+        for start in range(0, len(plain), PAGE):
+            yield from self._rows(collection, {**fields, "filter_by": f"id:[{','.join(plain[start : start + PAGE])}]"})
+        for one in identifiers:  # a filter cannot quote it
+            if "`" in one and (row := self.cluster.retrieve(COLLECTIONS[collection], one)) is not None:
+                yield row
+
+    def _rows(self, collection: str, asked: Row) -> list[Row]:
+        answer = self.cluster.search(COLLECTIONS[collection], {"q": "*", "per_page": PAGE, **asked})
+        return [hit["document"] for hit in answer["hits"]]
+
+
+def _is_refusal(result: Row) -> bool:
+    """Whether it is the document that the cluster will not take."""
+    code = int(result.get("code", 500))
+    return 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT
+
+
+def _not_taken(reason: str) -> Failure:
+    return Failure(
+        client.REFUSED,
+        f"the cluster did not take everything: {' '.join(reason.split())[:200]}",
+        "see to its disk and memory; what it did not take is kept and sent again",
+    )

@@ -1,0 +1,297 @@
+"""The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`.
+
+Whoever moves documents holds a lock: one process at a time. To compare, what the cluster holds is read once, as it
+comes, into a temporary table beside the store; then the local documents are held against it. A document that is gone or
+forgotten on one side and was never on the other is the same on both.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
+from typing import Any
+
+import apsw
+
+from core import clock, files
+from core.config import Config
+from core.errors import Failure
+from core.process import background_jobs
+from core.records import Event
+from core.store import documents, events, sqlite
+from core.store.cluster import client, exchange, mapping, outbox
+from core.store.cluster.collections import VERSION, Cluster
+from core.store.cluster.exchange import PAGE, Embed, Exchange
+from core.store.cluster.mapping import COLLECTIONS, EVENTS
+
+Advance = Callable[[int], None]
+Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
+"""Shows a step: its name and how much there is to do (None: unknown); what it yields is told how much was done."""
+_LOCK_WAIT_S = 60.0
+_PATIENCE = 20
+"""A request that moves documents may take so many times as long as a recall's."""
+_BACKGROUND_S = 10.0
+_LONGEST_PAUSE_S = 60.0
+_ONLY_HERE, _ONLY_THERE, _CONTENT, _COUNTERS = "only here", "only there", "content", "counters"
+_DEAD = "dead"
+_MOST_LISTED = 100
+_TABLE = (
+    "CREATE TEMP TABLE IF NOT EXISTS there (id TEXT PRIMARY KEY, state TEXT, used INTEGER, recalls INTEGER,"
+    " priority REAL) WITHOUT ROWID; DELETE FROM temp.there"
+)
+
+
+def sync(work: Exchange, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
+    """Send what waits, fetch what other machines sent, and send again what was found to be newer here.
+
+    Returns:
+        What was moved, and what still waits.
+    """
+    with _outcome_noted(work.db):
+        done = work.send(in_time)
+        work.fetch(in_time)
+        complete = done and in_time() and work.send(in_time)
+    return _result(work, complete)
+
+
+def push(work: Exchange, progress: Progress) -> dict[str, Any]:
+    """Send whatever the cluster lacks or has otherwise; returns what `sync` does."""
+    db = work.db
+    with _outcome_noted(db):
+        with progress("comparing", None) as advance:
+            for name in COLLECTIONS:
+                kinds, _ = _compared(db, work.cluster, name, whole=True, progress=advance)
+                work.resend.update(one for one, kind in kinds.items() if kind != _ONLY_THERE)
+                with sqlite.transaction(db):
+                    outbox.add(db, kinds, name)
+            found, first = _compared_events(db, work.cluster, advance)
+        if found["missingThere"]:
+            with sqlite.transaction(db):
+                outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), first - 1))
+        todo = outbox.waiting(db)
+        with progress("sending", todo["documents"] + todo["events"]) as advance:
+            complete = work.send(lambda: True, advance)
+    return _result(work, complete)
+
+
+def pull(work: Exchange, progress: Progress, *, with_events: bool, leave: bool) -> dict[str, Any]:
+    """Fetch whatever the cluster has newer or alone; with `leave`, note nothing for it any more."""
+    db, fetched = work.db, 0
+    with _outcome_noted(db):
+        with progress("comparing", None) as advance:
+            wanted = {
+                name: list(_compared(db, work.cluster, name, whole=False, progress=advance)[0]) for name in COLLECTIONS
+            }
+        with progress("fetching", sum(map(len, wanted.values()))) as advance:
+            for name, identifiers in wanted.items():
+                for start in range(0, len(identifiers), PAGE):
+                    work.merge(identifiers[start : start + PAGE], name)
+                    advance(len(identifiers[start : start + PAGE]))
+        if with_events:
+            with progress("events", None) as advance:
+                rows = work.cluster.export(EVENTS)
+                while block := [mapping.event_from_remote(row) for row in islice(rows, PAGE)]:
+                    with sqlite.transaction(db):
+                        fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
+                    advance(len(block))
+        if leave:
+            outbox.disable(db)
+    return {"received": work.received, "events": fetched, "left": leave, "waiting": outbox.waiting(db)}
+
+
+@contextmanager
+def _outcome_noted(db: apsw.Connection) -> Iterator[None]:
+    """Keeps beside the outbox how it went; a fault decides when the background tries again."""
+    try:
+        yield
+    except Failure as failure:
+        if failure.code.startswith("TYPESENSE"):
+            said = f"{failure.code}: {failure.message}"
+            background_jobs.postpone(background_jobs.SYNC, outbox.failed(db, said, now=clock.now_ms()))
+        raise
+    outbox.succeeded(db, now=clock.now_ms())
+    client.forget_fault()  # recall need not wait to find out that the cluster is back
+
+
+def _result(work: Exchange, complete: bool) -> dict[str, Any]:
+    return {
+        "sent": {"documents": work.documents, "events": work.events},
+        "received": work.received,
+        "refused": work.refused,
+        "complete": complete,
+        "waiting": outbox.waiting(work.db),
+    }
+
+
+@contextmanager
+def opened(
+    config: Config,
+    embed: Embed,
+    search_text: Callable[[Event], str],
+    *,
+    lock_inherited: bool = False,
+    enable: bool = True,
+) -> Iterator[Exchange]:
+    """The store and the cluster under the lock."""
+    with _both(config, durable=True, limit_s=_BACKGROUND_S if lock_inherited else None) as (db, remote):
+        # A pull into a home without a cluster leaves no mark of one there.
+        marked = enable or outbox.enabled(db)
+        lock = outbox.lock_path() if marked else os.path.join(files.home(), "cache", "store-pull.lock")
+        try:
+            with nullcontext() if lock_inherited else files.FileLock(lock, wait_s=_LOCK_WAIT_S):
+                if enable:
+                    outbox.enable(db)
+                signatures = sqlite.load_vectors(db)
+                if signatures:
+                    with sqlite.transaction(db):
+                        documents.ensure_signatures(db)
+                batch = config.get_int("store.batch")
+                yield Exchange(db, remote, batch=batch, embed=embed, search_text=search_text, signatures=signatures)
+        except files.LockTimeout:
+            raise Failure(
+                "STORE_SYNC_BUSY", "another process is carrying to the cluster", "wait for it, or see `joelclaw status`"
+            ) from None
+
+
+@contextmanager
+def _both(config: Config, *, durable: bool, limit_s: float | None = None) -> Iterator[tuple[apsw.Connection, Cluster]]:
+    limit_s = limit_s or config.get_float("store.timeout_ms") / 1000 * _PATIENCE
+    remote = Cluster(client.nodes(config), client.key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
+    try:
+        db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=durable)
+        try:
+            yield db, remote
+        finally:
+            db.close()
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    finally:
+        remote.close()
+
+
+def initialise(config: Config) -> dict[str, Any]:
+    """Create the cluster's collections or bring them up to date, and note what is written here from now on."""
+    with _both(config, durable=True) as (db, remote):
+        done = remote.init()
+        client.forget_fault()
+        outbox.enable(db)
+    return {
+        "nodes": remote.nodes,
+        "prefix": remote.prefix,
+        "schema": VERSION,
+        "changed": any(one["created"] or one["addedFields"] for one in done),
+        "collections": done,
+        "backend": config.get_str("store.backend"),
+    }
+
+
+def in_background(config: Config, embed: Embed, search_text: Callable[[Event], str]) -> None:
+    """One sync in a background process: it keeps to its time, and a failure is left to `status` to tell."""
+    until = time.monotonic() + background_jobs.SYNC_BUDGET_S
+    try:
+        with opened(config, embed, search_text, lock_inherited=True) as work:
+            again_at = outbox.next_try(work.db)
+            if again_at > clock.now_ms():
+                background_jobs.postpone(background_jobs.SYNC, again_at)
+            else:
+                sync(work, lambda: time.monotonic() < until)
+    except Failure:
+        pass
+
+
+def watch(
+    config: Config, embed: Embed, search_text: Callable[[Event], str], seconds: float
+) -> Iterator[dict[str, Any]]:
+    """Sync again and again, with a pause of so many seconds; yields what was moved, and each new error once."""
+    error = ""
+    while True:
+        pause = seconds
+        try:
+            with opened(config, embed, search_text) as work:
+                result = sync(work)
+            moved = {name: result[name] for name in ("sent", "received", "refused")}
+            if any(result["sent"].values()) or result["received"] or result["refused"] or error:
+                yield {"ts": clock.iso(clock.now_ms()), **moved}
+            error = ""
+        except Failure as failure:
+            if failure.message != error:
+                yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
+            error = failure.message
+            db = sqlite.open_reading()
+            wait_ms = outbox.next_try(db) - clock.now_ms() if db is not None else 0
+            pause = max(seconds, min(_LONGEST_PAUSE_S, wait_ms / 1000))
+        time.sleep(pause)
+
+
+def verify(config: Config, progress: Advance) -> dict[str, Any]:
+    """Take the fingerprint of every document on both sides, and look for every event there.
+
+    Other machines' events stay on the cluster, and old ones leave the local file; neither is a difference.
+    """
+    with _both(config, durable=False) as (db, remote):
+        found = {name: _compared(db, remote, name, whole=True, progress=progress) for name in COLLECTIONS}
+        of_events, _ = _compared_events(db, remote, progress)
+        differences = [
+            {"collection": name, "id": identifier, "kind": kind}
+            for name, (kinds, _) in found.items()
+            for identifier, kind in kinds.items()
+        ]
+        return {
+            "same": not differences and not of_events["missingThere"],
+            "collections": {name: {**count, "different": len(kinds)} for name, (kinds, count) in found.items()},
+            "events": of_events,
+            "differences": differences[:_MOST_LISTED],
+            "waiting": outbox.waiting(db),
+        }
+
+
+def _compared(
+    db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, progress: Advance
+) -> tuple[dict[str, str], dict[str, int]]:
+    """By id, how documents of a collection differ; and how many there are and agree."""
+    kinds: dict[str, str] = {}
+    count = {"here": 0, "there": 0, "same": 0}
+    db.execute(_TABLE)
+    fields = {"exclude": mapping.SEARCHED} if whole else {"include": exchange.HEADERS}
+    for row in remote.export(COLLECTIONS[name], **fields):
+        side = exchange.of_row(row, name) if whole else exchange.of_headers(row, name)
+        count["there"] += not side.dead
+        state = _DEAD if side.dead else side.content
+        db.execute("INSERT OR REPLACE INTO temp.there VALUES (?, ?, ?, ?, ?)", (side.id, state, *side.counters))
+        progress(1)
+    take = "DELETE FROM temp.there WHERE id = ? RETURNING state, used, recalls, priority"
+    for document in documents.every(db, forgotten=True, collection=name):
+        side = exchange.of_document(document)
+        count["here"] += not side.dead
+        there, *counters = db.execute(take, (side.id,)).fetchone() or (_DEAD,)
+        if side.dead or there == _DEAD:
+            kind = "" if side.dead and there == _DEAD else _ONLY_THERE if side.dead else _ONLY_HERE
+        elif there != side.content:
+            kind = _CONTENT
+        else:
+            kind = "" if tuple(counters) == side.counters else _COUNTERS
+        if kind:
+            kinds[side.id] = kind
+        count["same"] += not kind and not side.dead
+        progress(1)
+    for (identifier,) in db.execute("SELECT id FROM temp.there WHERE state <> ? ORDER BY id", (_DEAD,)):
+        kinds[identifier] = _ONLY_THERE
+    return kinds, count
+
+
+def _compared_events(db: apsw.Connection, remote: Cluster, progress: Advance) -> tuple[dict[str, int], int]:
+    """How many events are here and there, how many of ours are missing there; and the number of the first of those."""
+    db.execute(_TABLE)
+    there = 0
+    for row in remote.export(EVENTS, include="id"):
+        db.execute("INSERT OR IGNORE INTO temp.there (id) VALUES (?)", (row["id"],))
+        there += 1
+        progress(1)
+    here = int(db.execute("SELECT count(*) FROM event").get)
+    ((missing, first),) = db.execute(
+        "SELECT count(*), coalesce(min(seq), 0) FROM event WHERE id NOT IN (SELECT id FROM temp.there)"
+    )
+    return {"here": here, "there": there, "missingThere": int(missing)}, int(first)
