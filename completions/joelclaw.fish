@@ -284,7 +284,7 @@ complete -c joelclaw -n "__joelclaw_at 'knowledge sync'" -l prune -d 'take out f
 complete -c joelclaw -n "__joelclaw_at 'knowledge sync'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'knowledge sync'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'knowledge sync'" -F
-complete -c joelclaw -n "__joelclaw_at 'knowledge search'" -l type -s t -x -d 'only adr, skill, lesson, pattern, retro, note, turn_note'
+complete -c joelclaw -n "__joelclaw_at 'knowledge search'" -l type -s t -x -d 'only adr, skill, lesson, pattern, retro, note …'
 complete -c joelclaw -n "__joelclaw_at 'knowledge search'" -l limit -s n -x -d 'most hits to return'
 complete -c joelclaw -n "__joelclaw_at 'knowledge search'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'knowledge search'" -l help -s h -d 'what this command takes'

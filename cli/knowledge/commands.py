@@ -25,17 +25,11 @@ COMMANDS: tuple[Command, ...] = (
         "Find sections of the synced files.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
-            P(
-                "type",
-                ("--type", "-t"),
-                "only adr, skill, lesson, pattern, retro, note, turn_note",
-                default="",
-                metavar="CSV",
-            ),
+            P("type", ("--type", "-t"), "only adr, skill, lesson, pattern, retro, note …", default="", metavar="CSV"),
             _LIMIT,
         ),
         code="KNOWLEDGE_INVALID_ARGS",
-        view="cli.knowledge.view:search",
+        view="cli.knowledge.view:hits",
     ),
     Command(
         "knowledge note",
@@ -77,7 +71,7 @@ COMMANDS: tuple[Command, ...] = (
             VERBATIM,
         ),
         code="VAULT_INVALID_ARGS",
-        view="cli.knowledge.view:vault_read",
+        view="cli.knowledge.view:notes",
     ),
     Command(
         "vault search",
@@ -89,7 +83,7 @@ COMMANDS: tuple[Command, ...] = (
             _LIMIT,
         ),
         code="VAULT_INVALID_ARGS",
-        view="cli.knowledge.view:vault_search",
+        view="cli.knowledge.view:hits",
     ),
     Command(
         "vault ls",

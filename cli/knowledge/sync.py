@@ -9,74 +9,84 @@ from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
-from memory.knowledge import sync, turn_note
+from memory.knowledge import sync
 from otel import log
 from otel.event import new_event
 
 _EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
-_NOTE_CODE = "INVALID_KNOWLEDGE_NOTE"
-_NEEDED = ("source", "agent", "session", "turn")
 _TOLD = {"Loop": "loop_id", "Story": "story_id", "Run": "run_id"}
 _MOST_EVIDENCE, _MOST_TAGS = 30, 20
-_EXAMPLE = (
-    "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
-    " --summary 'what came of it'"
-)
 
 
 def run(options: dict[str, Any]) -> Answer:
     """Bring the store in step with the folders."""
     settings = config.load()
     with progress.in_items("syncing") as (started, advance):
-        report, db = sync.sync_folders(
+        result, db = sync.sync_folders(
             options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,
         )  # fmt: skip
-    indexed = report.indexed
+    indexed = result["indexed"]
+    about = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}
     made = new_event(
-        "knowledge.sync.completed",
-        component="knowledge-cli",
-        metadata={**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]},
-        duration_ms=indexed["ms"],
+        "knowledge.sync.completed", component="knowledge-cli", metadata=about, duration_ms=indexed["ms"],
         now=clock.now_ms(),
-    )
+    )  # fmt: skip
     log.try_append(db, [made], settings)
     steps = []
-    if report.missing:
+    if result["missing"]:
         why = "folders are gone or empty, and nothing of them was removed; this takes them out"
         steps.append(step("joelclaw knowledge sync --prune", why))
     if indexed["sections"]:
         query = {"query": {"description": "what to look for", "required": True}}
         steps.append(step("joelclaw knowledge search <query>", "ask what was taken in", query))
-    return Answer(report.to_result(), steps)
+    return Answer(result, steps)
 
 
 def note(options: dict[str, Any]) -> Answer:
     """Keep what a turn came to, or with `--skip-reason` only an event that there was nothing to keep."""
     given: dict[str, Any] = {
-        name: (value.strip() if isinstance(value, str) else value) for name, value in options.items()
+        name: value.strip() if isinstance(value, str) else value for name, value in options.items()
     }
-    for name in _NEEDED:
-        if given[name] in (None, ""):
-            raise usage(_NOTE_CODE, f"--{name} is not given", _EXAMPLE)
-    if not given["skip_reason"] and not given["summary"]:
-        raise usage(_NOTE_CODE, "--summary is not given, nor a --skip-reason", _EXAMPLE)
+    skipped, summary = given["skip_reason"], given["summary"]
+    missing = [f"--{name}" for name in ("source", "agent", "session", "turn") if given[name] in (None, "")]
+    if missing or not (skipped or summary):
+        raise usage(
+            "INVALID_KNOWLEDGE_NOTE",
+            f"{missing[0]} is not given" if missing else "--summary is not given, nor a --skip-reason",
+            "give all it takes: joelclaw knowledge note --source cli --agent me --session s1 --turn 1"
+            " --summary 'what came of it'",
+        )
     place = (given["source"], given["agent"], given["channel"] or "internal", given["session"], str(given["turn"]))
     turn = given["turn_id"] or ":".join(place)
     settings = config.load()
     now = clock.now_ms()
     response: dict[str, Any] = {"ids": []}
     steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
-    if not given["skip_reason"]:
-        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
-        key, redacted = turn_note.store(db, _note(given, turn), now=now, vectors=sqlite.load_vectors(db))
+    if not skipped:
+        usefulness = ["-".join(tag.lower().split()) for tag in _listed(given["usefulness"], _MOST_TAGS)]
+        key, redacted = sync.store_note(
+            sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True),
+            turn,
+            summary,
+            session=given["session"],
+            project=given["project"] or "",
+            tags=["turn_note", given["source"], given["agent"], given["channel"] or "", *usefulness],
+            about={
+                "Decision": given["decision"] or "",
+                "Evidence": ", ".join(_listed(given["evidence"], _MOST_EVIDENCE)),
+                "Tools": ", ".join(_listed(given["tools"], _MOST_TAGS)),
+                **{title: given[name] or "" for title, name in _TOLD.items()},
+            },
+            now=now,
+        )
         response = {"ids": [key], "redacted": redacted}
-        words = quoted(" ".join(given["summary"].split()[:8]))
+        words = quoted(" ".join(summary.split()[:8]))
         steps.insert(0, step(f"joelclaw knowledge search {words} --type turn_note", "find it again"))
     made = new_event(
-        "knowledge.turn_write." + ("skipped" if given["skip_reason"] else "completed"),
+        "knowledge.turn_write." + ("skipped" if skipped else "completed"),
         component="knowledge-cli",
-        metadata={"turnId": turn, "agent": given["agent"], "skipReason": given["skip_reason"]},
+        metadata={"turnId": turn, "agent": given["agent"], "skipReason": skipped},
         session=given["session"],
         now=now,
     )
@@ -85,25 +95,11 @@ def note(options: dict[str, Any]) -> Answer:
         "queued": True,
         "event": "knowledge/turn.write.requested",
         "turnId": turn,
-        "skipReason": given["skip_reason"],
-        "stored": not given["skip_reason"],
+        "skipReason": skipped,
+        "stored": not skipped,
         "response": response,
     }
     return Answer(result, steps)
-
-
-def _note(given: dict[str, Any], turn: str) -> turn_note.TurnNote:
-    tags = tuple("-".join(tag.lower().split()) for tag in _listed(given["usefulness"], _MOST_TAGS))
-    about = {
-        "Decision": given["decision"] or "",
-        "Evidence": ", ".join(_listed(given["evidence"], _MOST_EVIDENCE)),
-        "Tools": ", ".join(_listed(given["tools"], _MOST_TAGS)),
-        **{title: given[name] or "" for title, name in _TOLD.items()},
-    }
-    return turn_note.TurnNote(
-        given["source"], given["agent"], given["session"], turn, given["summary"], given["channel"] or "",
-        given["project"] or "", tags, about,
-    )  # fmt: skip
 
 
 def _listed(text: str | None, most: int) -> list[str]:

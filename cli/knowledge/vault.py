@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from core.errors import Failure, usage
-from memory.vault import notes, records, reference
+from memory.knowledge import decisions, vault
 
 _CODE = "VAULT_INVALID_ARGS"
 _VERBS = {
@@ -23,42 +22,36 @@ def read(options: dict[str, Any]) -> Answer | int:
     if options["verbatim"]:
         refuse_terminal(_CODE)
     asked = " ".join(options["ref"])
-    root = reference.root()
-    found = notes.find(root, asked)
+    root = vault.root()
+    found = vault.find(root, asked)
     if options["verbatim"]:
-        return write_verbatim("".join(content.content for _, content in found))
+        return write_verbatim("".join(note["content"] for _, note in found))
     result = {
         "ref": asked,
         "vault_root": root,
-        "resolved": [asdict(content) for _, content in found],
-        "resolution": [asdict(one) for one, _ in found],
+        "resolved": [note for _, note in found],
+        "resolution": [{"path": path, "reason": reason, "score": score} for (path, reason, score), _ in found],
     }
-    text = "\n".join(f"[file {one.path}]\n" + content.content.rstrip("\n") for one, content in found)
+    text = "\n".join(f"[file {path}]\n" + note["content"].rstrip("\n") for (path, *_), note in found)
     return Answer(result, [], text if options["raw"] else None)
 
 
 def search(options: dict[str, Any]) -> Answer:
     """Notes by their words, or by meaning where the vault was synced."""
-    root = reference.root()
+    root = vault.root()
     query, limit = options["query"], options["limit"]
     result: dict[str, Any] = {"query": query, "vault_root": root}
+    steps = []
     if options["semantic"]:
-        hits, found, synced = notes.by_meaning(root, query, limit=limit, below=root)
+        hits, found, synced = vault.by_meaning(root, query, limit=limit, below=root)
         if synced:
             return Answer({**result, "mode": "semantic", "found": found, "hits": hits}, _read_first(hits))
-    report = notes.by_words(root, query, limit=limit, seconds=reference.SLOWEST_S)
-    result |= {
-        "mode": "text",
-        **report,
-        "limit": limit,
-        "total_matches": report["found"],
-        "matches": [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report["hits"]],
-    }
-    steps = _read_first(report["hits"])
-    if options["semantic"]:
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
         steps.append(step(f"joelclaw knowledge sync {root}", "take the vault in, to search it by meaning"))
-    return Answer(result, steps)
+    report = vault.by_words(root, query, limit=limit)
+    matches = [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report["hits"]]
+    result |= {"mode": "text", **report, "limit": limit, "total_matches": report["found"], "matches": matches}
+    return Answer(result, [*_read_first(report["hits"]), *steps])
 
 
 def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
@@ -70,17 +63,16 @@ def _read_first(hits: list[dict[str, Any]]) -> list[Any]:
 
 def ls(options: dict[str, Any]) -> Answer:
     """How many entries each part of the vault has, or the entries of one."""
-    root = reference.root()
+    root = vault.root()
     section = (options["section"] or "").strip().lower()
     if not section:
-        return Answer(
-            {"vault_root": root, "sections": records.counts(root)},
-            [step(f"joelclaw vault ls {name}", f"the {name}") for name in records.SECTIONS],
-        )
-    if section not in records.SECTIONS:
-        known = ", ".join(records.SECTIONS)
+        counts = {name: len(decisions.entries(root, name)) for name in decisions.SECTIONS}
+        steps = [step(f"joelclaw vault ls {name}", f"the {name}") for name in counts]
+        return Answer({"vault_root": root, "sections": counts}, steps)
+    if section not in decisions.SECTIONS:
+        known = ", ".join(decisions.SECTIONS)
         raise usage("INVALID_SECTION", f"there is no section {section[:80]!r}", f"use one of {known}")
-    items = records.entries(root, section)
+    items = decisions.entries(root, section)
     first = items[0]["path"] if items and isinstance(items[0], dict) else ""
     return Answer(
         {"vault_root": root, "section": section, "count": len(items), "items": items},
@@ -90,11 +82,9 @@ def ls(options: dict[str, Any]) -> Answer:
 
 def tree(_options: dict[str, Any]) -> Answer:
     """The folders of the vault, two deep."""
-    root = reference.root()
-    return Answer(
-        {"vault_root": root, "max_depth": records.DEPTH, "directories": records.folders(root)},
-        [step("joelclaw vault ls", "what its parts hold")],
-    )
+    root = vault.root()
+    result = {"vault_root": root, "max_depth": 2, "directories": decisions.folders(root)}
+    return Answer(result, [step("joelclaw vault ls", "what its parts hold")])
 
 
 def adr(options: dict[str, Any]) -> Answer:
@@ -104,20 +94,18 @@ def adr(options: dict[str, Any]) -> Answer:
         raise usage(_CODE, "what to locate is not given", "name it: joelclaw vault adr locate 203")
     if verb != "locate" and query is not None:
         raise usage(_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
-    root = reference.root()
+    root = vault.root()
     if not verb:
-        return Answer(
-            {"description": "The decision records of the vault.", "vault_root": root, "subcommands": dict(_VERBS)},
-            [step("joelclaw vault adr list", "all of them")],
-        )
-    catalog = records.every(root)
+        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": dict(_VERBS)}
+        return Answer(about, [step("joelclaw vault adr list", "all of them")])
+    records = decisions.every(root)
     if verb == "list":
-        return _listed(catalog, options)
+        return _listed(records, options)
     if verb == "collisions":
-        found = records.collisions(catalog)
-        return Answer({"total": len(catalog), "collision_count": len(found), "collisions": found})
+        found = decisions.collisions(records)
+        return Answer({"total": len(records), "collision_count": len(found), "collisions": found})
     limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
-    matches = records.locate(catalog, query, limit)
+    matches = decisions.locate(records, query, limit)
     if not matches:
         message = f"no decision record is called {query[:200]!r}"
         raise Failure("NO_MATCH", message, "see which there are: joelclaw vault adr list")
@@ -127,21 +115,20 @@ def adr(options: dict[str, Any]) -> Answer:
     )
 
 
-def _listed(catalog: list[records.Record], options: dict[str, Any]) -> Answer:
+def _listed(records: list[decisions.Record], options: dict[str, Any]) -> Answer:
     status = (options["status"] or "").strip().lower()
-    if status and status not in records.STATUSES:
-        known = ", ".join(records.STATUSES)
+    if status and status not in decisions.STATUSES:
+        known = ", ".join(decisions.STATUSES)
         raise usage("INVALID_ADR_STATUS", f"there is no status {status[:80]!r}", f"use one of {known}")
-    chosen = [one for one in catalog if not status or one.status == status]
+    chosen = [one for one in records if not status or one.status == status]
     limit = options["limit"] or _LISTED
     keys = ("number", "title", "status", "date", "filename")
     result = {
-        "total": len(catalog),
+        "total": len(records),
         "filtered": len(chosen),
         "status_filter": status or None,
         "limit": limit,
-        "collisions": len(records.collisions(catalog)),
+        "collisions": len(decisions.collisions(records)),
         "items": [{key: getattr(one, key) for key in keys} for one in chosen[:limit]],
     }
-    steps = [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else []
-    return Answer(result, steps)
+    return Answer(result, [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else [])

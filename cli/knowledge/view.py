@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -13,19 +12,30 @@ from cli.recall.view import bar
 from cli.terminal import console, next_steps, safe
 
 
-def search(answer: Answer) -> None:
+def hits(answer: Answer) -> None:
     """Every hit with its score, type, title, place and snippet."""
     screen = console()
     result: Any = answer.result
+    if "fallback" in result:
+        screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
     if not result["hits"]:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
-        _hit(screen, rank, hit, hit["type"], hit["path"])
+        line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ")
+        if hit.get("type"):
+            line.append_text(safe(hit["type"] + "  ", "magenta"))
+        screen.print(line.append_text(safe(hit["title"], "bold")))
+        place = f"{hit['path']}:{hit['line']}" if hit.get("line") else hit["path"]
+        screen.print(Padding(safe(place, "dim"), (0, 0, 0, 4)))
+        if hit["snippet"]:
+            screen.print(Padding(safe(hit["snippet"]), (0, 0, 1, 4)))
+    if not result.get("complete", True):
+        screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} found", "dim"))
     next_steps(answer, screen)
 
 
-def vault_read(answer: Answer) -> None:
+def notes(answer: Answer) -> None:
     """Each note under a line that says which it is and why."""
     screen = console()
     result: Any = answer.result
@@ -37,32 +47,3 @@ def vault_read(answer: Answer) -> None:
         if note["truncated"]:
             screen.print(safe(f"… of {note['total_lines']:,} lines", "dim"))
     next_steps(answer, screen)
-
-
-def vault_search(answer: Answer) -> None:
-    """Every note with its score, place and the line that was found."""
-    screen = console()
-    result: Any = answer.result
-    if "fallback" in result:
-        screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
-    if not result["hits"]:
-        screen.print(safe(f"No note has {result['query'][:120]!r}.", "yellow"))
-    for rank, hit in enumerate(result["hits"], 1):
-        place = f"{hit['path']}:{hit['line']}" if hit.get("line") else hit["path"]
-        _hit(screen, rank, hit, hit.get("type", ""), place)
-    if not result.get("complete", True):
-        screen.print(safe("time ran out before all notes were read", "yellow"))
-    screen.print(safe(f"{len(result['hits'])} of {result['found']} found", "dim"))
-    next_steps(answer, screen)
-
-
-def _hit(screen: Console, rank: int, hit: dict[str, Any], kind: str, place: str) -> None:
-    line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ")
-    if kind:
-        line.append_text(safe(kind, "magenta"))
-        line.append("  ")
-    line.append_text(safe(hit["title"], "bold"))
-    screen.print(line)
-    screen.print(Padding(safe(place, "dim"), (0, 0, 0, 4)))
-    if hit["snippet"]:
-        screen.print(Padding(safe(hit["snippet"]), (0, 0, 1, 4)))

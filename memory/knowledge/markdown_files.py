@@ -50,28 +50,22 @@ def below(folder: str, *, until: float | None = None) -> Found:
             found.complete = False
             break
         folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
-        for name in sorted([*folders, *names]):
+        linked = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        notes = [name for name in names if name[0] != "." and name.lower().endswith(ENDINGS)]
+        for name in sorted([*linked, *notes]):
             path = os.path.join(here, name)
-            is_file = name[0] != "." and name.lower().endswith(ENDINGS) and name not in folders
-            if is_file or (name in folders and os.path.islink(path)):
-                _look_at(path, folder, found)
+            try:
+                status = os.lstat(path)
+            except OSError as error:
+                unlisted(error)
+                continue
+            if stat.S_ISREG(status.st_mode):
+                found.files[path] = status
+            elif not stat.S_ISLNK(status.st_mode):
+                found.problems.append((path, "no regular file"))
+            elif not is_below(os.path.realpath(path), folder):
+                found.problems.append((path, "a link out of the folder is not followed"))
     return found
-
-
-def _look_at(path: str, folder: str, found: Found) -> None:
-    """Take in a markdown file, or a link to something that would be one or hold some."""
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        found.problems.append((path, f"cannot be looked at: {error.strerror}"))
-        found.unread.append(path)
-        return
-    if stat.S_ISREG(status.st_mode):
-        found.files[path] = status
-    elif not stat.S_ISLNK(status.st_mode):
-        found.problems.append((path, "no regular file"))
-    elif not is_below(os.path.realpath(path), folder):
-        found.problems.append((path, "a link out of the folder is not followed"))
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -2,27 +2,26 @@
 
 One transaction a file (a very large one has several), so that a sync may be killed anywhere: the state does not count a
 file of which the store has only a part, and the next sync goes on. A section's id is made of its path, headings and
-number, so that counts of its use survive an edit.
+number, so that counts of its use survive an edit. What one turn of an agent came to is kept here, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Any
 
 import apsw
 
-from core import files, ids, words
+from core import files, ids, json_text, words
 from core.config import Config
 from core.errors import Failure, usage
 from core.records import Document
 from core.redaction import redact
 from core.store import documents, knowledge, sqlite
-from memory.knowledge import folder_state, markdown_document, markdown_files
-from memory.knowledge.folder_state import Entry
+from memory.knowledge import markdown, markdown_files
 from memory.write import archived, clean_name, clean_tags, set_category, succeeding
 from recall.static_vectors import document_vector
 
@@ -32,37 +31,39 @@ TOGETHER = 200
 """Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
 _FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
 _TITLE_CHARS = 400
+_NOTE_TITLE_CHARS = 120
+_STATE_VERSION = 2
+"""Of what is made of a file: with another one every file is read again."""
+_RACY_MS = 2_000
+
+State = tuple[list[str], dict[str, tuple[str, int, str]]]
+"""The kept folders (real paths), and of each file its stamp, how many sections are in recall, and why it was cut."""
 
 
-class Report:
-    """What became of the files and their sections.
+def state_path() -> str:
+    """Where the folders and the stamps of files lie. Losing the file costs time and nothing else."""
+    return os.path.join(files.home(), "knowledge.json")
 
-    `indexed` counts files, and sections: in recall now, added, updated, removed, unchanged. `missing` are folders that
-    were synced before and have vanished or are empty, of which nothing was removed; of `pruned` ones everything was.
-    """
 
-    def __init__(self, folders: list[str]) -> None:
-        counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
-        lists: dict[str, Any] = {"redacted": {}, "skipped": [], "skippedCount": 0, "ms": 0.0}
-        self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), **lists}
-        self.folders = folders
-        self.missing: list[str] = []
-        self.pruned: list[str] = []
+def _load() -> State:
+    try:
+        with open(state_path(), "rb") as handle:
+            kept = json_text.loads(handle.read())
+        entries = kept["files"].items() if kept["version"] == _STATE_VERSION else ()
+        folders = [str(folder) for folder in kept["folders"]]
+        return folders, {name: (str(stamp), int(live), str(note)) for name, (stamp, live, note) in entries}
+    except OSError:
+        return [], {}
+    except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
+        with contextlib.suppress(OSError):
+            files.set_aside(state_path())
+        return [], {}
 
-    def count(self, name: str, more: int = 1) -> None:
-        """Count so many more."""
-        self.indexed[name] += more
 
-    def skip(self, path: str, reason: str) -> None:
-        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
-        self.count("skippedCount")
-        if len(self.indexed["skipped"]) < MOST_LISTED:
-            self.indexed["skipped"].append({"path": stored_path(path), "reason": reason})
-
-    def to_result(self) -> dict[str, Any]:
-        """As JSON has it."""
-        about = {"folders": self.folders, "missing": self.missing, "pruned": self.pruned}
-        return {"collection": "knowledge", "indexed": self.indexed, **about}
+def _save(state: State) -> None:
+    text = json_text.dumps({"version": _STATE_VERSION, "folders": state[0], "files": state[1]})
+    with contextlib.suppress(OSError):  # the next sync reads more than it must
+        files.write_whole(state_path(), text.encode())
 
 
 def sync_folders(
@@ -73,10 +74,12 @@ def sync_folders(
     now: int,
     started: Callable[[int], None],
     progress: Callable[[int], None],
-) -> tuple[Report, apsw.Connection]:
+) -> tuple[dict[str, Any], apsw.Connection]:
     """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
 
-    Files below other folders stay as they are. Returns what became of the files, and the connection that wrote it.
+    Files below other folders stay as they are. Returns what became of the files, and the connection that wrote it:
+    `indexed` counts files, and sections (in recall now, added, updated, removed, unchanged); `missing` are folders that
+    were synced before and have vanished or are empty, of which nothing was removed; of `pruned` ones everything was.
 
     Args:
         prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
@@ -86,39 +89,36 @@ def sync_folders(
         Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says; the files before
             stay.
     """
-    kept = folder_state.load().folders
+    kept = _load()[0]
     folders = [_real_folder(one, kept) for one in given]
     if not folders and not kept:
-        raise usage(
-            "KNOWLEDGE_NO_FOLDERS",
-            "no folder has been synced yet",
-            "name one with markdown files: joelclaw knowledge sync ~/Vault/docs",
-        )
+        fix = "name one with markdown files: joelclaw knowledge sync ~/Vault/docs"
+        raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)
     began = time.perf_counter()
     busy_ms = config.get_int("store.busy_ms")
     try:
-        with files.FileLock(folder_state.path() + ".lock", busy_ms / 1000):
+        with files.FileLock(state_path() + ".lock", busy_ms / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
             run = _Run(db, folders, now)
             try:
-                run.remember_folders()
                 run.find_files(prune)
                 started(len(run.found))
-                run.sync_files(progress)
+                for name, (path, status) in run.found.items():
+                    run.sync_file(name, path, status)
+                    progress(1)
                 run.remove_vanished()
             finally:
                 run.close()
     except files.LockTimeout:
         raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
     except OSError as error:
         where = error.filename or files.home()
         message = f"{where} cannot be used: {error.strerror}"
         raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
-    run.report.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
-    return run.report, db
+    run.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
+    about = {"folders": [stored_path(one) for one in run.wanted], "missing": run.missing, "pruned": run.pruned}
+    return {"collection": "knowledge", "indexed": run.indexed, **about}, db
 
 
 def _real_folder(given: str, kept: Sequence[str]) -> str:
@@ -140,110 +140,116 @@ def stored_path(path: str) -> str:
 class _Run:
     """One sync, under the lock."""
 
-    def __init__(self, db: apsw.Connection, folders: list[str], now: int) -> None:
+    def __init__(self, db: apsw.Connection, given: list[str], now: int) -> None:
         self.db = db
         self.now = now
         self.vectors = sqlite.load_vectors(db)
         if self.vectors:
             with sqlite.transaction(db):
                 documents.ensure_signatures(db)
-        self.state = folder_state.load()
-        self.before = (list(self.state.folders), dict(self.state.entries))
-        wanted = folders or self.state.folders
+        self.folders, self.entries = _load()
+        self.before = (list(self.folders), dict(self.entries))
         # A kept folder below a wanted one may be hidden from its walk.
-        nested = (one for one in self.state.folders if any(markdown_files.is_below(one, folder) for folder in wanted))
-        self.wanted = list(dict.fromkeys([*wanted, *nested]))
-        self.report = Report([stored_path(folder) for folder in self.wanted])
+        named = given or self.folders
+        nested = (one for one in self.folders if any(markdown_files.is_below(one, folder) for folder in named))
+        self.wanted = list(dict.fromkeys([*named, *nested]))
+        counts = ("files", "sections", "added", "updated", "removed", "unchanged", "read", "removedFiles")
+        self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
+        self.missing: list[str] = []
+        self.pruned: list[str] = []
         self.found: dict[str, tuple[str, os.stat_result]] = {}
         """Stored path → path and status."""
         self.kept_below: list[str] = []
         """Folders of which nothing may be removed: not listed, or vanished."""
         self.stored_rows = knowledge.rows_by_file(db)
-
-    def remember_folders(self) -> None:
-        """Save the folders first: a sync that was killed is repeated without naming them."""
         for folder in self.wanted:
             if stored_path(folder) != folder:
-                self.report.skip(folder, "its path looks like a secret, so it is not kept for the next sync")
-            elif folder not in self.state.folders:
-                self.state.folders.append(folder)
-        if self.state.folders != self.before[0]:
-            folder_state.save(self.state)
+                self.skip(folder, "its path looks like a secret, so it is not kept for the next sync")
+            elif folder not in self.folders:
+                self.folders.append(folder)
+        if self.folders != self.before[0]:  # saved first: a sync that was killed is repeated without naming them
+            _save((self.folders, self.entries))
+
+    def count(self, name: str, more: int = 1) -> None:
+        self.indexed[name] += more
+
+    def skip(self, path: str, reason: str) -> None:
+        """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
+        self.count("skippedCount")
+        if len(self.indexed["skipped"]) < MOST_LISTED:
+            self.indexed["skipped"].append({"path": stored_path(path), "reason": reason})
 
     def find_files(self, prune: bool) -> None:
         """Find the files, and the folders that have vanished."""
         for folder in self.wanted:
-            found = markdown_files.below(folder) if os.path.isdir(folder) else None
-            for path, reason in found.problems if found else ():
-                self.report.skip(path, reason)
+            is_there = os.path.isdir(folder)
+            below = markdown_files.below(folder) if is_there else markdown_files.Found()
+            for path, reason in below.problems:
+                self.skip(path, reason)
             had = any(self._owner(name) == folder for name in self.stored_rows)
-            empty = found is None or not (found.files or found.unread)
-            if empty and (had or found is None):
+            if not (below.files or below.unread) and (had or not is_there):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
-                if prune:
-                    self.report.pruned.append(folder)
-                else:
-                    self.report.missing.append(folder)
-                    self.kept_below.append(folder)
-            elif found is not None:
-                self.kept_below += found.unread
-                self.found.update({stored_path(path): (path, status) for path, status in found.files.items()})
-        self.report.count("files", len(self.found))
+                (self.pruned if prune else self.missing).append(folder)
+                self.kept_below += [] if prune else [folder]
+            self.kept_below += below.unread
+            self.found.update({stored_path(path): (path, status) for path, status in below.files.items()})
+        self.count("files", len(self.found))
 
     def _owner(self, name: str) -> str:
         """The innermost of the kept folders that holds a file, "" where none does."""
-        holding = (folder for folder in self.state.folders if markdown_files.is_below(name, folder))
+        holding = (folder for folder in self.folders if markdown_files.is_below(name, folder))
         return max(holding, key=len, default="")
-
-    def sync_files(self, progress: Callable[[int], None]) -> None:
-        """Every file that was found."""
-        for name, (path, status) in self.found.items():
-            self._sync_file(name, path, status)
-            progress(1)
 
     def remove_vanished(self) -> None:
         """The sections of files that are no longer there, a transaction for each file."""
-        for name in [*self.stored_rows, *(name for name in self.state.entries if name not in self.stored_rows)]:
+        for name in dict.fromkeys([*self.stored_rows, *self.entries]):
             rows = self.stored_rows.get(name, [])
             if name in self.found or self._owner(name) not in self.wanted:
                 continue
             if rows and any(markdown_files.is_below(name, folder) for folder in self.kept_below):
-                self.report.count("sections", len(rows))
+                self.count("sections", len(rows))
                 continue
+            self._remove(rows)
+            self.count("removedFiles", bool(rows))
+            self.entries.pop(name, None)
+        self.folders = [folder for folder in self.folders if folder not in self.pruned]
+
+    def _remove(self, rows: list[int]) -> None:
+        if rows:
             with sqlite.transaction(self.db):
-                self.report.count("removed", knowledge.remove(self.db, rows, self.now, signatures=self.vectors))
-            self.report.count("removedFiles", bool(rows))
-            self.state.entries.pop(name, None)
-        self.state.folders = [folder for folder in self.state.folders if folder not in self.report.pruned]
+                self.count("removed", knowledge.remove(self.db, rows, self.now, signatures=self.vectors))
 
     def close(self) -> None:
         """Make durable what was stored, then save what was read."""
-        if any(self.report.indexed[name] for name in ("added", "updated", "removed")):
+        if any(self.indexed[name] for name in ("added", "updated", "removed")):
             try:
                 knowledge.make_durable(self.db)
             except sqlite.StoreError:
                 return  # the state must not be ahead of the store
-        if (self.state.folders, self.state.entries) != self.before:
-            folder_state.save(self.state)
+        if (self.folders, self.entries) != self.before:
+            _save((self.folders, self.entries))
 
-    def _sync_file(self, name: str, path: str, status: os.stat_result) -> None:
-        """One file: nothing where its stamp is as before, else its changed sections."""
-        stamp = folder_state.stamp(status, self.now)
+    def sync_file(self, name: str, path: str, status: os.stat_result) -> None:
+        """One file: nothing where its size and times are as before, else its changed sections."""
+        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+        stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+        if changed_ns // 1_000_000 > self.now - _RACY_MS:
+            stamp = ""  # it may change again unnoticed
         rows = self.stored_rows.get(name, [])
-        before = self.state.entries.get(name)
-        if before and stamp and before.stamp == stamp and before.live == len(rows):
-            self.report.count("unchanged", before.live)
-            self.report.count("sections", before.live)
-            if before.note:
-                self.report.skip(path, before.note)
+        before, live, note = self.entries.get(name, ("", -1, ""))
+        if stamp and before == stamp and live == len(rows):
+            self.count("unchanged", live)
+            self.count("sections", live)
+            if note:
+                self.skip(path, note)
             return
         try:
             data, more = markdown_files.read(path)
         except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
-            self.report.skip(path, f"cannot be read: {error.strerror}")
-            self.report.count("sections", len(rows))
+            self.skip(path, f"cannot be read: {error.strerror}")
+            self.count("sections", len(rows))
             return
-        self.report.count("read")
+        self.count("read")
         note = ""
         if more:
             data = data[: data.rfind(b"\n") + 1 or len(data)]
@@ -252,67 +258,54 @@ class _Run:
         if text is None:
             note = "binary: no text was taken"
         if note:
-            self.report.skip(path, note)
-        live = self._store(self._documents_of(text or "", name, path, status), rows)
-        self.report.count("sections", live)
-        self.state.entries[name] = Entry(stamp, live, note)
+            self.skip(path, note)
+        live = self._store(self._documents(text or "", name, path, status), rows)
+        self.count("sections", live)
+        self.entries[name] = (stamp, live, note)
 
-    def _documents_of(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
+    def _documents(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
         """The documents of a file. Redacted whole, since half a secret is not known as one."""
         text, kinds = redact(text)
         found = list(kinds)
-        file = markdown_document.parse(text, path)
+        file = markdown.parse(text, path)
         tags, kind = clean_tags(file.tags, found), clean_name(file.type, found)
         category = clean_name(file.category, found)
         at = min(max(status.st_mtime_ns // 1_000_000, 0), self.now)
         made: list[Document] = []
         for section in file.sections:
             about = "\0".join((path, *section.headings, "", str(section.ordinal)))
-            document = documents.blank(knowledge.COLLECTION, f"kn-{ids.fingerprint(about)}", section.text, at)
-            document["title"] = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
+            title = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
+            document = _document(f"kn-{ids.fingerprint(about)}", section.text, title, at, category)
             document["path"] = name
             document["source"] = knowledge.SOURCE
             document["observation_type"] = kind
             document["tags"] = tags
             document["stale"] = file.stale
-            document["fingerprint"] = ids.fingerprint(section.text.lower())
-            archived(document, "archived")
-            set_category(document, category, "")
             made.append(document)
+        redacted = self.indexed["redacted"]
         for one in found:
-            self.report.indexed["redacted"][one] = self.report.indexed["redacted"].get(one, 0) + 1
+            redacted[one] = redacted.get(one, 0) + 1
         return made
 
     def _store(self, sections: list[Document], rows: list[int]) -> int:
         """Write what differs, and remove rows that are no section any more; returns how many sections are in recall."""
         older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
-        kept = {one["rowid"] for one in older.values() if one is not None}
-        gone = [row for row in rows if row not in kept]
         # Embedded before anything is locked.
         changed = [
             (one, document_vector(one["text"], "", one["title"])) for one in sections if _differs(older[one["id"]], one)
         ]
         live = sum(_counts(one) for one in older.values())
-        self.report.count("unchanged", live - len(changed))
-        remaining = iter(changed)
-        while batch := list(islice(remaining, TOGETHER)):
+        self.count("unchanged", live - len(changed))
+        for start in range(0, len(changed), TOGETHER):
             with sqlite.transaction(self.db):
-                for one, vector in batch:
-                    self._write(one, vector)
-        if gone:
-            with sqlite.transaction(self.db):
-                self.report.count("removed", knowledge.remove(self.db, gone, self.now, signatures=self.vectors))
+                for one, vector in changed[start : start + TOGETHER]:
+                    before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
+                    if before is None or _differs(before, one):
+                        _put(self.db, before, one, vector, now=self.now, vectors=self.vectors)
+                        self.count("added" if before is None else "updated")
+        kept = {one["rowid"] for one in older.values() if one is not None}
+        self._remove([row for row in rows if row not in kept])
         return live
-
-    def _write(self, document: Document, vector: bytes) -> None:
-        older = documents.by_id(self.db, document["id"])  # as it is now that nobody else writes
-        if older is None:
-            document["updated_at"] = self.now
-            documents.insert(self.db, document, vector, signatures=self.vectors)
-            self.report.count("added")
-        elif _differs(older, document):
-            documents.replace(self.db, succeeding(older, document, self.now), vector, signatures=self.vectors)
-            self.report.count("updated")
 
 
 def _counts(older: Document | None) -> bool:
@@ -325,3 +318,59 @@ def _differs(older: Document | None, newer: Document) -> bool:
     if older is None:
         return True
     return _counts(older) and any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]
+
+
+def _document(identifier: str, text: str, title: str, at: int, category: str = "") -> Document:
+    document = documents.blank(knowledge.COLLECTION, identifier, text, at)
+    document["title"] = title
+    document["fingerprint"] = ids.fingerprint(text.lower())
+    archived(document, "archived")
+    set_category(document, category, "")
+    return document
+
+
+def _put(
+    db: apsw.Connection, older: Document | None, document: Document, vector: bytes, *, now: int, vectors: bool
+) -> None:
+    if older is None:
+        document["updated_at"] = now
+        documents.insert(db, document, vector, signatures=vectors)
+    else:
+        documents.replace(db, succeeding(older, document, now), vector, signatures=vectors)
+
+
+def store_note(
+    db: apsw.Connection,
+    turn_id: str,
+    summary: str,
+    *,
+    session: str,
+    project: str,
+    tags: Sequence[str],
+    about: dict[str, str],
+    now: int,
+) -> tuple[str, list[str]]:
+    """Keep what a turn came to; returns its id and the kinds of secrets that were taken out.
+
+    A note of the same turn is replaced. `about` is what else is told, by name.
+
+    Raises:
+        Failure: what the store says; nothing was changed.
+    """
+    vectors = sqlite.load_vectors(db)
+    lines = [summary, *(f"{name}: {value}" for name, value in about.items() if value)]
+    text, kinds = redact("\n".join(lines))
+    found = list(kinds)
+    title = clean_name(" ".join(summary.split())[:_NOTE_TITLE_CHARS], found)
+    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, title, now)
+    document["source"] = "turn-note"
+    document["observation_type"] = "turn_note"
+    document["session_id"] = clean_name(session, found)
+    document["project"] = clean_name(project, found)
+    document["tags"] = clean_tags(tags, found)
+    vector = document_vector(document["text"], "", document["title"])
+    with sqlite.transaction(db):
+        if vectors:
+            documents.ensure_signatures(db)
+        _put(db, documents.by_id(db, document["id"]), document, vector, now=now, vectors=vectors)
+    return document["id"], list(dict.fromkeys(found))

@@ -104,15 +104,15 @@ def test_why_hits_are_missing() -> None:
 
 def test_sections_that_were_found() -> None:
     result = {"query": "q", "hits": [SECTION, {**SECTION, "snippet": ""}], "found": 7}
-    assert drawn(knowledge.search, result, STEP) == [
+    assert drawn(knowledge.hits, result, STEP) == [
         " 1  █████░░░░░ 0.50  adr  Retries",
-        "    docs/a.md",
+        "    docs/a.md:7",
         "    it retries",
         "",
         " 2  █████░░░░░ 0.50  adr  Retries",
-        "    docs/a.md",
+        "    docs/a.md:7",
         "2 of 7 found",
         SHOWN_STEP,
     ]
     nothing = {"query": "q", "hits": [], "found": 0}
-    assert drawn(knowledge.search, nothing) == ["Nothing bears on 'q'.", "0 of 0 found"]
+    assert drawn(knowledge.hits, nothing) == ["Nothing bears on 'q'.", "0 of 0 found"]

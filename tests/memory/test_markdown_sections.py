@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory.knowledge import markdown_document
-from memory.knowledge.markdown_document import LONGEST, Section, front_matter, parse
+from memory.knowledge import markdown
+from memory.knowledge.markdown import LONGEST, Section, front_matter, parse
 
 LONG = "a body that is long enough to be a section of its own, since a short one goes into the one above it."
 
@@ -134,7 +134,7 @@ def test_what_is_no_front_matter_is_text(text: str) -> None:
     ],
 )
 def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text: str, kind: str) -> None:
-    assert markdown_document.parse(text, path).type == kind
+    assert markdown.parse(text, path).type == kind
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text
     ],
 )
 def test_the_title_of_a_file(path: str, text: str, title: str) -> None:
-    assert markdown_document.parse(text, path).title == title
+    assert markdown.parse(text, path).title == title
 
 
 def test_the_title_of_a_section_names_its_place() -> None:
-    file = markdown_document.parse(f"# File\n\n{LONG}\n\n## A\n### B\n{LONG}\n\n{'w ' * 740}", "/v/x.md")
+    file = markdown.parse(f"# File\n\n{LONG}\n\n## A\n### B\n{LONG}\n\n{'w ' * 740}", "/v/x.md")
     assert [file.section_title(section) for section in file.sections] == ["File", "File › A › B", "File › A › B (2)"]
 
 
@@ -169,4 +169,4 @@ def test_the_title_of_a_section_names_its_place() -> None:
     ],
 )
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:
-    assert markdown_document.parse(text, "/v/decisions/0001-x.md").stale is stale
+    assert markdown.parse(text, "/v/decisions/0001-x.md").stale is stale

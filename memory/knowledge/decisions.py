@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from core import words
-from memory.knowledge import markdown_document, markdown_files
+from memory.knowledge import markdown, markdown_files
 
 FOLDER = "docs/decisions"
 SECTIONS = {"projects": "Projects", "decisions": FOLDER, "inbox": "inbox", "resources": "Resources"}
 """The parts, and the folder of each."""
-DEPTH = 2
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
 _NAME = re.compile(r"(\d{4})-(.+)\.md$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
@@ -24,30 +22,38 @@ _BODY_CHARS = 400
 _LEAST_COVERED = 0.5
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A decision record. `status` and `date` are None where it does not say."""
 
     number: str
-    filename: str
-    path: str
     title: str
     status: str | None
     date: str | None
+    filename: str
+    path: str
     text: str
 
 
 def every(vault: str) -> list[Record]:
     """The records of a vault by number and name; what cannot be read is left out."""
-    folder = os.path.join(vault, FOLDER)
     found = []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        path = os.path.join(folder, name)
-        if _NAME.match(name) and os.path.isfile(path) and not os.path.islink(path):
-            text = markdown_files.text_of(path)
-            if text is not None:
-                found.append(_record(path, name, text))
-    return sorted(found, key=lambda one: (one.number, one.filename))
+    for path in _below(os.path.join(vault, FOLDER)):
+        match = _NAME.match(os.path.basename(path))
+        text = markdown_files.text_of(path) if match else None
+        if match is None or text is None:
+            continue
+        told = _told(text)
+        headings = (head[2] for line in text.splitlines() if (head := _HEADING.match(line)))
+        title = " ".join((told.get("title") or next(headings, "")).split())
+        title = _NUMBERED_TITLE.sub("", title, count=1) or match[2].replace("-", " ")
+        found.append(Record(match[1], title, told.get("status"), told.get("date"), match[0], path, text))
+    return found
+
+
+def _told(text: str) -> dict[str, str]:
+    """Title, status and date of a note; the status in lower case."""
+    told = markdown.told(*markdown.front_matter(text))
+    return {key: value.lower() if key == "status" else value for key, value in told.items()}
 
 
 def collisions(records: list[Record]) -> list[dict[str, Any]]:
@@ -73,52 +79,27 @@ def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]
     return found[:most]
 
 
-def status_of(path: str) -> str | None:
-    """The status that a note says it has, in lower case; None where it says none, or cannot be read."""
-    return _told(markdown_files.text_of(path) or "").get("status")
-
-
-def _record(path: str, name: str, text: str) -> Record:
-    match = _NAME.match(name)
-    number, slug = (match[1], match[2]) if match else ("", name)
-    told = _told(text)
-    title = told.get("title", "")
-    if not title:
-        title = next((found[2] for line in text.splitlines() if (found := _HEADING.match(line))), "")
-    title = _NUMBERED_TITLE.sub("", " ".join(title.split()), count=1) or slug.replace("-", " ")
-    return Record(number, name, path, title, told.get("status"), told.get("date"), text)
-
-
-def _told(text: str) -> dict[str, str]:
-    """Title, status and date of a note; the status in lower case."""
-    told = markdown_document.told(*markdown_document.front_matter(text))
-    return {key: value.lower() if key == "status" else value for key, value in told.items()}
-
-
 def _sections(record: Record) -> Iterator[dict[str, Any]]:
     """A record, and its parts under headings; lines count from 1."""
     lines = record.text.splitlines()
     stem = os.path.splitext(record.filename)[0]
-
-    def place(name: str, kind: str, title: str, start: int, end: int, body: list[str]) -> dict[str, Any]:
-        return {
+    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
+    parts = [("file", stem, record.title, 0, len(lines), lines)]
+    for (at, heading), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
+        if at != heads[0][0] or not heading.endswith(record.title):
+            parts.append(("section", f"{stem}#{heading}", heading, at, end, lines[at + 1 : end]))
+    for kind, name, title, start, end, body in parts:
+        yield {
             "id": name, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
-            "path": record.path, "start_line": start, "end_line": end,
+            "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
             "body": " ".join(" ".join(body).split())[:_BODY_CHARS],
         }  # fmt: skip
-
-    yield place(stem, "file", record.title, 1, max(len(lines), 1), lines)
-    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
-    ends = [*(at for at, _ in heads[1:]), len(lines)]
-    for (at, heading), end in zip(heads, ends, strict=False):
-        if at != heads[0][0] or not heading.endswith(record.title):
-            yield place(f"{stem}#{heading}", "section", heading, at + 1, end, lines[at + 1 : end])
 
 
 def _fit(section: dict[str, Any], asked: str, wanted: list[str], number: int | None) -> tuple[int, str]:
     """How well a query means a section, 0 to 1000, and why."""
     is_file, name = section["kind"] == "file", section["id"].lower()
-    if is_file and (asked in (name, section["filename"].lower()) or number == int(section["number"] or -1)):
+    if is_file and (asked in (name, section["filename"].lower()) or number == int(section["number"])):
         return 1000, "exact ADR"
     if not is_file and asked in (name, section["title"].lower()):
         return 950, "exact section"
@@ -131,17 +112,19 @@ def _fit(section: dict[str, Any], asked: str, wanted: list[str], number: int | N
     return round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
 
 
-def counts(vault: str) -> dict[str, int]:
-    """How many entries each part has; 0 for one that is not there."""
-    return {section: len(_paths(vault, section)) for section in SECTIONS}
-
-
 def entries(vault: str, section: str) -> list[Any]:
     """The entries of a part: paths, of projects and decisions with the status that the note says it has."""
-    paths = _paths(vault, section)
-    if section in ("inbox", "resources"):
+    folder = os.path.join(vault, SECTIONS[section])
+    paths = _below(folder)
+    if section == "inbox":
         return paths
-    return [{"path": path, "status": status_of(path)} for path in paths]
+    if section == "resources":
+        return [path for path in paths if os.path.isdir(path)]
+    if section == "projects":
+        notes = [os.path.join(one, "index.md") for one in [folder, *filter(os.path.isdir, paths)]]
+        paths = [path for path in notes if not os.path.islink(path)]
+    notes = [path for path in paths if path.endswith(".md") and os.path.isfile(path)]
+    return [{"path": path, "status": _told(markdown_files.text_of(path) or "").get("status")} for path in notes]
 
 
 def folders(vault: str) -> list[dict[str, Any]]:
@@ -151,20 +134,6 @@ def folders(vault: str) -> list[dict[str, Any]]:
         found.append({"path": os.path.relpath(first, vault), "depth": 1})
         found += [{"path": os.path.relpath(one, vault), "depth": 2} for one in filter(os.path.isdir, _below(first))]
     return found
-
-
-def _paths(vault: str, section: str) -> list[str]:
-    folder = os.path.join(vault, SECTIONS[section])
-    below = _below(folder)
-    if section == "projects":
-        indexes = [folder, *filter(os.path.isdir, below)]
-        notes = [os.path.join(one, "index.md") for one in indexes]
-        return [path for path in notes if os.path.isfile(path) and not os.path.islink(path)]
-    if section == "resources":
-        return [path for path in below if os.path.isdir(path)]
-    if section == "decisions":
-        return [path for path in below if path.endswith(".md") and os.path.isfile(path)]
-    return below
 
 
 def _below(folder: str) -> list[str]:

@@ -25,7 +25,6 @@ _FRONT_LINES = 400
 _STATUS_LINES = 30
 _NEAREST = 4
 """Folders above a file that may say what it is; `patterns` in the name of a home does not."""
-_DEFAULT_TYPE = "note"
 _FOLDER_TYPES = {**TYPE_NAMES, "lesson": "lesson", "pattern": "pattern", "retro": "retro", "runbook": "runbook"}
 _KEY = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|)$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
@@ -69,18 +68,21 @@ class MarkdownDocument:
 def parse(text: str, path: str) -> MarkdownDocument:
     """The text of the file at `path` (read for its name and folders only). Never raises."""
     front, body = front_matter(text)
-    title = _one(front, "title")
-    if not title and os.path.basename(path).lower() == "skill.md":
-        title = _one(front, "name")
     nodes = _nodes(body)
-    title = " ".join((title or _first_heading(nodes) or os.path.splitext(os.path.basename(path))[0]).split())
+    name = os.path.basename(path)
+    title = _one(front, "title") or (_one(front, "name") if name.lower() == "skill.md" else "")
+    if not title and len(nodes) > 1 and nodes[1].level == 1:
+        title = nodes[1].headings[-1]
+    title = " ".join((title or os.path.splitext(name)[0]).split())
     nodes[0].lines[:0] = [_one(front, "description") or _one(front, "summary"), ""]
     kind = _type(front, path, title)
     status = told(front, body).get("status", "") if kind == "adr" else _one(front, "status")
+    tags = front.get("tags") or front.get("tag") or []
+    listed = tags if isinstance(tags, list) else tags.replace(",", " ").split()
     return MarkdownDocument(
         title=title,
         type=kind,
-        tags=_list(front, "tags") or _list(front, "tag"),
+        tags=[tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag],
         category=_one(front, "category"),
         stale=bool(_OVER.match(status)),
         sections=_sections(nodes),
@@ -145,12 +147,6 @@ def _one(front: FrontMatter, key: str) -> str:
     return (value if isinstance(value, str) else ", ".join(value)).strip()
 
 
-def _list(front: FrontMatter, key: str) -> list[str]:
-    value = front.get(key, [])
-    items = value if isinstance(value, list) else value.replace(",", " ").split()
-    return [item for item in (item.strip().lstrip("#") for item in items) if item]
-
-
 def _type(front: FrontMatter, path: str, title: str) -> str:
     """Front matter first, then the file's name, then the folder nearest to it."""
     folder, name = os.path.split(path)
@@ -161,7 +157,7 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
     if "adr" in front or any(map(_ADR.match, (name, title, _one(front, "id")))):
         return "adr"
     above = reversed(folder.lower().split(os.sep)[-_NEAREST:])
-    return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), _DEFAULT_TYPE)
+    return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), "note")
 
 
 @dataclass
@@ -175,39 +171,6 @@ class _Node:
     merged: list[str] = field(default_factory=list)
     """Texts of tiny sections below, the last one first."""
     has_sections: bool = False
-
-    def body(self) -> str:
-        own = "\n".join(self.lines).strip()
-        return "\n\n".join(part for part in (own, *reversed(self.merged)) if part)
-
-
-def _sections(nodes: list[_Node]) -> list[Section]:
-    """The sections of a text without front matter, in order."""
-    kept: list[tuple[tuple[str, ...], str]] = []
-    for node in reversed(nodes):  # what is below a heading comes before it
-        body = node.body()
-        if node.parent is None:
-            if body:
-                kept.append((node.headings, body))
-            continue
-        node.parent.has_sections |= node.has_sections
-        if len(body) >= TINY:
-            kept.append((node.headings, body))
-            node.parent.has_sections = True
-        elif body or not node.has_sections:  # else the sections below it carry its heading
-            node.parent.merged.append(f"{node.headings[-1]}\n{body}".strip())
-    sections: list[Section] = []
-    counted: dict[tuple[str, ...], int] = {}
-    for headings, body in reversed(kept):
-        for part in pieces(body):
-            counted[headings] = counted.get(headings, 0) + 1
-            sections.append(Section(headings, part, counted[headings]))
-    return sections
-
-
-def _first_heading(nodes: list[_Node]) -> str:
-    """The first heading where that is one of the first level, else ""."""
-    return nodes[1].headings[-1] if len(nodes) > 1 and nodes[1].level == 1 else ""
 
 
 def _nodes(text: str) -> list[_Node]:
@@ -227,6 +190,29 @@ def _nodes(text: str) -> list[_Node]:
         nodes.append(_Node((*above.headings, " ".join(inside.content.split())), level, above))
     nodes[-1].lines = lines[at:]
     return nodes
+
+
+def _sections(nodes: list[_Node]) -> list[Section]:
+    """The sections of a text without front matter, in order."""
+    kept: list[tuple[tuple[str, ...], str]] = []
+    for node in reversed(nodes):  # what is below a heading comes before it
+        own = "\n".join(node.lines).strip()
+        body = "\n\n".join(part for part in (own, *reversed(node.merged)) if part)
+        above = node.parent
+        if len(body) >= TINY or (body and above is None):
+            kept.append((node.headings, body))
+            node.has_sections = True
+        elif above is not None and (body or not node.has_sections):  # else the sections below it carry its heading
+            above.merged.append(f"{node.headings[-1]}\n{body}".strip())
+        if above is not None:
+            above.has_sections |= node.has_sections
+    sections: list[Section] = []
+    counted: dict[tuple[str, ...], int] = {}
+    for headings, body in reversed(kept):
+        for part in pieces(body):
+            counted[headings] = counted.get(headings, 0) + 1
+            sections.append(Section(headings, part, counted[headings]))
+    return sections
 
 
 def _plain_ends(text: str) -> str:

@@ -1,1 +1,0 @@
-"""The vault: one folder of notes, read by reference and searched."""
