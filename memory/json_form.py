@@ -5,7 +5,6 @@ Off the hot path. Times are ISO 8601 in UTC outside, ms since the epoch inside; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -24,124 +23,20 @@ LONGEST = 1_000_000
 _LONGEST_ID = 200
 _LONGEST_PATH = 4096
 _LAST_MS = 253_402_300_799_999
-
-
-class BadLineError(ValueError):
-    """A line is no memory; the message says why, without its content."""
-
-
-@dataclass(frozen=True)
-class Incoming:
-    """A line as it was understood.
-
-    `document` is complete; `given` are the fields that the line names, which alone tell whether a stored one differs.
-    """
-
-    document: Document
-    given: frozenset[str]
-    redacted: list[str] = field(default_factory=list)
-    number: int = 0
-
-
-@lru_cache(maxsize=4096)
-def _named(value: str) -> tuple[str, tuple[str, ...]]:
-    """`clean_name` with a memory: sources, sessions and tags recur in thousands of lines."""
-    found: list[str] = []
-    return clean_name(value, found), tuple(found)
-
-
-def _name(value: Any, key: str, found: list[str]) -> str:
-    clean, kinds = _named(_text(value, key))
-    found += kinds
-    return clean
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str):
-        raise BadLineError(f"{key} must be a string")
-    return value
-
-
-def _body(value: Any, key: str, found: list[str], most: int = LONGEST) -> str:
-    """A text of several lines."""
-    clean, kinds = redact(words.clean(_text(value, key)).replace("\0", "\ufffd"))
-    found += kinds
-    return clean[:most]
-
-
-def _context(value: Any, key: str, found: list[str]) -> str:
-    turns = [value] if isinstance(value, str) else value
-    if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
-        raise BadLineError("context must be a string or a list of strings")
-    return _body("\n".join(turns).strip(), key, found)
-
-
-def _path(value: Any, key: str, found: list[str]) -> str:
-    return _body(value, key, found, _LONGEST_PATH)
-
-
-def _tags(value: Any, _key: str, found: list[str]) -> list[str]:
-    tags = value.split(",") if isinstance(value, str) else value
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise BadLineError("tags must be a list of strings")
-    return clean_tags(tags, found)
-
-
-def _number(low: float, high: float, kind: type[int] | type[float] = float) -> Callable[[Any, str, list[str]], float]:
-    def read(value: Any, key: str, _found: list[str]) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise BadLineError(f"{key} must be a number from {low:g} to {high:g}")
-        return kind(value)
-
-    return read
-
-
-def _flag(value: Any, key: str, _found: list[str]) -> bool:
-    if not isinstance(value, bool):
-        raise BadLineError(f"{key} must be true or false")
-    return value
-
-
-def _time(value: Any, key: str, _found: list[str]) -> int:
-    at: int | None = None
-    if isinstance(value, str):
-        at = int(value) if value.isascii() and value.isdigit() else clock.parse_iso(value)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < 1e18:
-        at = int(value)
-    if at is None or not 0 <= at <= _LAST_MS:
-        raise BadLineError(f"{key} must be an ISO 8601 time or ms since 1970")
-    return at
-
-
-def _history(value: Any, _key: str, found: list[str]) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(e, dict) and isinstance(e.get("text"), str) for e in value):
-        raise BadLineError("history must be a list of {text, at, source}")
-    return [
-        {
-            "text": _body(entry["text"], "history.text", found),
-            "at": _time(entry.get("at", 0), "history.at", found),
-            "source": _name(entry.get("source", ""), "history.source", found),
-        }
-        for entry in value
-    ]
-
-
-_COUNT = _number(0, 1e15, int)
-# Key in JSON → field of the document, and what reads a value.
-_FIELDS: dict[str, tuple[str, Callable[[Any, str, list[str]], Any]]] = {
-    "context": ("context", _context), "path": ("path", _path), "tags": ("tags", _tags), "title": ("title", _name),
-    "source": ("source", _name), "session": ("session_id", _name), "project": ("project", _name),
-    "type": ("observation_type", _name), "privacy": ("privacy", _name), "reason": ("write_reason", _name),
-    "gate_version": ("write_gate_version", _name), "category_source": ("category_source", _name),
-    "superseded_by": ("superseded_by", _name), "supersedes": ("supersedes", _name),
-    "confidence": ("write_confidence", _number(0, 1)), "category_confidence": ("category_confidence", _number(0, 1)),
-    "retrieval_priority": ("retrieval_priority", _number(-1, 1)), "merged_count": ("merged_count", _COUNT),
-    "recall_count": ("recall_count", _COUNT), "stale": ("stale", _flag), "history": ("history", _history),
-    "gate_fallback": ("write_gate_fallback", _flag), "created_at": ("created_at", _time),
-    "updated_at": ("updated_at", _time), "last_used_at": ("last_used_at", _time),
+_RANGES = {"share": (0, 1), "priority": (-1, 1), "count": (0, 1e15)}
+# Key in JSON → field of the document, and the kind of its value.
+_FIELDS = {
+    "context": ("context", "context"), "path": ("path", "path"), "tags": ("tags", "tags"), "title": ("title", "name"),
+    "source": ("source", "name"), "session": ("session_id", "name"), "project": ("project", "name"),
+    "type": ("observation_type", "name"), "privacy": ("privacy", "name"), "reason": ("write_reason", "name"),
+    "gate_version": ("write_gate_version", "name"), "category_source": ("category_source", "name"),
+    "superseded_by": ("superseded_by", "name"), "supersedes": ("supersedes", "name"),
+    "confidence": ("write_confidence", "share"), "category_confidence": ("category_confidence", "share"),
+    "retrieval_priority": ("retrieval_priority", "priority"), "merged_count": ("merged_count", "count"),
+    "recall_count": ("recall_count", "count"), "stale": ("stale", "flag"), "history": ("history", "history"),
+    "gate_fallback": ("write_gate_fallback", "flag"), "created_at": ("created_at", "time"),
+    "updated_at": ("updated_at", "time"), "last_used_at": ("last_used_at", "time"),
 }  # fmt: skip
-
-
 # Key of `memory show` → field of the document, or what is made of it.
 _SHOWN = {
     "id": "id", "collection": "collection", "observation": "text", "context": "context", "origin": "origin",
@@ -157,11 +52,25 @@ _SHOWN = {
 }  # fmt: skip
 
 
+class BadLineError(ValueError):
+    """A line is no memory; the message says why, without its content."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A memory as it came in, whole; `given` are the fields that its line names, `where` its place for people."""
+
+    document: Document
+    where: str
+    given: frozenset[str] = frozenset()
+    redacted: list[str] = field(default_factory=list)
+
+
 def to_line(document: Document) -> dict[str, Any]:
     """A document as `memory export` prints it: everything that `from_line` takes, empty fields left out."""
     view = _outside(document)
     about = {"id": view["id"], "collection": view["collection"], "text": view["text"], "verdict": view["write_verdict"]}
-    told = {key: view[name] for key, (name, _) in {**_FIELDS, "category": ("category_id", _name)}.items()}
+    told = {key: view[name] for key, (name, _) in {**_FIELDS, "category": ("category_id", "name")}.items()}
     return {**about, **{key: value for key, value in told.items() if value}}
 
 
@@ -183,38 +92,35 @@ def _outside(document: Document) -> dict[str, Any]:
     return view
 
 
-def from_line(line: Any, *, now: int, longest: int, number: int = 0) -> Incoming:
+def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
     """The memory that a parsed line describes, redacted, judged and categorised.
 
     Args:
         now: ms, for a line that names no time.
         longest: most characters of an observation.
-        number: of the line, for reports.
 
     Raises:
         BadLineError: a key is missing, or its value is of a wrong type or out of range.
     """
-    if not isinstance(line, dict):
-        raise BadLineError("not a JSON object")
+    _must(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
     found: list[str] = []
-    collection = _text(line.get("collection") or COLLECTION, "collection")
-    if collection not in COLLECTIONS:
-        raise BadLineError(f"collection must be one of {', '.join(COLLECTIONS)}")
-    if "text" not in line:
-        raise BadLineError("text is missing")
-    text = words.clean(_text(line["text"], "text")).replace("\0", "\ufffd").strip()
+    collection = line.get("collection") or COLLECTION
+    _must(
+        isinstance(collection, str) and collection in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}"
+    )
+    _must("text" in line, "text is missing")
+    _must(isinstance(line["text"], str), "text must be a string")
+    text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
     most = longest if collection == COLLECTION else LONGEST
-    if not text:
-        raise BadLineError("text is empty")
-    if len(text) > most:
-        raise BadLineError(f"text has {len(text)} characters, at most {most} are taken")
-    document = documents.blank(collection, "", _body(text, "text", found), now)
+    _must(bool(text), "text is empty")
+    _must(len(text) <= most, f"text has {len(text)} characters, at most {most} are taken")
+    document = documents.blank(collection, "", _body(text, found), now)
     values: dict[str, Any] = document  # type: ignore[assignment]  # the keys are those of the table
     given = {"text"}
-    for key, (name, read) in _FIELDS.items():
+    for key, (name, kind) in _FIELDS.items():
         if key in line:
-            values[name] = read(line[key], key, found)
+            values[name] = _value(kind, line[key], key, found)
             given.add(name)
     _judge(line, document, given)
     _categorise(line, document, given, found)
@@ -225,16 +131,93 @@ def from_line(line: Any, *, now: int, longest: int, number: int = 0) -> Incoming
     if collection == COLLECTION:
         document["observation_type"] = document["observation_type"] or "observation_text"
         document["fingerprint"] = ids.fingerprint(near_duplicate.Tokens(document["text"]).key)
-    return Incoming(document, frozenset(given), found, number)
+    return Incoming(document, where, frozenset(given), found)
+
+
+def _must(is_so: bool, reason: str) -> None:
+    if not is_so:
+        raise BadLineError(reason)
+
+
+def _value(kind: str, value: Any, key: str, found: list[str]) -> Any:
+    """A value as it is stored; the kinds of what was redacted go to `found`."""
+    if kind == "tags":
+        tags = value.split(",") if isinstance(value, str) else value
+        _must(_are_texts(tags), "tags must be a list of strings")
+        return clean_tags(tags, found)
+    if kind == "context":
+        turns = [value] if isinstance(value, str) else value
+        _must(_are_texts(turns), "context must be a string or a list of strings")
+        return _body("\n".join(turns).strip(), found)
+    if kind == "flag":
+        _must(isinstance(value, bool), f"{key} must be true or false")
+        return value
+    if kind in _RANGES:
+        low, high = _RANGES[kind]
+        _must(_is_number(value) and low <= value <= high, f"{key} must be a number from {low:g} to {high:g}")
+        return int(value) if kind == "count" else float(value)
+    if kind == "time":
+        return _time(value, key)
+    if kind == "history":
+        _must(
+            isinstance(value, list) and all(isinstance(e, dict) and isinstance(e.get("text"), str) for e in value),
+            "history must be a list of {text, at, source}",
+        )
+        return [
+            {
+                "text": _body(entry["text"], found),
+                "at": _time(entry.get("at", 0), "history.at"),
+                "source": _value("name", entry.get("source", ""), "history.source", found),
+            }
+            for entry in value
+        ]
+    _must(isinstance(value, str), f"{key} must be a string")
+    if kind == "path":
+        return _body(value, found)[:_LONGEST_PATH]
+    clean, kinds = _name(value)
+    found += kinds
+    return clean
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _body(text: str, found: list[str]) -> str:
+    """A text of several lines."""
+    clean, kinds = redact(words.clean(text).replace("\0", "\ufffd"))
+    found += kinds
+    return clean[:LONGEST]
+
+
+@lru_cache(maxsize=4096)  # sources, sessions and tags recur in thousands of lines
+def _name(value: str) -> tuple[str, tuple[str, ...]]:
+    found: list[str] = []
+    return clean_name(value, found), tuple(found)
+
+
+def _time(value: Any, key: str) -> int:
+    at: int | None = None
+    if isinstance(value, str):
+        at = int(value) if value.isascii() and value.isdigit() else clock.parse_iso(value)
+    elif _is_number(value) and abs(value) < 1e18:
+        at = int(value)
+    if at is None or not 0 <= at <= _LAST_MS:
+        raise BadLineError(f"{key} must be an ISO 8601 time or ms since 1970")
+    return at
 
 
 def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
     """The line's verdict; else the gate's for an observation; episodes and knowledge are allowed, they are archives."""
-    verdict = _text(line.get("verdict", ""), "verdict").lower()
-    told = {name: document[name] for name in given if name.startswith("write_")}  # type: ignore[literal-required]
+    verdict = line.get("verdict", "")
     if verdict:
-        if verdict not in gate.VERDICTS:
-            raise BadLineError(f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        verdict = verdict.lower() if isinstance(verdict, str) else ""
+        _must(verdict in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        told = {name: document[name] for name in given if name.startswith("write_")}  # type: ignore[literal-required]
         document["write_verdict"] = verdict
         given.add("write_verdict")
         archived(document, "imported with this verdict")
@@ -243,8 +226,7 @@ def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
         archived(document, "archived")
     else:
         judged = gate.judge(document["text"])
-        if not judged["text"]:
-            raise BadLineError("text is empty behind its annotation")
+        _must(bool(judged["text"]), "text is empty behind its annotation")
         document["text"] = judged["text"]
         set_verdict(document, judged)
         if judged["category"] and not line.get("category"):
@@ -252,7 +234,7 @@ def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
 
 
 def _categorise(line: dict[str, Any], document: Document, given: set[str], found: list[str]) -> None:
-    category = _name(line.get("category", ""), "category", found)
+    category = _value("name", line.get("category", ""), "category", found)
     if document["category_id"] and not category:
         return
     told = (document["category_source"], document["category_confidence"])

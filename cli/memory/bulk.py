@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import apsw
-
 from cli import line_file, progress
 from cli.answer import Answer, quoted, step
 from cli.recall.search import collections
@@ -14,8 +12,7 @@ from cli.stdout import write_bytes
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory import import_export
-from memory.other_stores import taking_in
+from memory import importing
 from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
@@ -29,57 +26,36 @@ def import_(options: dict[str, Any]) -> Answer:
     A file of another tool's goes through the write gate; `--preview` stores nothing.
     """
     file, form, preview = options["file"], options["format"], options["preview"]
-    if form == taking_in.AUTO:
-        form = taking_in.OURS if file == "-" else taking_in.form_of(file)
-    if form != taking_in.OURS:
-        return _of_another_tool(file, form, preview=preview)
+    if form == "auto":
+        form = importing.OURS if file == "-" else importing.form_of(file)
     settings = config.load()
-    with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
-        db = sqlite.open_reading() if preview else _writing(settings)
-        report = import_export.import_lines(
-            db, lines, preview=preview, now=clock.now_ms(), config=settings, progress=advance
-        )
-    result = asdict(report)
-    if preview:
-        steps = [step(f"joelclaw memory import {quoted(file)}", "take it in")] if file != "-" else []
-        return Answer({"file": file, "preview": True, **result}, steps)
-    if report.failed and report.failed == report.lines:
-        first = report.errors[0]
-        raise Failure(
-            "IMPORT_FAILED",
-            f"none of {report.lines} lines is a memory; line {first['line']}: {first['reason']}",
-            'give one JSON object a line, such as {"text": "..."}',
-        )
-    return Answer({"file": file, **result}, [step("joelclaw memory stats", "what there is now")])
-
-
-def _writing(settings: config.Config) -> apsw.Connection:
-    return sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
-
-
-def _of_another_tool(file: str, form: str, *, preview: bool) -> Answer:
-    """Take in what another tool remembers, or say what that would do."""
-    if file == "-":
+    is_ours = form == importing.OURS
+    if is_ours:
+        with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
+            report = importing.import_lines(
+                lines, preview=preview, now=clock.now_ms(), config=settings, progress=advance
+            )
+    elif file == "-":
         raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
-    settings = config.load()
-    with progress.in_items("importing") as (_, advance):
-        report = taking_in.take_in(
-            file,
-            form,
-            reading=sqlite.open_reading() if preview else None,
-            writing=None if preview else lambda: _writing(settings),
-            now=clock.now_ms(),
-            config=settings,
-            progress=advance,
-        )
-    if not report["items"]:
-        first = "".join(f": {one['where']}: {one['reason']}" for one in report["leftOut"][:1])
-        message = f"there is nothing in {file} to take in as {form}{first}"
+    else:
+        with progress.in_items("importing") as (_, advance):
+            report = importing.import_items(
+                file, form, preview=preview, now=clock.now_ms(), config=settings, progress=advance
+            )
+    if is_ours and 0 < report["failed"] == report["lines"]:
+        first = report["errors"][0]
+        message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"
+        raise Failure("IMPORT_FAILED", message, 'give one JSON object a line, such as {"text": "..."}')
+    if not is_ours and not report["items"]:
+        why = "".join(f": {one['where']}: {one['reason']}" for one in report["leftOut"][:1])
+        message = f"there is nothing in {file} to take in as {form}{why}"
         raise Failure("IMPORT_FAILED", message, "say what it is with --format")
-    next_ = step("joelclaw memory list --source import", "what was taken in")
+    following = step(
+        "joelclaw memory list --all" if is_ours else "joelclaw memory list --source import", "what there is"
+    )
     if preview:
-        next_ = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
-    return Answer({"file": file, **report}, [next_])
+        following = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
+    return Answer({"file": file, **report}, [following])
 
 
 def export(options: dict[str, Any]) -> int:
@@ -91,7 +67,7 @@ def export(options: dict[str, Any]) -> int:
     db = sqlite.open_reading()
     block = bytearray()
     most = 0  # who reads along gets the first line at once
-    for line in import_export.export_lines(db, names) if db is not None else ():
+    for line in importing.export_lines(db, names) if db is not None else ():
         block += line
         if len(block) >= most:
             if not write_bytes(block):

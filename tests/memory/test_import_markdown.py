@@ -10,8 +10,8 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.other_stores.item import LeftOut
-from memory.other_stores.markdown_stores import bullets
+from memory.markdown_memories import bullets
+from memory.other_stores import LeftOut
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\

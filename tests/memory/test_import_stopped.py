@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from faults import Attempt, attempt
 
-from memory import import_export
+from memory import importing
 
 MANY = 3_000
 FULL = {"STORE_FULL", "STORE_IO"}
@@ -34,16 +34,13 @@ def texts(home: Path) -> list[str]:
 
 
 def assert_told(done: Attempt, home: Path) -> int:
-    """The failure names the lines that are in, and they are; returns how many memories that is."""
+    """The failure tells how many are in, and they are; returns how many memories that is."""
     assert done.assert_failed() in FULL
     message, fix = done.envelope["error"]["message"], done.envelope["fix"]
     stored = texts(home)
     assert len(set(stored)) == len(stored)
-    until = len(stored) + 2 if stored else 0  # the bad one and the blank one stand before them
-    assert message.endswith(
-        f"; lines 1 to {until:,} of {MANY + 2:,} are in" if until else f"; none of {MANY + 2:,} lines is in"
-    ), message
-    assert fix.endswith(": give the same lines again, and what is in is left as it is")
+    assert message.endswith(f"; {len(stored):,} of its memories are in"), message
+    assert fix.endswith(": give the same file again, and what is in is left as it is")
     return len(stored)
 
 
@@ -54,7 +51,7 @@ def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path, kind: str) -> 
     attempt(home, "status")
     done = attempt(home, "memory", "import", where, stdin=stdin, largest_file=LIMIT)
     stored = assert_told(done, home)
-    assert 0 < stored < MANY and stored % import_export.BATCH == import_export.BATCH - 2
+    assert 0 < stored < MANY and stored % importing.BATCH_OF_LINES == 0
     again = attempt(home, "memory", "import", where, stdin=stdin).result
     assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
     assert len(set(texts(home))) == len(texts(home)) == MANY

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
-import apsw
 import pytest
+from conftest import Run
 
 from core.store import documents
 from memory import json_form
-from memory.import_export import Imported, import_lines
 from memory.json_form import BadLineError
 
 NOW = 1_790_000_000_000
 
 
 def read(line: Any, longest: int = 100) -> json_form.Incoming:
-    return json_form.from_line(line, now=NOW, longest=longest, number=7)
+    return json_form.from_line(line, "7", now=NOW, longest=longest)
 
 
 FULL: dict[str, Any] = {
@@ -36,7 +34,7 @@ FULL: dict[str, Any] = {
 def test_what_is_exported_is_read_as_it_was() -> None:
     incoming = read(FULL)
     assert json_form.to_line(incoming.document) == FULL
-    assert (incoming.number, incoming.redacted) == (7, [])
+    assert (incoming.where, incoming.redacted) == ("7", [])
     assert len(incoming.given) == len(FULL) - 2  # neither the id nor the collection can change
 
 
@@ -136,64 +134,54 @@ def test_an_id_that_cannot_stand_as_it_is_becomes_a_hash(identifier: str) -> Non
     assert made.startswith("im-") and identifier not in made
 
 
-CONFIG: Any = SimpleNamespace(get_int=lambda _: 200)
-NOW = 5_000
 TEXT = "The gateway listens on port 8089"
 
 
-def lines(*rows: Any) -> list[tuple[int, bytes | None]]:
-    return [(number, json.dumps(row).encode()) for number, row in enumerate(rows, 1)]
-
-
-def taken(db: apsw.Connection, *rows: Any, now: int = NOW) -> Imported:
+def taken(run: Run, *rows: Any, now: int = NOW) -> dict[str, Any]:
     """Import the rows, and see that a preview told the same."""
-    told = import_lines(db, lines(*rows), preview=True, now=now, config=CONFIG, progress=lambda _: None)
-    report = import_lines(db, lines(*rows), now=now, config=CONFIG, progress=lambda _: None)
-    assert told == report
+    lines, env = "".join(json.dumps(row) + "\n" for row in rows), {"JOELCLAW_NOW_MS": str(now)}
+    told = run("memory", "import", "-", "--preview", stdin=lines, env=env).result
+    report: dict[str, Any] = run("memory", "import", "-", stdin=lines, env=env).result
+    assert {**told, "preview": False} == report
     return report
-
-
-def stored(db: apsw.Connection, identifier: str = "a") -> Any:
-    return documents.by_id(db, identifier)
 
 
 @pytest.mark.parametrize(
     ("row", "changes"),
     [
         ({"tags": ["x"]}, {"tags": ["x"]}), ({"title": "T", "context": "c"}, {"title": "T", "context": "c"}),
-        ({"created_at": 7}, {"created_at": 7}),
-        ({"created_at": 7, "updated_at": 8}, {"created_at": 7, "updated_at": 8}),
+        ({"created_at": 7}, {"created_at": "1970-01-01T00:00:00.007Z"}),
         ({"verdict": "hold"}, {
-            "write_verdict": "hold", "write_confidence": 1.0, "write_reason": "imported with this verdict",
-            "write_gate_fallback": False,
+            "verdict": "hold", "confidence": 1.0, "reason": "imported with this verdict", "gateFallback": False,
         }),
         ({"category": "prefs"}, {
-            "category_id": "jc:preferences", "category_confidence": 1.0, "category_source": "flag",
+            "category": "preferences", "categoryId": "jc:preferences", "categoryConfidence": 1.0,
+            "categorySource": "flag",
         }),
     ],
 )  # fmt: skip
-def test_only_what_a_line_names_changes(db: apsw.Connection, row: dict[str, Any], changes: dict[str, Any]) -> None:
-    taken(db, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"]})
-    before = stored(db)
-    report = taken(db, {"id": "a", "text": TEXT, **row}, now=NOW + 9)
-    assert (report.updated, report.added, report.unchanged) == (1, 0, 0)
-    assert stored(db) == {**before, "updated_at": NOW + 9, **changes}
-    assert taken(db, {"id": "a", "text": TEXT, **row}, now=NOW + 99).unchanged == 1
+def test_only_what_a_line_names_changes(run: Run, row: dict[str, Any], changes: dict[str, Any]) -> None:
+    taken(run, {"id": "a", "text": TEXT, "source": "cli", "tags": ["old"]})
+    before = run("memory", "show", "a").result
+    report = taken(run, {"id": "a", "text": TEXT, **row}, now=NOW + 9)
+    assert (report["updated"], report["added"], report["unchanged"]) == (1, 0, 0)
+    assert run("memory", "show", "a").result == {**before, "updated_at": "2026-09-21T14:13:20.009Z", **changes}
+    assert taken(run, {"id": "a", "text": TEXT, **row}, now=NOW + 99)["unchanged"] == 1
 
 
-def test_of_an_id_that_comes_twice_in_a_file_the_last_line_holds(db: apsw.Connection) -> None:
-    report = taken(db, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT, "tags": ["x"]})
-    assert (report.lines, report.added, report.unchanged, report.updated) == (3, 1, 1, 1)
-    assert stored(db)["tags"] == ["x"]
+def test_of_an_id_that_comes_twice_in_a_file_the_last_line_holds(run: Run) -> None:
+    report = taken(run, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT}, {"id": "a", "text": TEXT, "tags": ["x"]})
+    assert (report["lines"], report["added"], report["unchanged"], report["updated"]) == (3, 1, 1, 1)
+    assert run("memory", "show", "a").result["tags"] == ["x"]
 
 
-def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(db: apsw.Connection) -> None:
-    taken(db, {"id": "a", "text": TEXT}, {"id": "b", "text": TEXT, "collection": "episodes"})
-    documents.forget(db, stored(db)["rowid"], 9, signatures=False)
-    before = stored(db), stored(db, "b")
-    report = taken(db, {"id": "a", "text": "Another text of it"}, {"id": "b", "text": "Another text of it"}, [1])
-    assert (report.forgotten, report.failed, report.updated, report.unchanged) == (1, 2, 0, 0)
-    assert sorted(report.errors, key=lambda one: one["line"]) == [
+def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(run: Run) -> None:
+    taken(run, {"id": "a", "text": TEXT}, {"id": "b", "text": TEXT, "collection": "episodes"})
+    run("memory", "forget", "a")
+    before = [run("memory", "show", name).result for name in "ab"]
+    report = taken(run, {"id": "a", "text": "Another text of it"}, {"id": "b", "text": "Another text of it"}, [1])
+    assert (report["forgotten"], report["failed"], report["updated"], report["unchanged"]) == (1, 2, 0, 0)
+    assert sorted(report["errors"], key=lambda one: one["line"]) == [
         {"line": 2, "reason": "its id is that of a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
     ]  # fmt: skip
-    assert (stored(db), stored(db, "b")) == before
+    assert [run("memory", "show", name).result for name in "ab"] == before

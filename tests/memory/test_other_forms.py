@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from memory.other_stores import markdown_stores, taking_in
-from memory.other_stores.item import Item, LeftOut
+from memory import importing, markdown_memories
+from memory.other_stores import Item, LeftOut
 
 
 def told(tmp_path: Path, reader: str, text: str, name: str = "note.md") -> list[Any]:
     """Each item without its key, and each piece that is left out."""
     (tmp_path / name).write_text(text)
-    pieces = taking_in.READERS[reader](str(tmp_path / name))
+    pieces = importing.READERS[reader](str(tmp_path / name))
     return [
         (one.text, one.where, one.tags, one.context, one.category, one.project, one.created_at)
         if isinstance(one, Item)
@@ -51,11 +51,11 @@ def test_lines_of_a_note(tmp_path: Path, line: str, expected: Any) -> None:
     found = told(tmp_path, "basic-memory", text)
     if expected is None:
         assert [type(one) for one in found] == [LeftOut]
-        assert not markdown_stores.is_note(text)
+        assert not markdown_memories.is_note(text)
     else:
         said, tags, context, category = expected
         assert found == [(said, "note.md, line 9", tags, context, category, "", None)]
-        assert markdown_stores.is_note(text)
+        assert markdown_memories.is_note(text)
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_lines_of_a_note(tmp_path: Path, line: str, expected: Any) -> None:
 )  # fmt: skip
 def test_whose_form_a_file_has(tmp_path: Path, name: str, text: str, whose: str) -> None:
     (tmp_path / name).write_text(text)
-    assert taking_in.form_of(str(tmp_path / name)) == whose
+    assert importing.form_of(str(tmp_path / name)) == whose

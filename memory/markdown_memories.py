@@ -1,13 +1,9 @@
-"""Memories in markdown: the bullets of CLAUDE.md and its like, and the notes of basic-memory.
-
-basic-memory writes `- [category] observation #tag (context)` and `- type [[Target]]`.
-"""
+"""Memories in markdown, as items: the bullets of CLAUDE.md and its like, and the notes of basic-memory."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +11,13 @@ from markdown_it import MarkdownIt
 
 from core.errors import Failure
 from core.project import repository_of
-from memory.knowledge.markdown_document import front_matter
-from memory.other_stores.item import Item, LeftOut, read, tags_of
+from memory.knowledge.markdown import front_matter
+from memory.other_stores import Item, LeftOut, Pieces, read, tags_of
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_FILES = 10_000
 _LONGEST_PARAGRAPH = 600
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _TASK = re.compile(r"\[[ xX-]\]\s+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
@@ -35,7 +32,6 @@ _KNOWN = {
     "person": "people", "people": "people",
 }  # fmt: skip
 """Categories of notes that are categories here; any other is a tag alone."""
-_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 
 @dataclass
@@ -57,10 +53,9 @@ def _pieces(text: str) -> tuple[dict[str, Any], list[_Piece]]:
     starts = False  # a list item, whose first paragraph is next
     opened: Any = None
     for token in _BLOCKS.parse(body):
-        if token.type == "list_item_open":
-            depth, starts = depth + 1, True
-        elif token.type == "list_item_close":
-            depth, starts = depth - 1, False
+        if token.type in ("list_item_open", "list_item_close"):
+            starts = token.type == "list_item_open"
+            depth += 1 if starts else -1
         elif token.type != "inline":
             opened = token
         elif opened.type in ("heading_open", "paragraph_open") and token.map:
@@ -87,13 +82,10 @@ def _text(path: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def bullets(path: str) -> Iterator[Item | LeftOut]:
+def bullets(path: str) -> Pieces:
     """Each bullet and each short paragraph; the project is that of the repository in which the file lies.
 
     A bullet that ends in a colon stands in front of those below it; a paragraph that does is one of their headings.
-
-    Raises:
-        Failure: IMPORT_FAILED.
     """
     name = os.path.basename(path)
     project = repository_of(os.path.dirname(os.path.abspath(path)))
@@ -124,24 +116,21 @@ def bullets(path: str) -> Iterator[Item | LeftOut]:
 def is_note(text: str) -> bool:
     """Whether a markdown file is a note of basic-memory: a permalink in front, and observations or relations."""
     front, found = _pieces(text)
-    return "permalink" in front and any(piece.depth > 0 and _matched(piece.text) for piece in found)
+    return "permalink" in front and any(piece.depth > 0 and any(_matched(piece.text)) for piece in found)
 
 
-def _matched(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None] | None:
-    """The observation or the relation that a bullet is; None for a task, a time of a transcript, and any other."""
-    observation, relation = _OBSERVATION.match(text), _RELATION.match(text)
+def _matched(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
+    """The observation or the relation that a bullet is; not a task, nor a time of a transcript."""
+    observation = _OBSERVATION.match(text)
     if observation and _NO_CATEGORY.match(observation[1].strip()):
         observation = None
-    return (observation, relation) if observation or relation else None
+    return observation, None if observation else _RELATION.match(text)
 
 
-def notes(path: str) -> Iterator[Item | LeftOut]:
-    """The observations and relations of a note, or of the notes in a folder; links to files are not followed.
+def notes(path: str) -> Pieces:
+    """`- [category] text #tag (context)` and `- type [[Target]]` of a note, or of the notes in a folder.
 
-    Prose is left out: `knowledge sync` takes whole documents.
-
-    Raises:
-        Failure: IMPORT_FAILED.
+    Links to files are not followed, and prose is left out.
     """
     if not os.path.isdir(path):
         yield from _of_note(path, os.path.basename(path))
@@ -160,23 +149,19 @@ def notes(path: str) -> Iterator[Item | LeftOut]:
             yield from _of_note(whole, os.path.relpath(whole, path))
 
 
-def _of_note(path: str, shown: str) -> Iterator[Item | LeftOut]:
+def _of_note(path: str, shown: str) -> Pieces:
     front, found = _pieces(_text(path))
     title = front.get("title") or os.path.splitext(os.path.basename(path))[0]
     own = front.get("permalink") or title
     listed = front.get("tags", "")
     tags = ["basic-memory", *(listed if isinstance(listed, list) else (tag.strip() for tag in listed.split(",")))]
-    count = 0
+    is_empty = True
     for piece in found:
-        matched = _matched(piece.text) if piece.depth > 0 else None
-        if matched is None:
-            continue
-        count += 1
+        observation, relation = _matched(piece.text) if piece.depth > 0 else (None, None)
         where = f"{shown}, line {piece.line}"
-        observation, relation = matched
         if observation is not None:
-            category, said = observation[1].strip(), observation[2].strip()
-            text, named = _observation(said)
+            category = observation[1].strip()
+            text, named = _observation(observation[2].strip())
             yield Item(
                 text, where, f"{own}\0{category}\0{text}", tags_of([*tags, category, *named]), title,
                 _KNOWN.get(category.lower(), ""),
@@ -186,7 +171,8 @@ def _of_note(path: str, shown: str) -> Iterator[Item | LeftOut]:
             said = f"{title} {kind.replace('_', ' ')} {relation[4].partition('|')[0].strip()}"
             full = f"{said} {relation[5]}" if relation[5] else said
             yield Item(full, where, f"{own}\0{said}", tags_of([*tags, "relation"]))
-    if not count:
+        is_empty = is_empty and not (observation or relation)
+    if is_empty:
         yield LeftOut(shown, "a note without observations or relations; `knowledge sync` takes whole documents")
 
 
