@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
-from cli.session_report import page_file
+from cli.stdout import write_out
 from clients import registry
-from core import clock, config, files, project
-from core.errors import usage
+from core import clock, config, files, home_files, project
+from core.errors import Failure, usage
 from core.store import migrate, sqlite
 from core.store.sqlite import apsw
 from otel import log
-from session.session_report import listing, one_session
+from session.session_report import listing
 from session.session_report import report as reports
 from session.state import state_file
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
 
-CODE = "SESSION_INVALID_ARGS"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Stands in every page of ours: a browser loads nothing for it, and runs no script."""
+_CODE = "SESSION_INVALID_ARGS"
+_HEAD_BYTES = 1_024
 
 
 def list_(options: dict[str, Any]) -> Answer:
     """The sessions that are known, the one that did something last first."""
     client, hours = options["client"] or "", options["hours"]
     if client and client not in registry.CLIENTS:
-        raise usage(CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
-    rows, count = listing.sessions(
-        _store(),
-        config.load(),
-        limit=options["limit"],
-        project=options["project"] or "",
-        client=client,
-        since=0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS),
-    )
+        raise usage(_CODE, f"there is no client {client[:40]!r}", f"give --client {registry.either(registry.CLIENTS)}")
+    since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
+    only = {"project": options["project"] or "", "client": client}
+    rows, count = listing.sessions(_store(), config.load(), limit=options["limit"], since=since, **only)
     actions: list[NextAction] = []
     if rows:
         about = {"description": "its id, or its beginning", "value": rows[0]["sessionId"], "required": True}
@@ -54,13 +53,13 @@ def show(options: dict[str, Any]) -> Answer | int:
         session = listing.meant(db, given)
     else:
         session, how = listing.newest(db, project.name_of(files.current_folder()))
-    found = one_session.of_session(db, session, config.load())
+    found = reports.of_session(db, session, config.load())
     result = {**found, "chosen": how, "full": bool(options["full"])}
     if options["html"] or options["to"] is not None:
         from cli.session_report import view
 
         page = view.page(view.draw_session, {**result, "full": True}, f"Session {session}")
-        return page_file.write(page, options["to"], f"joelclaw-session-{session[:8]}.html")
+        return _page(page, options["to"], f"joelclaw-session-{session[:8]}.html")
     actions = [step(f"joelclaw session show {quoted(session)} --html", "the same as a page for a browser")]
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(session)}", "what the last compaction dropped"))
@@ -75,7 +74,7 @@ def report(options: dict[str, Any]) -> Answer | int:
         from cli.session_report import view
 
         page = view.page(view.draw_report, found, f"joelclaw: the last {hours} hours")
-        return page_file.write(page, options["to"], "joelclaw-report.html")
+        return _page(page, options["to"], "joelclaw-report.html")
     actions: list[NextAction] = [step(f"joelclaw report --hours {hours} --html", "the same as a page for a browser")]
     if found["errors"]["total"]:
         actions.append(step(f"joelclaw otel list --level error,fatal --hours {hours}", "the errors one by one"))
@@ -86,3 +85,40 @@ def _store() -> apsw.Connection:
     """The store with what waits in the spool; an empty one where there is none."""
     log.store_waiting()
     return sqlite.open_reading() or migrate.in_memory()
+
+
+def _page(page: str, to: str | None, name: str) -> Answer | int:
+    """Write a page to a file that only the user reads, by default `name` in this folder, or print it for `-`.
+
+    A page of ours that is there is replaced. Raises Failure: PAGE_NOT_WRITTEN; what was there stays.
+    """
+    if to == "-":
+        write_out(page)
+        return 0
+    path = os.path.abspath(files.safe_name(name) if to is None else to)
+    data = page.encode("utf-8", "replace")
+    try:
+        wrong = ""
+        if home_files.is_in_home(path):
+            wrong = "is among our own files"
+        elif not os.path.isdir(os.path.dirname(path)):
+            wrong = "is in no folder that is there"
+        elif os.path.islink(path) or (os.path.exists(path) and not _is_page(path)):
+            wrong = "is there, and no page of ours"
+        if wrong:
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} {wrong}", "give --to another file")
+        home_files.sweep_beside(path)
+        files.write_whole(path, data)
+    except OSError as error:
+        fix = "give --to a file in a folder that can be written"
+        raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
+    return Answer({"file": path, "bytes": len(data)})
+
+
+def _is_page(path: str) -> bool:
+    """Whether a file is empty, or a page that we wrote."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return not head or POLICY.encode() in head

@@ -8,14 +8,13 @@ from html import escape
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
 from cli.answer import Answer
 from cli.recall.view import age
-from cli.session_report.page_file import POLICY
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
+from cli.session_report.sessions import POLICY
+from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe
 from core import clock
 from core.output import shown_line
 from core.quoting import clip
@@ -25,23 +24,15 @@ _KINDS = {
     "zone": "yellow", "compaction": "bold magenta", "checkpoint": "magenta", "injection": "green", "recall": "cyan",
     "feedback": "green", "error": "bold red", "skipped": "dim", "start": "dim", "event": "dim",
 }  # fmt: skip
-_BAR = 8
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 60
-_LINE_CHARS = 150
-_NAME_CHARS = 24
-_TASK_LEAST, _OTHERS = 16, 66
-"""Columns of the last task in a list, and of what stands before it beside names."""
+_LINE_CHARS, _TASK_CHARS, _NAME_CHARS, _ERROR_CHARS = 150, 50, 24, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
 _CHOSEN = {
     "project": "The newest of this folder's project; another: joelclaw session show ID",
     "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
-    "environment": "",
-    "given": "",
 }
-_BAD = ("late", "failed", "degraded")
-_ERROR_CHARS = 100
 _PAGE_WIDTH = 132
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -65,25 +56,21 @@ def list_(answer: Answer) -> None:
     """The sessions, a line each."""
     result: Any = answer.result
     screen = console()
-    if not result["sessions"]:
+    rows = [
+        {
+            "session": one["sessionId"][:12],
+            "client": one["client"],
+            "project": clip(one["project"], _NAME_CHARS),
+            "last seen": age(one["updatedAt"], clock.now_ms()),
+            "turns": one["turns"],
+            "context": "–" if one["contextPercent"] is None else f"{one['contextPercent']:.0f} % {one['zone']}",
+            "last task": clip(one["task"], _TASK_CHARS),
+        }
+        for one in result["sessions"]
+    ]
+    first_rows(screen, rows, (), result["count"])
+    if not rows:
         screen.print(safe("No session is known.", "yellow"))
-        return
-    now = clock.now_ms()
-    table = _table(("session", "client", "project", "last seen"), ("turns", "calls", "comp.", "context"))
-    table.add_column("last task", no_wrap=True)
-    longest = [max(len(one[name][:_NAME_CHARS]) for one in result["sessions"]) for name in ("client", "project")]
-    room = max(_TASK_LEAST, screen.width - _OTHERS - sum(longest))
-    for one in result["sessions"]:
-        percent = one["contextPercent"]
-        shown = "–" if percent is None else f"{percent:.0f} %"
-        table.add_row(
-            safe(one["sessionId"][:12]), safe(one["client"]), safe(clip(one["project"], _NAME_CHARS)),
-            safe(age(one["updatedAt"], now), "dim"), safe(one["turns"]), safe(one["toolCalls"]),
-            safe(one["compactions"]), safe(shown, ZONES.get(one["zone"], "dim")), safe(clip(one["task"], room)),
-        )  # fmt: skip
-    screen.print(table)
-    if result["count"] > len(result["sessions"]):
-        screen.print(safe(f"{len(result['sessions'])} of {plain(result['count'])}; more with --limit", "dim"))
     next_steps(answer, screen)
 
 
@@ -115,23 +102,39 @@ def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
 
 def draw_session(screen: Console, life: Any) -> None:
     """One session; `full` says whether every turn is told."""
-    if _CHOSEN.get(life["chosen"]):
-        screen.print(safe(_CHOSEN[life["chosen"]], "dim"))
-    if life["problem"]:
-        screen.print(safe(life["problem"], "yellow"))
-    _head(screen, life)
-    curve = _curve(life)
-    if curve.plain:
-        screen.print(curve)
+    for said, style in ((_CHOSEN.get(life["chosen"]), "dim"), (life["problem"], "yellow")):
+        if said:
+            screen.print(safe(said, style))
+    where = ", ".join(part for part in (life["client"], life["project"]) if part)
+    started, ended = (life[name][:16].replace("T", " ") for name in ("startedAt", "updatedAt"))
+    screen.print(safe(life["sessionId"], "bold").append_text(safe(f"  {where}  {started} to {ended} UTC", "dim")))
+    if life["task"]:
+        screen.print(Text.assemble(("task  ", "dim"), safe(clip(life["task"], _LINE_CHARS))))
+    given, memories, hooks, percent = life["injections"], life["memories"], life["hooks"], life["contextPercent"]
+    failed = f" ({plain(life['failedCalls'])} failed)" if life["failedCalls"] else ""
+    parts = [
+        _some(life["turnCount"], "turn"),
+        _some(life["toolCalls"], "call") + failed,
+        _some(life["compactions"], "compaction"),
+        _some(life["recalls"], "recall"),
+        "" if percent is None else f"{percent:.0f} % {life['zone']}",
+        f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens",
+        f"memories {memories['injected']}, echo {memories['echo']}, fizzle {memories['fizzle']}",
+        f"{_some(hooks['count'], 'hook')}, {_ms(hooks['p50'])} median, {_ms(hooks['totalMs'])} together",
+    ]
+    screen.print(safe(" · ".join(filter(None, parts))))
+    if len(life["context"]) > 1:
+        screen.print(_curve(life))
     quiet: list[Any] = []
     for turn in life["turns"]:
-        if not turn["moments"] and not life["full"]:
+        if turn["moments"] or life["full"]:
+            _quiet(screen, quiet)
+            quiet = []
+            _turn(screen, turn, full=life["full"])
+        else:
             quiet.append(turn)
-            continue
-        _quiet(screen, quiet)
-        _turn(screen, turn, full=life["full"])
     _quiet(screen, quiet)
-    _cost_table(screen, life["hooksByEvent"], ("event",))
+    _costs(screen, [{**one, "not ok": one["notOk"]} for one in life["hooksByEvent"]], "event")
 
 
 def draw_report(screen: Console, result: Any) -> None:
@@ -140,82 +143,44 @@ def draw_report(screen: Console, result: Any) -> None:
     feedback, errors = result["feedback"], result["errors"]
     screen.print(safe(f"last {result['hours']:g} hours", "bold"))
     bad = _bad(hooks) or "none late or failed"
-    screen.print(
-        pairs(
-            {
-                "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
-                "hooks": f"{plain(hooks['count'])}, {bad}; {ms(hooks['p50'])} median, {ms(hooks['p95'])} in 95 of 100",
-                "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
-                "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
-                "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
-                "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
-            }
-        )
-    )
-    _cost_table(screen, [{**one, "notOk": _bad(one)} for one in hooks["byEvent"]], ("client", "event"))
-    if given["byType"]:
-        screen.print()
-        screen.print(rows_table(given["byType"], ("customType", "count", "memories", "tokens")))
-    if errors["latest"]:
-        screen.print()
-        rows = [
-            {
-                "last at (UTC)": one["at"][:19].replace("T", " "),
-                "event": one["action"],
-                "times": one["count"],
-                "error": clip(" ".join(one["error"].split()), _ERROR_CHARS),
-            }
-            for one in errors["latest"]
-        ]
-        screen.print(rows_table(rows))
+    figures = {
+        "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
+        "hooks": f"{plain(hooks['count'])}, {bad}; {_ms(hooks['p50'])} median, {_ms(hooks['p95'])} in 95 of 100",
+        "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
+        "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
+        "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
+        "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
+    }
+    screen.print(pairs(figures))
+    _costs(screen, [{**one, "not ok": _bad(one)} for one in hooks["byEvent"]], "client", "event")
+    latest = [
+        {
+            "last at (UTC)": one["at"][:19].replace("T", " "),
+            "event": one["action"],
+            "times": one["count"],
+            "error": clip(" ".join(one["error"].split()), _ERROR_CHARS),
+        }
+        for one in errors["latest"]
+    ]
+    for rows in (given["byType"], latest):
+        if rows:
+            screen.print()
+            screen.print(rows_table(rows))
 
 
 def _bad(figures: Any) -> str:
-    return ", ".join(f"{plain(figures[name])} {name}" for name in _BAD if figures[name])
-
-
-def _head(screen: Console, life: Any) -> None:
-    where = ", ".join(part for part in (life["client"], life["project"]) if part)
-    started, ended = (life[name][:16].replace("T", " ") for name in ("startedAt", "updatedAt"))
-    screen.print(safe(life["sessionId"], "bold").append_text(safe(f"  {where}  {started} to {ended} UTC", "dim")))
-    if life["task"]:
-        screen.print(Text.assemble(("task  ", "dim"), safe(clip(life["task"], _LINE_CHARS))))
-    given, memories, hooks, percent = life["injections"], life["memories"], life["hooks"], life["contextPercent"]
-    failed = f" ({plain(life['failedCalls'])} failed)" if life["failedCalls"] else ""
-    counted = (("turnCount", "turn"), ("toolCalls", "call"), ("compactions", "compaction"), ("recalls", "recall"))
-    parts = [_some(life[name], word) + (failed if word == "call" else "") for name, word in counted]
-    line = safe(" · ".join(parts) + " · ")
-    if percent is not None:
-        line.append_text(safe(f"{percent:.0f} % {life['zone']}", ZONES.get(life["zone"], "")))
-        line.append(" · ")
-    line.append_text(
-        safe(
-            f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens · "
-            f"memories {memories['injected']}, echo {memories['echo']}, fizzle {memories['fizzle']} · "
-            f"{_some(hooks['count'], 'hook')}, {ms(hooks['p50'])} median, {ms(hooks['totalMs'])} together"
-        )
-    )
-    screen.print(line)
+    return ", ".join(f"{plain(figures[name])} {name}" for name in ("late", "failed", "degraded") if figures[name])
 
 
 def _curve(life: Any) -> Text:
-    """The context as a row of blocks, each in the colour of its zone; a bar where it was compacted."""
-    points = life["context"]
-    line = Text()
-    if len(points) < 2:
-        return line
-    compacted = sorted(one["at"] for turn in life["turns"] for one in turn["moments"] if one["kind"] == "compaction")
-    size = max(1, -(-len(points) // _CURVE))
-    line.append("context  ", "dim")
-    before = ""
+    """The context as a row of blocks, each in the colour of its zone."""
+    points = [one["percent"] for one in life["context"]]
+    line = Text.assemble(("context  ", "dim"))
+    size = -(-len(points) // _CURVE)
     for at in range(0, len(points), size):
-        group = points[at : at + size]
-        if any(before < one < group[-1]["at"] for one in compacted) and before:
-            line.append("│", "magenta")
-        before = group[-1]["at"]
-        percent = max(one["percent"] for one in group)
-        zone = "red" if percent >= life["hotPercent"] else "yellow" if percent >= life["warmPercent"] else "blue"
-        line.append(_BLOCKS[min(7, max(0, int(percent / 12.5)))], zone)
+        percent = max(points[at : at + size])
+        zone = "hot" if percent >= life["hotPercent"] else "warm" if percent >= life["warmPercent"] else "cold"
+        line.append(_BLOCKS[min(7, max(0, int(percent / 12.5)))], ZONES[zone])
     return line
 
 
@@ -223,15 +188,15 @@ def _turn(screen: Console, turn: Any, *, full: bool) -> None:
     number = f"#{turn['number']}" if turn["number"] else "before"
     said = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
     failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
-    counted = (
+    figures = [
         _some(turn["toolCalls"], "call") + failed if turn["toolCalls"] else "",
-        f"{_some(turn['hooks'], 'hook')} {ms(turn['hookMs'])}" if turn["hooks"] else "",
-        duration(turn["seconds"]) if turn["seconds"] else "",
-    )
-    figures = " · ".join(filter(None, counted))
+        f"{_some(turn['hooks'], 'hook')} {_ms(turn['hookMs'])}" if turn["hooks"] else "",
+        _duration(turn["seconds"]) if turn["seconds"] else "",
+    ]
+    percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:>3.0f} %  "
     line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))
-    line.append_text(_gauge(turn["contextPercent"], turn["zone"]))
-    line.append_text(safe(f"{figures}  " if figures else "", "dim")).append_text(safe(said))
+    line.append_text(safe(percent, ZONES.get(turn["zone"], "dim")))
+    line.append_text(safe("  ".join([" · ".join(filter(None, figures)), ""]).lstrip(), "dim")).append_text(safe(said))
     _print(screen, line, full)
     for one in turn["moments"]:
         _moment(screen, one, full=full)
@@ -246,18 +211,10 @@ def _print(screen: Console, line: Text, full: bool) -> None:
     screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
 
 
-def _gauge(percent: float | None, zone: str) -> Text:
-    if percent is None:
-        return Text("")
-    filled = round(min(100.0, percent) / 100 * _BAR)
-    colour = ZONES.get(zone, "dim")
-    return Text.assemble(("█" * filled, colour), ("░" * (_BAR - filled), "dim"), (f" {percent:>3.0f} %  ", colour))
-
-
 def _moment(screen: Console, one: Any, *, full: bool) -> None:
     line = Text.assemble(("       ", ""), safe(f"{one['kind']:<11}", _KINDS.get(one["kind"], "")), safe(one["text"]))
     tokens, took = one.get("tokens"), one.get("ms")
-    about = [one.get("customType"), f"{plain(tokens)} tokens" if tokens else "", "" if took is None else ms(took)]
+    about = [one.get("customType"), f"{plain(tokens)} tokens" if tokens else "", "" if took is None else _ms(took)]
     if any(about):
         line.append_text(safe(f"  ({', '.join(filter(None, about))})", "dim"))
     _print(screen, line, full)
@@ -272,45 +229,36 @@ def _moment(screen: Console, one: Any, *, full: bool) -> None:
         _print(screen, text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim")), full)
 
 
-def _quiet(screen: Console, turns: list[Any]) -> None:
-    """Turns in which nothing happened, as one line; the list is emptied."""
-    if not turns:
-        return
-    first, last = turns[0], turns[-1]
+def _quiet(screen: Console, turns: Sequence[Any]) -> None:
+    """Turns in which nothing happened, as one line."""
     if len(turns) == 1:
-        _turn(screen, first, full=False)
-    else:
+        _turn(screen, turns[0], full=False)
+    elif turns:
         known = [turn["contextPercent"] for turn in turns if turn["contextPercent"] is not None]
         percents = f", context {known[0]:.0f} to {known[-1]:.0f} %" if known else ""
         calls = sum(turn["toolCalls"] for turn in turns)
-        numbers = f"#{first['number']} to #{last['number']}"
+        numbers = f"#{turns[0]['number']} to #{turns[-1]['number']}"
         screen.print(safe(f"{numbers}: {len(turns)} turns, {plain(calls)} calls{percents}", "dim"))
-    turns.clear()
 
 
-def _cost_table(screen: Console, rows: Sequence[Any], names: Sequence[str]) -> None:
+def _costs(screen: Console, rows: Sequence[Any], *names: str) -> None:
     """What hooks cost, a line each of what `names` tell apart."""
-    if not rows:
-        return
-    table = _table(names, ("hooks", "median", "95 %", "longest", "together", "not ok"))
-    for one in rows:
-        table.add_row(
-            *(safe(one[name] or ("not read" if name == "event" else "–")) for name in names),
-            *(safe(one["count"]), ms(one["p50"]), ms(one["p95"]), ms(one["max"]), ms(one["totalMs"])),
-            safe(one["notOk"] or "–", "red" if one["notOk"] else "dim"),
-        )
-    screen.print()
-    screen.print(table)
+    if rows:
+        figures = {"median": "p50", "95 %": "p95", "together": "totalMs"}
+        told = [
+            {
+                **{name: one[name] or ("not read" if name == "event" else "–") for name in names},
+                "hooks": one["count"],
+                **{name: _ms(one[key]) for name, key in figures.items()},
+                "not ok": one["not ok"] or "–",
+            }
+            for one in rows
+        ]
+        screen.print()
+        screen.print(rows_table(told))
 
 
-def _table(texts: Sequence[str], numbers: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in (*texts, *numbers):
-        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=True)
-    return table
-
-
-def ms(value: float | None) -> str:
+def _ms(value: float | None) -> str:
     """A duration: `7.4 ms`, `230 ms`, `2.1 s`; a dash where it is not known."""
     if value is None:
         return "–"
@@ -319,11 +267,10 @@ def ms(value: float | None) -> str:
     return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 5 min`."""
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
     if seconds < 90:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -21,29 +22,25 @@ from session.inject import work
 from session.records import SessionState
 from session.state import session_list, state_file, zones
 
-TASK_CHARS = 200
 NOT_FOUND = "SESSION_NOT_FOUND"
+_TASK_CHARS = 200
 _PROMPTS = 12
 _MOST_ARCHIVED = 100_000
 _SHORTEST = 4
 _MOST_LISTED = 10
-_NEAR = 3
-_LOOKED_AT, _COMPARED = 500, 60
-_OF_PROJECT = 200
+_LOOKED_AT, _OF_PROJECT = 500, 200
 
 
+@dataclass(slots=True)
 class Known:
     """What is known of one session without a look at what it did."""
 
-    __slots__ = ("archived", "hooks", "id", "problem", "state", "updated_at")
-
-    def __init__(self, identifier: str, updated_at: int, archived: Session | None, problem: str) -> None:
-        self.id = identifier
-        self.updated_at = updated_at
-        self.archived = archived
-        self.hooks: Extent | None = None
-        self.state: SessionState | None = None
-        self.problem = problem
+    id: str
+    updated_at: int
+    archived: Session | None
+    problem: str = ""
+    hooks: Extent | None = None
+    state: SessionState | None = None
 
     def read(self) -> Known:
         """Read its state, where there is one that can be read."""
@@ -57,9 +54,8 @@ class Known:
     @property
     def client(self) -> str:
         """Whose session it is; "" where nobody said."""
-        if self.hooks is not None:
-            return self.hooks["client"]
-        return (self.state["agent"] if self.state else "") or (self.archived["client"] if self.archived else "")
+        told = (self.state["agent"] if self.state else "") or (self.archived["client"] if self.archived else "")
+        return told or (self.hooks["client"] if self.hooks else "")
 
     @property
     def project(self) -> str:
@@ -74,17 +70,15 @@ def known(db: apsw.Connection) -> list[Known]:
 
     Where only hooks tell of one, its project and its task are not known."""
     archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
-    found = {identifier: Known(identifier, one["updated_at"], one, "") for identifier, one in archived.items()}
+    found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
     for summary in session_list.every():
-        identifier = summary["sessionId"]
-        before = found.get(identifier)
-        at = max(summary["updatedAt"], before.updated_at if before else 0)
-        found[identifier] = Known(identifier, at, archived.get(identifier), summary.get("problem", ""))
+        identifier, at = summary["sessionId"], summary["updatedAt"]
+        one = found.setdefault(identifier, Known(identifier, at, None))
+        one.updated_at, one.problem = max(one.updated_at, at), summary.get("problem", "")
     for identifier in hook_calls.sessions(db):
         hooks = hook_calls.extent(db, identifier) if identifier not in found else None
         if hooks is not None:
-            found[identifier] = one = Known(identifier, hooks["last"], None, "")
-            one.hooks = hooks
+            found[identifier] = Known(identifier, hooks["last"], None, hooks=hooks)
     return sorted(found.values(), key=lambda one: (-one.updated_at, one.id))
 
 
@@ -92,13 +86,8 @@ def sessions(
     db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms)."""
-    rows: list[dict[str, Any]] = []
-    count = 0
-    for one in _asked(known(db), project, client, since):
-        count += 1
-        if len(rows) < limit:
-            rows.append(row(db, one.read(), config))
-    return rows, count
+    asked = list(_asked(known(db), project, client, since))
+    return [row(db, one.read(), config) for one in asked[:limit]], len(asked)
 
 
 def _asked(found: list[Known], project: str, client: str, since: int) -> Iterator[Known]:
@@ -124,7 +113,8 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         spoken, first, _ = turn_rows.spoken(db, one.id)
         if spoken and first:
             started = min(started or first, first)
-        task = task or last_task(turn_rows.prompts(db, one.id, _PROMPTS))
+        prompts = [] if task else turn_rows.prompts(db, one.id, _PROMPTS)
+        task = task or work.opening(work.last_task(prompts) or (prompts[-1] if prompts else ""), _TASK_CHARS)
     return {
         "sessionId": one.id,
         "client": one.client,
@@ -136,7 +126,7 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         "compactions": compactions,
         "contextPercent": percent,
         "zone": zone(percent, config),
-        "task": one.problem if one.problem and not task else clip(" ".join(task.split()), TASK_CHARS),
+        "task": clip(" ".join(task.split()), _TASK_CHARS) or one.problem,
     }
 
 
@@ -146,11 +136,6 @@ def zone(percent: float | None, config: Config) -> str:
     return zones.zone_of(percent, warm=warm, hot=hot)
 
 
-def last_task(prompts: list[str]) -> str:
-    """What the user last asked for, on one line; the last prompt where none asks for anything."""
-    return work.opening(work.last_task(prompts) or (prompts[-1] if prompts else ""), TASK_CHARS)
-
-
 def meant(db: apsw.Connection, given: str) -> str:
     """The id of a session of which a state, an archive or hooks are kept.
 
@@ -158,17 +143,25 @@ def meant(db: apsw.Connection, given: str) -> str:
         given: the id, or four characters or more with which no other session begins.
 
     Raises:
-        Failure: SESSION_NOT_FOUND, naming near ones; SESSION_AMBIGUOUS.
+        Failure: SESSION_NOT_FOUND, naming the nearest; SESSION_AMBIGUOUS.
     """
     if is_known(db, given):
         return given
-    found = _beginning(db, given) if len(given) >= _SHORTEST else []
-    if len(found) > 1:
+    found: list[str] = []
+    if len(given) >= _SHORTEST:
+        found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(given)]
+        found += hook_calls.sessions_beginning(db, given, _MOST_LISTED + 1)
+        found = list(dict.fromkeys([*found, *session_rows.sessions_beginning(db, given, _MOST_LISTED + 1)]))
+    if len(found) == 1:
+        return found[0]
+    if found:
         shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
         raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
-    if found:
-        return found[0]
-    raise _unknown(db, given)
+    beginnings = {one.id[: len(given)].lower(): one.id for one in reversed(known(db)[:_LOOKED_AT])}
+    fix = "`joelclaw session list` names those that are known"
+    for near in get_close_matches(given.lower(), beginnings, 1):
+        fix = f"`joelclaw session show {shlex.quote(beginnings[near])}` shows the one with the nearest id"
+    raise Failure(NOT_FOUND, f"nothing is known of a session {given[:80]!r}", fix)
 
 
 def is_known(db: apsw.Connection, session: str) -> bool:
@@ -181,8 +174,7 @@ def is_known(db: apsw.Connection, session: str) -> bool:
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
     """The session that did something last, and which it is: "project", of this one among the last 200; else "last".
 
-    Raises:
-        Failure: SESSION_NOT_FOUND where there is none at all.
+    Raises Failure: SESSION_NOT_FOUND where there is none at all.
     """
     every = known(db)
     for one in every[:_OF_PROJECT] if project else ():
@@ -190,27 +182,5 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
             return one.id, "project"
     if every:
         return every[0].id, "last"
-    raise Failure(
-        NOT_FOUND,
-        "nothing is known of any session yet",
-        "install the hooks with `joelclaw install`, or take in what agents left: `joelclaw memory archive --all`",
-    )
-
-
-def _beginning(db: apsw.Connection, start: str) -> list[str]:
-    found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(start)]
-    found += hook_calls.sessions_beginning(db, start, _MOST_LISTED + 1)
-    found += session_rows.sessions_beginning(db, start, _MOST_LISTED + 1)
-    return list(dict.fromkeys(found))
-
-
-def _unknown(db: apsw.Connection, given: str) -> Failure:
-    """That there is no such session, with a command that shows the one whose id is nearest."""
-    beginnings = {one.id[: len(given)].lower(): one.id for one in reversed(known(db)[:_LOOKED_AT])}
-    near = [beginnings[one] for one in get_close_matches(given[:_COMPARED].lower(), beginnings, _NEAR)]
-    message = f"nothing is known of a session {given[:80]!r}"
-    if not near:
-        return Failure(NOT_FOUND, message, "`joelclaw session list` names those that are known")
-    others = f"; near are also {', '.join(near[1:])}" if near[1:] else ""
-    fix = f"`joelclaw session show {shlex.quote(near[0])}` shows the one with the nearest id"
-    return Failure(NOT_FOUND, message + others, fix)
+    fix = "install the hooks with `joelclaw install`, or take in what agents left: `joelclaw memory archive --all`"
+    raise Failure(NOT_FOUND, "nothing is known of any session yet", fix)

@@ -1,19 +1,96 @@
-"""A report over all sessions: what hooks cost, what was handed out, how much of it was used, what went wrong."""
+"""One session's life as one record, and a report over all: what hooks cost, what was handed out and used, what failed.
+
+Times are ISO in UTC, durations ms; what is not known is None or "".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
 
 from core import clock
+from core.config import Config
 from core.store.history import hook_calls, injections, session_log
+from core.store.sessions import name_rows, session_rows, turn_rows
+from memory.noise import is_own
 from memory.reports import LEAST
+from session.session_report import listing
+from session.session_report import turns as telling
 
+_MOST_POINTS = 400
+_MEMORY_CHARS = 160
 _MOST_ERRORS = 12
 _OUTCOMES = ("ok", "degraded", "failed", "late")
 """Of a hook; `late` gave the empty answer at the deadline."""
+
+
+def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, Any]:
+    """What is known of a session."""
+    archived = session_rows.session(db, session)
+    about = listing.Known(session, 0, archived, hooks=hook_calls.extent(db, session)).read()
+    state = about.state
+    hooks, events = hook_calls.of_session(db, session), session_log.events(db, session)
+    injected = injections.of_session(db, session)
+    prompts = [one for one in turn_rows.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])]
+    calls = session_log.call_times(db, session)
+    named = [name for one in injected for name in one["memories"]]
+    named += [name for event in events if isinstance(name := event["metadata"].get("memoryId"), str)]
+    texts = session_log.memory_texts(db, named, _MEMORY_CHARS)
+    moments = telling.of_events(events, injected, texts)
+    moments += telling.of_compactions(events, name_rows.compactions(db, session)) + telling.of_hooks(hooks)
+    turns = telling.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: listing.zone(percent, config))
+    times = [one["at"] for kind in (hooks, events, prompts) for one in kind] + [at for at, _, _ in calls]
+    times += [state["startedAt"], state["updatedAt"]] if state else []
+    times = [at for at in (*times, archived["updated_at"] if archived else 0) if at > 0]
+    row = listing.row(db, about, config)
+    percent = row["contextPercent"]
+    if percent is None:
+        percent = next((one["percent"] for one in reversed(hooks) if one["percent"] is not None), None)
+    happened = [one for turn in turns for one in turn["moments"]]
+    kinds = [one["kind"] for one in happened]
+    outcomes: dict[str, str] = {}
+    for handed in (memory for one in happened for memory in one.get("memories", ())):
+        if outcomes.get(handed["id"]) != "echo":
+            outcomes[handed["id"]] = handed["outcome"]
+    became = list(outcomes.values())
+    by_event = {event: [one for one in hooks if one["event"] == event] for event in {one["event"] for one in hooks}}
+    return {
+        **row,
+        "role": state["role"] if state else "",
+        "folder": (archived["folder"] if archived else "") or (state["cwd"] if state else ""),
+        "startedAt": clock.iso(min(times, default=None)),
+        "updatedAt": clock.iso(max(times, default=None)),
+        "contextPercent": percent,
+        "zone": listing.zone(percent, config),
+        "warmPercent": config.get_float("checkpoint.warm_percent"),
+        "hotPercent": config.get_float("checkpoint.hot_percent"),
+        "turnCount": sum(turn["number"] > 0 for turn in turns),
+        "toolCalls": len(calls),
+        "failedCalls": sum(failed for _, _, failed in calls),
+        "compactions": max(row["compactions"], kinds.count("compaction")),
+        "recalls": kinds.count("recall"),
+        "injections": {
+            "count": kinds.count("injection"),
+            "tokens": sum(one["tokens"] for one in injected),
+            "chars": sum(len(one["text"]) for one in injected),
+        },
+        "memories": {"injected": len(became), **{name: became.count(name) for name in ("echo", "fizzle", "open")}},
+        "hooks": cost(one["ms"] for one in hooks),
+        "hooksByEvent": _dearest(
+            {
+                "event": event,
+                **cost(one["ms"] for one in group),
+                "count": len(group),
+                "notOk": sum(one["outcome"] != "ok" for one in group),
+            }
+            for event, group in by_event.items()
+        ),
+        "problem": about.problem,
+        "turns": turns,
+        "context": telling.points_of(hooks, turns, _MOST_POINTS),
+    }
 
 
 def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
@@ -23,26 +100,40 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
     for _, action, number in session_log.counts(db, since):
+        action = action.removeprefix("gateway.")
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
+    recalls = session_log.recalls(db, since)
+    hits = sum(returned > 0 for returned, _ in recalls)
+    names = ("customType", "count", "tokens", "memories")
+    given = [dict(zip(names, row, strict=True)) for row in injections.by_kind(db, since)]
+    errors = session_log.errors(db, since, _MOST_ERRORS)
     return {
         "hours": hours,
         "since": clock.iso(since),
         "computedAt": clock.iso(now),
         "leastCounted": LEAST,
         "sessions": hook_calls.sessions_since(db, since),
-        "compactions": actions.get("compaction.before", 0) + actions.get("gateway.compaction.before", 0),
+        "compactions": actions.get("compaction.before", 0),
         "hooks": _hooks(db, since),
-        "recalls": _recalls(db, since),
-        "injections": _injections(db, since),
+        "recalls": {
+            **cost(ms for _, ms in recalls),
+            "count": len(recalls),
+            "withHits": hits,
+            "hitRate": rate(hits, len(recalls)),
+        },
+        "injections": {**{name: sum(row[name] for row in given) for name in names[1:]}, "byType": given},
         "feedback": {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": rate(echo, echo + fizzle)},
-        "errors": _errors(db, since),
+        "errors": {
+            "total": session_log.error_count(db, since),
+            "latest": [{**one, "at": clock.iso(one["at"])} for one in errors],
+        },
     }
 
 
-def cost(durations: Sequence[float]) -> dict[str, Any]:
-    """The figures of durations in ms, in any order; None where there are none."""
-    ordered = sorted(durations)
+def cost(durations: Iterable[float | None]) -> dict[str, Any]:
+    """The figures of durations in ms, in any order, unknown ones left out; None where there are none."""
+    ordered = sorted(one for one in durations if one is not None)
     return {
         "count": len(ordered),
         "totalMs": round(sum(ordered), 1),
@@ -63,6 +154,10 @@ def rate(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole >= LEAST else None
 
 
+def _dearest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda one: (one.get("client", ""), -one["totalMs"], one["event"]))
+
+
 def _hooks(db: apsw.Connection, since: int) -> dict[str, Any]:
     times: dict[tuple[str, str], list[float]] = {}
     for client, event, ms in hook_calls.times(db, since):
@@ -78,30 +173,9 @@ def _hooks(db: apsw.Connection, since: int) -> dict[str, Any]:
     total = {name: sum(one[name] for one in became.values()) for name in _OUTCOMES}
     whole = sum(total.values())
     return {
-        **cost([ms for group in times.values() for ms in group]),
+        **cost(ms for group in times.values() for ms in group),
         "count": whole,
         **total,
         "answeredRate": rate(total["ok"] + total["degraded"], whole),
-        "byEvent": sorted(rows, key=lambda one: (one["client"], -one["totalMs"], one["event"])),
-    }
-
-
-def _recalls(db: apsw.Connection, since: int) -> dict[str, Any]:
-    found = session_log.recalls(db, since)
-    hits = sum(returned > 0 for returned, _ in found)
-    figures = cost([ms for _, ms in found if ms is not None])
-    return {**figures, "count": len(found), "withHits": hits, "hitRate": rate(hits, len(found))}
-
-
-def _injections(db: apsw.Connection, since: int) -> dict[str, Any]:
-    names = ("customType", "count", "tokens", "memories")
-    rows = [dict(zip(names, row, strict=True)) for row in injections.by_kind(db, since)]
-    return {**{name: sum(row[name] for row in rows) for name in names[1:]}, "byType": rows}
-
-
-def _errors(db: apsw.Connection, since: int) -> dict[str, Any]:
-    kinds = session_log.errors(db, since, _MOST_ERRORS)
-    return {
-        "total": session_log.error_count(db, since),
-        "latest": [{**one, "at": clock.iso(one["at"])} for one in kinds],
+        "byEvent": _dearest(rows),
     }

@@ -44,10 +44,10 @@ def test_four_characters_will_do_where_no_other_session_begins_so(known: Any) ->
     assert refused("abx").code == "SESSION_NOT_FOUND"
 
 
-def test_an_unknown_one_names_those_with_the_nearest_ids(known: Any) -> None:
+def test_an_unknown_one_names_the_one_with_the_nearest_id(known: Any) -> None:
     known("abcd-1x", "abcd-12", "zzzz")
     failed = refused("ABCD-13")
-    assert failed.message == "nothing is known of a session 'ABCD-13'; near are also abcd-12"
+    assert failed.message == "nothing is known of a session 'ABCD-13'"
     assert failed.fix == "`joelclaw session show abcd-1x` shows the one with the nearest id"
     assert refused("yyyyyyyy").fix == "`joelclaw session list` names those that are known"
     known("it's one")

@@ -13,7 +13,7 @@ from conftest import Run
 from lived_session import MEMORY, live
 from test_one_way_out import ACTS, NASTY
 
-from cli.session_report.page_file import POLICY
+from cli.session_report.sessions import POLICY
 
 VOID = ("meta", "br")
 ASKS = re.compile(r"(?:src|href|srcset|action|data|poster)\s*=|url\s*\(|@import|https?://", re.IGNORECASE)

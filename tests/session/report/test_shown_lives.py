@@ -44,13 +44,13 @@ def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
 def test_a_list_of_sessions() -> None:
     bare = {**ROW, "sessionId": "s", "contextPercent": None, "zone": "", "task": "", "project": "", "client": "pi"}
     assert drawn(life.list_, {"count": 2, "sessions": [ROW, bare]}, STEP, columns=120) == [
-        "session       client  project       last seen  turns  calls  comp.  context  last task",
-        "0123456789ab  claude  acme/gateway  2 h ago        3  1,200      1     46 %  mend the lease",
-        "s             pi                    2 h ago        3  1,200      1        –",
+        "session       client  project       last seen  turns  context    last task",
+        "0123456789ab  claude  acme/gateway  2 h ago        3  46 % warm  mend the lease",
+        "s             pi                    2 h ago        3  –",
         SHOWN_STEP,
     ]
-    assert drawn(life.list_, {"count": 1001, "sessions": [ROW]})[-1] == "1 of 1,001; more with --limit"
-    assert drawn(life.list_, {"count": 0, "sessions": []}, STEP) == ["No session is known."]
+    assert drawn(life.list_, {"count": 1001, "sessions": [ROW]})[-1] == "and 1000 more"
+    assert drawn(life.list_, {"count": 0, "sessions": []}) == ["No session is known."]
 
 
 def test_the_context_as_a_curve() -> None:
@@ -67,7 +67,7 @@ def test_the_context_as_a_curve() -> None:
 
 def test_a_turn() -> None:
     moment = {"kind": "zone", "at": 1, "text": "warm"}
-    line = "#1     12:13:20  ████░░░░  46 %  2 calls, 1 failed · 1 hook 12 ms · 40 s  mend the lease"
+    line = "#1     12:13:20   46 %  2 calls, 1 failed · 1 hook 12 ms · 40 s  mend the lease"
     assert turns({"moments": [moment]}) == [line, "       zone       warm"]
     bare = {"toolCalls": 0, "hooks": 0, "seconds": 0, "contextPercent": None, "moments": [moment]}
     assert turns({**bare, "number": 0, "prompt": ""})[0] == "before 12:13:20"

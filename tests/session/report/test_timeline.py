@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import clock
-from session.session_report import timeline
+from session.session_report import turns as telling
 
 AT = 1_790_000_000_000
 S = 1000
@@ -29,7 +29,7 @@ def turns(
     hooks: list[Any] | None = None, prompts: list[Any] | None = None, calls: list[Any] | None = None,
     moments: list[Any] | None = None,
 ) -> list[Any]:  # fmt: skip
-    return timeline.turns_of(
+    return telling.turns_of(
         hooks or [], prompts or [], calls or [], moments or [], zone_of=lambda percent: f"zone of {percent}"
     )
 
@@ -123,4 +123,4 @@ def test_a_turn_lasts_until_the_next_and_the_last_until_the_last_sign_of_life() 
 )
 def test_of_neighbours_the_fullest_point_is_kept(most: int, kept: list[int]) -> None:
     hooks = [hook(at, percent=float(percent)) for at, percent in enumerate([1, 6, 2, 5, 3, 4])]
-    assert [one["percent"] for one in timeline.points_of(hooks, turns(hooks), most)] == kept
+    assert [one["percent"] for one in telling.points_of(hooks, turns(hooks), most)] == kept

@@ -8,7 +8,7 @@ import pytest
 
 from core import clock
 from core.quoting import DELIMITER
-from session.session_report import moment
+from session.session_report import turns as telling
 
 AT = 1_790_000_000_000
 
@@ -25,7 +25,7 @@ def event(
 
 def told(*events: Any, injected: Any = (), texts: Any = None) -> list[tuple[int, str, str]]:
     """Of each moment when it was, its kind and its line."""
-    found = moment.of_events(events, injected, texts or {})
+    found = telling.of_events(events, injected, texts or {})
     return [(at - AT, one["kind"], one["text"]) for at, one in found]
 
 
@@ -48,7 +48,7 @@ def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
         event("memory.other", "memory-feedback", at=9, memoryId="m-3"),
     ]
     texts = {"m-1": "the jars"}
-    first, *rest = moment.of_events(
+    first, *rest = telling.of_events(
         [event("memory.recall.injected", name="i-1", contentChars=9), *verdicts], [kept], texts
     )
     assert first == (AT + 5, {
@@ -110,7 +110,7 @@ def test_an_event_of_somebody_else_is_told_as_it_is(
 
 
 def compactions(events: Any, archived: Any) -> list[tuple[int, str]]:
-    found = moment.of_compactions(events, archived)
+    found = telling.of_compactions(events, archived)
     assert {one["kind"] for _, one in found} <= {"compaction"}
     return [(at - AT if at else 0, one["text"]) for at, one in found]
 
@@ -146,12 +146,12 @@ def hook(kind: str, outcome: str, *, ms: float | None = 5.5, name: str = "Stop")
 
 
 def test_of_hooks_the_starts_and_those_that_went_wrong_are_told() -> None:
-    assert moment.of_hooks([hook("tool", "ok"), hook("start", "ok", name="SessionStart")]) == [
+    assert telling.of_hooks([hook("tool", "ok"), hook("start", "ok", name="SessionStart")]) == [
         (AT - 5, {"at": clock.iso(AT - 5), "kind": "start", "text": "the client starts (SessionStart)", "ms": 5.5}),
     ]  # fmt: skip
-    assert moment.of_hooks([hook("start", "failed"), hook("tool", "late", ms=None, name="")]) == [
+    assert telling.of_hooks([hook("start", "failed"), hook("tool", "late", ms=None, name="")]) == [
         (AT, {"at": clock.iso(AT), "kind": "error", "text": "hook Stop failed: no disk", "ms": 5.5}),
         (AT, {"at": clock.iso(AT), "kind": "error", "text": "hook of an unknown event late: no disk"}),
     ]  # fmt: skip
-    ((at, _),) = moment.of_hooks([hook("start", "ok", ms=None)])
+    ((at, _),) = telling.of_hooks([hook("start", "ok", ms=None)])
     assert at == AT

@@ -1,4 +1,4 @@
-"""What happened in a session at one moment, as a plain record: from its events, injections, compactions and hooks.
+"""A session's turns in order: what the user asked, how full the context was, what the hooks cost, what happened.
 
 A moment has `at` (ISO), `kind` (start, zone, recall, checkpoint, compaction, injection, skipped, feedback, error,
 event) and `text`, a line that says it; where known `ms`, `tokens` and, of an injection, `customType`, `content` as the
@@ -7,17 +7,26 @@ agent got it, and `memories`: id, text and outcome (echo, fizzle, or open while 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core import clock
 from core.quoting import DELIMITER, clip
-from core.records import Compaction, HookCall, Injected, Told
+from core.records import Compaction, HookCall, Injected, Prompt, Told
 
 Moment = dict[str, Any]
 Timed = tuple[int, Moment]
 """A moment with its time in ms since the epoch."""
 
+PROMPT_CHARS = 240
+_SAME_MS = 30_000
+"""A hook tells of a prompt so long before the transcript's time of it, or after, at most."""
+_COMPACTION_MS = 120_000
+"""A client writes its compaction into the transcript so long after its hook, or before."""
+_READ_CHARS, _VALUE_CHARS = 4_000, 80
+_ORDER = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}
+"""Of what has the same time; the rest stands between."""
 _SKIPPED = {
     "rapid-recompaction": "the last one was less than the cooldown before",
     "no-checkpoint": "nothing was known of the session",
@@ -25,9 +34,6 @@ _SKIPPED = {
     "failed": "the store could not be used",
 }
 _OWN = ("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli")
-_COMPACTION_MS = 120_000
-"""A client writes its compaction into the transcript so long after its hook, or before."""
-_VALUE_CHARS = 80
 
 
 def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mapping[str, str]) -> list[Timed]:
@@ -46,38 +52,34 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
         is_hot = is_hot and action != "compaction.before"
         if event["id"] in kept or event["component"] == "hook" or action == "compaction.before":
             continue
+        kind, line = "", ""
         if event["component"] not in _OWN:
-            found.append(_other(event))
-        elif "contentChars" in about:  # before texts were kept
-            line = f"{action}: {_count(about, 'contentChars')} characters, of which no text is kept"
-            found.append(_timed(event["at"], "injection", line))
+            pass
         elif action in ("compaction.extract.warm", "compaction.extract.hot"):
             at = _percent(about.get("percent"))
+            kind, line = "zone", f"{action.rpartition('.')[2]} from {at} on"
             if is_hot:  # told once more when the task goes into memory
-                found.append(_timed(event["at"], "checkpoint", f"the task is written to memory, at {at}"))
-            else:
-                found.append(_timed(event["at"], "zone", f"{action.rpartition('.')[2]} from {at} on"))
+                kind, line = "checkpoint", f"the task is written to memory, at {at}"
             is_hot = is_hot or action.endswith("hot")
         elif action == "compaction.checkpoint":
             parts = [f"task of {_count(about, 'taskChars')} characters", f"{_count(about, 'filesCount')} files"]
             parts += [f"{_count(about, 'recallHits')} memories", f"{_count(about, 'queriesCount')} queries"]
-            line = ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
-            found.append(_timed(event["at"], "checkpoint", line))
+            kind, line = "checkpoint", ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
         elif action in ("memory.recall.completed", "task.recalled"):
             of = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
             asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
-            line = f"{_count(about, 'returned')}{of}{asked}"
-            found.append(_timed(event["at"], "recall", line, ms=event["ms"]))
+            kind, line = "recall", f"{_count(about, 'returned')}{of}{asked}"
         elif action in ("memory.echo", "memory.fizzle"):
             outcome, identifier = action.rpartition(".")[2], str(about.get("memoryId", ""))
             said = f"the agent said {_count(about, 'termsMatched')} of its words" if outcome == "echo" else "not used"
-            line = f"{outcome}: {texts.get(identifier) or identifier} ({said})"
-            found.append(_timed(event["at"], "feedback", line))
+            kind, line = "feedback", f"{outcome}: {texts.get(identifier) or identifier} ({said})"
         elif action == "compaction.inject.skipped":
             why = str(about.get("reason", ""))
-            found.append(_timed(event["at"], "skipped", f"no note: {_SKIPPED.get(why, why)}"))
-        elif action != "memory.recall.started":
-            found.append(_other(event))
+            kind, line = "skipped", f"no note: {_SKIPPED.get(why, why)}"
+        elif action == "memory.recall.started":
+            continue
+        ms = event["ms"] if kind == "recall" else None
+        found.append(_timed(event["at"], kind, line, ms=ms) if kind else _other(event))
     return found
 
 
@@ -89,11 +91,11 @@ def of_compactions(events: Sequence[Told], archived: Sequence[Compaction]) -> li
         if event["action"].removeprefix("gateway.") != "compaction.before":
             continue
         about = event["metadata"]
-        fitting = [one for one in left if not one["at"] or abs(one["at"] - event["at"]) <= _COMPACTION_MS]
         line = f"at {_percent(about.get('contextPercent'))}"
         tokens, window = about.get("contextTokens"), about.get("contextLimit")
         if isinstance(tokens, int):
             line += f", {tokens:,} tokens" + (f" of {window:,}" if isinstance(window, int) else "")
+        fitting = [one for one in left if not one["at"] or abs(one["at"] - event["at"]) <= _COMPACTION_MS]
         if fitting:
             left.remove(fitting[0])
             line += _summary(fitting[0])
@@ -105,11 +107,11 @@ def of_hooks(hooks: Sequence[HookCall]) -> list[Timed]:
     """Where a session began or was taken up again, and hooks that were late, failed or did a part of their work."""
     found = []
     for one in hooks:
-        if one["kind"] == "start" and one["outcome"] == "ok":
-            found.append(_timed(began(one), "start", f"the client starts ({one['event']})", ms=one["ms"]))
         if one["outcome"] != "ok":
             line = f"hook {one['event'] or 'of an unknown event'} {one['outcome']}: {one['error']}"
             found.append(_timed(one["at"], "error", line, ms=one["ms"]))
+        elif one["kind"] == "start":
+            found.append(_timed(began(one), "start", f"the client starts ({one['event']})", ms=one["ms"]))
     return found
 
 
@@ -127,17 +129,15 @@ def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]
     """What the agent was given, without the frame around it, and what became of the memories in it."""
     inside = [line for line in one["text"].split("\n") if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
     heading = next((line for line in inside if line.strip()), "").lstrip("# ")
+    outcomes: dict[object, str] = {}
+    for verdict in verdicts:
+        if verdict["at"] >= one["at"]:
+            outcomes.setdefault(verdict["metadata"].get("memoryId"), verdict["action"].rpartition(".")[2])
     memories = [
-        {"id": name, "text": texts.get(name, ""), "outcome": _outcome(verdicts, name, one["at"])}
-        for name in one["memories"]
+        {"id": name, "text": texts.get(name, ""), "outcome": outcomes.get(name, "open")} for name in one["memories"]
     ]
     more = {"customType": one["kind"], "tokens": one["tokens"], "content": "\n".join(inside), "memories": memories}
     return _timed(one["at"], "injection", heading, ms=one["ms"], **more)
-
-
-def _outcome(verdicts: Sequence[Told], memory: str, since: int) -> str:
-    of_it = [one for one in verdicts if one["at"] >= since and one["metadata"].get("memoryId") == memory]
-    return of_it[0]["action"].rpartition(".")[2] if of_it else "open"
 
 
 def _other(event: Told) -> Timed:
@@ -160,3 +160,89 @@ def _percent(value: object) -> str:
 def _count(about: Mapping[str, Any], name: str) -> str:
     value = about.get(name)
     return f"{value:,}" if isinstance(value, int) else "0"
+
+
+def turns_of(
+    hooks: Sequence[HookCall],
+    prompts: Sequence[Prompt],
+    calls: Sequence[tuple[int, int, bool]],
+    moments: Sequence[Timed],
+    *,
+    zone_of: Callable[[float | None], str],
+) -> list[dict[str, Any]]:
+    """The turns, oldest first: each a message of the user and what followed it.
+
+    Turn 0 is what was before the first message, where there was something. A `prompt` is its beginning, "" where it is
+    not archived; `contextPercent` the last that was told in the turn.
+
+    Args:
+        hooks, prompts: oldest first.
+        calls: of each tool call its time (ms, 0 unknown), the number of its prompt, and whether it failed.
+        moments: with their times, in any order.
+        zone_of: the zone of a context usage.
+    """
+    starts = [(0, ""), *_starts(hooks, prompts)]
+    begins = [at for at, _ in starts]
+    hooks_of: list[list[HookCall]] = [[] for _ in starts]
+    calls_of: list[list[bool]] = [[] for _ in starts]
+    moments_of: list[list[Moment]] = [[] for _ in starts]
+    for hook in hooks:
+        hooks_of[_index(begins, began(hook))].append(hook)
+    for at, prompt, failed in calls:
+        calls_of[_index(begins, at) if at else min(prompt, len(starts) - 1)].append(failed)
+    for at, moment in sorted(moments, key=lambda timed: (timed[0], _ORDER.get(timed[1]["kind"], 1))):
+        moments_of[_index(begins, at)].append(moment)
+    last = max([one["at"] for one in hooks[-1:]] + [at for at, _, _ in calls[-1:]] + begins[-1:])
+    found = []
+    for number, (start, text) in enumerate(starts):
+        own, made, happened = hooks_of[number], calls_of[number], moments_of[number]
+        if not (number or own or made or happened):
+            continue
+        at = start or (began(own[0]) if own else 0)
+        until = begins[number + 1] if number + 1 < len(begins) else last
+        percent = next((hook["percent"] for hook in reversed(own) if hook["percent"] is not None), None)
+        found.append(
+            {
+                "number": number,
+                "at": clock.iso(at) if at else (happened[0]["at"] if happened else "unknown"),
+                "seconds": round(max(0, until - at) / 1000, 1) if at else None,
+                "prompt": text,
+                "contextPercent": None if percent is None else round(percent, 1),
+                "zone": zone_of(percent),
+                "toolCalls": len(made),
+                "failedCalls": sum(made),
+                "hooks": len(own),
+                "hookMs": round(sum(hook["ms"] or 0 for hook in own), 1),
+                "moments": happened,
+            }
+        )
+    return found
+
+
+def points_of(hooks: Sequence[HookCall], turns: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """The context usage (`turn`, `at`, `percent`) at hooks that told it, at most so many: the fullest of neighbours."""
+    starts = [(clock.parse_iso(turn["at"]) or 0) if turn["number"] else 0 for turn in turns]
+    known = []
+    for hook in hooks:
+        if hook["percent"] is not None and turns:
+            turn = turns[_index(starts, began(hook))]["number"]
+            known.append({"turn": turn, "at": clock.iso(hook["at"]), "percent": round(hook["percent"], 1)})
+    size = -(-len(known) // most) if known else 1
+    return [max(known[at : at + size], key=lambda one: one["percent"]) for at in range(0, len(known), size)]
+
+
+def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[int, str]]:
+    """When each turn began, and its prompt: what a hook told and what is archived are one where their times agree."""
+    told = [began(one) for one in hooks if one["kind"] == "prompt"]
+    texts: dict[int, str] = dict.fromkeys(told, "")
+    for prompt in prompts:
+        near = [at for at in told if abs(at - prompt["at"]) <= _SAME_MS and not texts[at]]
+        at = min(near, key=lambda one: abs(one - prompt["at"])) if near else prompt["at"]
+        if not texts.get(at):
+            texts[at] = clip(" ".join(prompt["text"][:_READ_CHARS].split()), PROMPT_CHARS)
+    return sorted(texts.items())
+
+
+def _index(begins: Sequence[int], at: int) -> int:
+    """The last turn that had begun by a time."""
+    return max(0, bisect_right(begins, at) - 1)
