@@ -10,7 +10,7 @@ import time
 from session import session_event
 from session.checkpoint import Checkpoint
 from session.context import Context, work_lock
-from session.faults import errors_of
+from session.faults import errors_of, fault_boundary
 from session.state import state_file
 from session.step import run
 
@@ -47,13 +47,14 @@ def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
 
 
 def begin_task_job(context: Context) -> None:
-    """Start a process that catches up; where none can be started, do it here."""
+    """Start a process that catches up, since the agent waits for this one; where none can be started, do it here."""
     from core.process import background_process
 
-    lock = work_lock(context.session_id, Checkpoint.name)
-    if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
-        context.read_previous()  # this event has written
-        catch_up(context)
+    with fault_boundary(context.faults, Checkpoint.name):
+        lock = work_lock(context.session_id, Checkpoint.name)
+        if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
+            context.read_previous()  # this event has written
+            catch_up(context)
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:

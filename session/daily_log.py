@@ -1,7 +1,7 @@
 """The daily log: what each session was doing, written before a compaction, one Markdown file a day (UTC).
 
 `$JOELCLAW_HOME/workspace/memory/YYYY-MM-DD.md`, or `memory/` below the setting `workspace.folder`. People write into it
-too: it is only ever appended to, and read with care.
+too: it is only ever appended to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import stat
 
 from core import clock, files
-from core.quoting import clip, one_line
+from core.quoting import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 65_536
 _MARK = " · session "
-_ENTRY_CHARS = 160
-_TASK, _FILES, _PROJECT = "- Task: ", "- Files modified: ", "- Project: "
 
 
 def path_of(now: int, config: Config) -> str:
@@ -56,68 +54,18 @@ def flush(state: SessionState, now: int, config: Config, *, project: str = "") -
     return True
 
 
-def today(
-    now: int,
-    most: int,
-    config: Config,
-    *,
-    without: str = "",
-    project: str = "",
-    apart: bool = False,
-    since: int = 0,
-    notes: bool = True,
-) -> list[str]:
-    """The last entries of today's log, oldest first, a line each; [] where it cannot be read.
-
-    Args:
-        most: how many at most.
-        without: a session whose own entries are left out.
-        project: sessions' entries are of this one; "" for all.
-        apart: "" for none.
-        since: they are not older (ms since the epoch).
-        notes: what people wrote is told of the whole day.
-    """
-    try:
-        sections = _sections(_read(path_of(now, config)))
-    except (OSError, ValueError):
-        return []
-    after = clock.iso(since)[11:16] if since and clock.iso(since)[:10] == clock.iso(now)[:10] else ""
-    found: list[str] = []
-    for lines in sections:
-        ours = _MARK in lines[0]
-        if ours and ((without and is_of_session(lines[0], without)) or _is_of_others(lines, project, apart=apart)):
-            continue
-        stamp = lines[0].lstrip("# ")[:5]
-        at = stamp if len(stamp) == 5 and stamp[2] == ":" and (stamp[:2] + stamp[3:]).isdigit() else ""
-        if not (ours or not notes) or at >= after:
-            found.append(_entry(lines))
-    return [line for line in found if line][-most:] if most else []
-
-
 def is_of_session(heading: str, session_id: str) -> bool:
     """Whether a heading is that of a section of this session."""
     return f"{_MARK}{_short(session_id)} · " in heading
 
 
-def _is_of_others(lines: list[str], project: str, *, apart: bool) -> bool:
-    """Whether a session's section is not of a project; one that names none is of another day's form, or a gateway's."""
-    from core.project import own_names
-
-    named = _value(lines, _PROJECT)
-    return bool(project or apart) and not (named and named in own_names(project, (named,)))
-
-
-def _value(lines: list[str], label: str) -> str:
-    return next((line[len(label) :] for line in lines if line.startswith(label)), "")
-
-
 def _body(state: SessionState, project: str) -> list[str]:
     checkpoint = state["checkpoint"]
     told = (
-        (_TASK, _plain(checkpoint["currentTask"])),
-        (_FILES, ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))),
+        ("- Task: ", _plain(checkpoint["currentTask"])),
+        ("- Files modified: ", ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))),
         ("- Recalled: ", " | ".join(filter(None, map(_plain, checkpoint["recallQueries"])))),
-        (_PROJECT, _plain(project)),
+        ("- Project: ", _plain(project)),
     )
     if not (told[0][1] or told[1][1]):
         return []
@@ -148,19 +96,6 @@ def _sections(text: str) -> list[list[str]]:
         elif line:
             sections[-1].append(line)
     return sections
-
-
-def _entry(lines: list[str]) -> str:
-    """A section as one line: of ours the time, the task and the files, of others the heading and what follows."""
-    heading = lines[0].lstrip("# ")
-    if _MARK in heading:
-        task, changed = _value(lines, _TASK), _value(lines, _FILES)
-        what = [clip(_plain(task), _ENTRY_CHARS * 2 // 3)] if task else []
-        what += [f"files {_plain(changed)}"] if changed else []
-        heading = f"{heading[:5]} {heading.split(' · ')[-2]}: {'; '.join(what)}"
-    elif len(lines) > 1:
-        heading = f"{heading}: {'; '.join(line.lstrip('-*# ') for line in lines[1:4])}"
-    return clip(_plain(heading), _ENTRY_CHARS)
 
 
 def _read(where: str) -> str:

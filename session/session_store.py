@@ -1,4 +1,4 @@
-"""What injections and checkpoints ask of the store: memories, the work of sessions, what happened."""
+"""What injections and checkpoints ask of the store: memories, the work of sessions, priorities."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Call, Event, EventQuery, Hit, Name, Session
+    from core.records import Hit, Name, Session
 
     class Work(TypedDict):
-        """What a session did: `prompts` of the last ones and of talks, `calls` of the one to go on from; oldest first.
-
-        Of a talk `calls` of `session` is 0.
-        """
+        """What a session did, and its last prompts, oldest first."""
 
         session: Session
         names: list[Name]
         prompts: list[str]
-        calls: list[Call]
 
     Outcome = Literal["echo", "fizzle"]
     Verdict = tuple[str, Outcome, int]
@@ -34,15 +30,9 @@ _CLUSTER_MS = 500
 """A hook waits no longer for a cluster; the local file answers then."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
-_LAST_SESSIONS = 5
-_TALKS = 3
-_PROMPTS_OF = 3
-_PROMPTS = 12
-_OTHERS = 2
-_CALLS = 60
-_NAMES = 80
-_BAD_EVENTS = 60
-"""Of those, repetitions and what is our own are left out (`session.inject.refresh`)."""
+_LAST_SESSIONS, _TALKS = 5, 3
+_PROMPTS, _NAMES = 12, 80
+"""Of each session."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
 _FEEDBACK = "memory-feedback"
@@ -103,7 +93,7 @@ class SessionStore(StoreAccess):
         """
 
         def read(db: apsw.Connection) -> list[Work]:
-            from core.store.sessions import call_rows, session_rows
+            from core.store.sessions import name_rows, session_rows, turn_rows
 
             own = own_names(project, session_rows.projects(db))
             worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
@@ -111,24 +101,14 @@ class SessionStore(StoreAccess):
             last = [one for one in worked if one["id"] != without][:_LAST_SESSIONS]
             last += [one for one in talks if one["id"] != without][:_TALKS]
             last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
-            ranked = [one["id"] for one in last if one["calls"]]
-            works = [_work(db, one, prompts=one["id"] not in ranked[_PROMPTS_OF:]) for one in last]
-            for work in works:
-                if work["session"]["id"] in ranked[:1]:
-                    work["calls"] = call_rows.calls(db, ranked[0], last=_CALLS)
-            return works
-
-        return self._attempt("work", read, []) if project else []
-
-    def meanwhile(self, project: str, since: int, *, without: str) -> list[Work]:
-        """What other sessions of a project did after a time (ms since the epoch), at most two, the last first."""
-
-        def read(db: apsw.Connection) -> list[Work]:
-            from core.store.sessions import session_rows
-
-            known = session_rows.sessions_of_project(db, own_names(project, session_rows.projects(db)), _LAST_SESSIONS)
-            found = [one for one in known if one["id"] != without and since < one["updated_at"] <= self._now]
-            return [_work(db, one) for one in found[:_OTHERS]]
+            return [
+                {
+                    "session": one,
+                    "names": name_rows.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
+                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS),
+                }
+                for one in last
+            ]
 
         return self._attempt("work", read, []) if project else []
 
@@ -174,37 +154,3 @@ class SessionStore(StoreAccess):
 
         if verdicts:
             self._attempt("feedback", write, None, durable=False)
-
-    def happened(
-        self, since: int, *, project: str = "", session: str = "", everywhere: bool = False
-    ) -> tuple[list[Event], list[tuple[str, str, str, str, int]]] | None:
-        """What went wrong since a time (ms since the epoch), newest first, and how many events of each kind there were.
-
-        Without those of sessions that are known to be of another project; None where it failed.
-        """
-
-        def read(db: apsw.Connection) -> tuple[list[Event], list[tuple[str, str, str, str, int]]]:
-            from core.store import events
-            from core.store.sessions import session_rows
-
-            asked: EventQuery = {"since": since}
-            if not everywhere:
-                asked["near"] = (session, own_names(project, session_rows.projects(db)))
-            bad = events.newest(db, {**asked, "levels": ["warn", "error", "fatal"]}, _BAD_EVENTS)
-            bad += events.newest(db, {**asked, "success": False}, _BAD_EVENTS)
-            once = {event["id"]: event for event in bad}
-            return sorted(once.values(), key=lambda event: -event["timestamp"]), events.tally(db, asked)
-
-        found = self._attempt("events", read, None)
-        return ([], []) if found is None and not self.faults else found
-
-
-def _work(db: apsw.Connection, about: Session, *, prompts: bool = True) -> Work:
-    from core.store.sessions import name_rows, turn_rows
-
-    return {
-        "session": about,
-        "names": name_rows.most_used_names(db, about["id"], _NAMES) if about["calls"] else [],
-        "prompts": turn_rows.prompts(db, about["id"], _PROMPTS) if prompts else [],
-        "calls": [],
-    }

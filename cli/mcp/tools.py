@@ -16,7 +16,7 @@ from core.output import shown
 from core.quoting import clip, enclose, one_line
 from core.words import clean
 from session import own_command
-from session.lost import standing
+from session.lost import report
 
 CODE = "MCP_INVALID_ARGS"
 SOURCE = "joelclaw mcp"
@@ -54,7 +54,7 @@ def call(name: str, arguments: dict[str, Any]) -> str:
     if not tool.path:
         if arguments:
             raise usage(CODE, f"{name} takes nothing", "call it without arguments")
-        lines = standing.lines(config.load(), os.getcwd(), session_around())
+        lines = report.standing(config.load(), os.getcwd(), session_around())
     else:
         command = _command(tool)
         options = {**command.defaults(), **dict(tool.always), **_given(tool, command, arguments)}

@@ -32,7 +32,7 @@ COMMANDS: tuple[Command, ...] = (
             RAW,
         ),
         code="LOST_INVALID_ARGS",
-        view="cli.session.lost_view:lost",
+        view="cli.session.view:lost",
     ),
     Command(
         "checkpoint save",

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from cli.answer import Answer, quoted
+from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
 from core import config
 from core.errors import usage
+from core.quoting import cost
 from session.context import Context
-from session.inject.runner import NO_CHECKPOINT, Situation
-from session.inject.single_injection import inject
+from session.faults import errors_of
+from session.inject.runner import NO_CHECKPOINT, OFF, InjectionStep, Situation
+from session.step import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from session.records import Injection, Text
+    from session.step import Step
 
 CODE = "INJECT_INVALID_ARGS"
 
@@ -22,7 +28,7 @@ def recovery(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import recovery
 
-    return _answer(inject(recovery, Situation(context), recovery.Compaction(context)), options)
+    return _answer(options, recovery, Situation(context), recovery.Compaction(context))
 
 
 def memory(options: dict[str, Any]) -> Answer:
@@ -30,8 +36,8 @@ def memory(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import startup
 
-    situation = Situation(context, query=(options["query"] or "").strip(), project=options["project"] or "")
-    return _answer(inject(startup, situation), options)
+    query, project = (options["query"] or "").strip(), options["project"] or ""
+    return _answer(options, startup, Situation(context, query=query, project=project))
 
 
 def refresh(options: dict[str, Any]) -> Answer:
@@ -39,8 +45,7 @@ def refresh(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import refresh
 
-    situation = Situation(context, message=options["message"] or "", percent=options["percent"])
-    return _answer(inject(refresh, situation), options)
+    return _answer(options, refresh, Situation(context, message=options["message"] or "", percent=options["percent"]))
 
 
 def project(options: dict[str, Any]) -> Answer:
@@ -50,16 +55,39 @@ def project(options: dict[str, Any]) -> Answer:
         raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
     from session.inject import project_context
 
-    situation = Situation(context, files=options["file"], cwd=options["cwd"] or "")
-    return _answer(inject(project_context, situation), options)
+    return _answer(options, project_context, Situation(context, files=options["file"], cwd=options["cwd"] or ""))
 
 
 def _context(options: dict[str, Any]) -> Context:
     return Context(session_of(options["session"], CODE), config.load(), role=options["role"] or "")
 
 
-def _answer(result: dict[str, Any], options: dict[str, Any]) -> Answer:
-    action = f"joelclaw checkpoint show {quoted(result['sessionId'])}"
-    known = result["reason"] != NO_CHECKPOINT
-    actions = [{"command": action, "description": "everything known of this session"}] if known else []
-    return Answer(result, actions, result["content"] if options["raw"] else None, framed=True)  # type: ignore[arg-type]  # as above
+def _answer(options: dict[str, Any], injection: Injection, situation: Situation, *before: Step) -> Answer:
+    """What is injected, or why nothing is."""
+    context, session, reason = situation.context, situation.context.session_id, OFF
+    text: Text | None = None
+    about: Mapping[str, Any] = {}
+    if not context.is_off(situation.cwd):
+        injected = InjectionStep(injection, situation)
+        run(context, (*before, injected))
+        text, reason, about = injected.text, injected.reason, injected.decision.about
+        if text is not None:
+            reason, about = "injected", injected.about(text)
+    content = text["content"] if text is not None else ""
+    result: dict[str, Any] = {
+        "injected": text is not None,
+        "reason": reason,
+        "customType": text["customType"] if text is not None else None,
+        "content": content,
+        "display": False,
+        "chars": len(content),
+        "estimatedTokens": cost(content),
+        "sessionId": session,
+        **about,
+    }
+    if context.set_aside:
+        result["setAside"] = context.set_aside
+    result |= errors_of(context.faults)
+    known = step(f"joelclaw checkpoint show {quoted(session)}", "everything known of this session")
+    actions = [known] if reason != NO_CHECKPOINT else []
+    return Answer(result, actions, content if options["raw"] else None, framed=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around, session_named
-from core import clock, files, ids, project
+from core import files, ids, project
 from core.quoting import clip
 from core.store import sqlite
 from core.store.sessions import session_rows
@@ -14,16 +14,10 @@ from session import own_command
 from session.lost import report
 from session.state import state_file
 
-if TYPE_CHECKING:
-    import apsw
-
-    from core.envelope import NextAction
-
 SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}
 """How many of a kind are shown by default: as much as fits on two screens."""
 MOST = 1000
 _LINE_CHARS = 200
-_CAMEL = {"prompts_before": "promptsBefore", "calls_before": "callsBefore"}
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -32,74 +26,41 @@ def run(options: dict[str, Any]) -> Answer:
     """
     db = sqlite.open_reading()
     asked = (options["session"] or "").strip() or session_named()
-    given = state_file.identity(asked) if asked else _around(db)
+    given = state_file.identity(asked) if asked else ""
+    around = "" if asked else session_around()
+    if around and db is not None:  # nobody has asked for it
+        known = session_rows.session(db, state_file.identity(around))
+        given = known["id"] if known else ""
     here = "" if given else project.name_of(files.current_folder())
-    lost = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
-    result = _result(lost, options["limit"])
-    text = _text(lost, result["lost"]) if options["raw"] else None
-    return Answer(result, _next_actions(lost, options["limit"]), text)
-
-
-def _around(db: apsw.Connection | None) -> str:
-    """The session whose client runs this command, "" where nothing of it is archived: nobody has asked for it."""
-    around = session_around()
-    known = around and db is not None and session_rows.session(db, state_file.identity(around))
-    return known["id"] if known else ""
-
-
-def _result(lost: report.Lost, limit: int | None) -> dict[str, Any]:
-    return {
-        "session": lost.session,
-        "chosen": lost.chosen,
-        "client": lost.client,
-        "project": lost.project,
-        "folder": lost.folder,
-        "compaction": {
-            "number": lost.compactions,
-            "at": clock.iso(lost.at or None),
-            "callsBefore": lost.calls_before,
-            "callsSince": lost.calls_since,
-            "promptsBefore": lost.prompts_before,
-            "summaryKnown": lost.summary_chars > 0,
-            "summaryChars": lost.summary_chars,
-        },
-        "lost": {
-            kind: {
-                "count": len(entries),
-                "entries": [
-                    {_CAMEL.get(name, name): getattr(one, name) for name in one.__slots__}
-                    for one in entries[: limit or SHOWN[kind]]
-                ],
-            }
-            for kind, entries in lost.kinds.items()
-        },
-    }
-
-
-def _next_actions(lost: report.Lost, limit: int | None) -> list[NextAction]:
+    result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
+    limit, found = options["limit"], result["lost"]
     actions = []
     for kind, what in (("words", "the user's latest words that the summary lacks"), ("names", "the name most at work")):
-        if entries := lost.kinds.get(kind):
-            actions.append(step(entries[0].get, what))
-    longer = [len(entries) for kind, entries in lost.kinds.items() if len(entries) > (limit or SHOWN[kind])]
+        if entries := found.get(kind):
+            actions.append(step(entries[0]["get"], what))
+    longer = [len(entries) for kind, entries in found.items() if len(entries) > (limit or SHOWN[kind])]
     if longer and limit != MOST:
-        actions.append(step(f"joelclaw lost {quoted(lost.session)} --limit {min(max(longer), MOST)}", "all of it"))
-    return actions
+        more = f"joelclaw lost {quoted(result['session'])} --limit {min(max(longer), MOST)}"
+        actions.append(step(more, "all of it"))
+    result["lost"] = {
+        kind: {"count": len(entries), "entries": entries[: limit or SHOWN[kind]]} for kind, entries in found.items()
+    }
+    return Answer(result, actions, text_of(result) if options["raw"] else None)
 
 
-def _text(lost: report.Lost, kinds: dict[str, Any]) -> str:
+def text_of(result: dict[str, Any]) -> str:
     """A line an entry below the name of its kind, and at the end how each is got back: a tenth of the envelope."""
-    session = ids.shown(lost.session)
-    lines = [f"lost in compaction {lost.compactions} of session {session} of {lost.project or 'no project'}"]
-    if not lost.summary_chars:
+    session, about = ids.shown(result["session"]), result["compaction"]
+    lines = [f"lost in compaction {about['number']} of session {session} of {result['project'] or 'no project'}"]
+    if not about["summaryKnown"]:
         lines.append("the client's summary is not known: all that was before the compaction is listed")
-    for kind, part in kinds.items():
+    for kind, part in result["lost"].items():
         entries = part["entries"]
         if entries:
             more = f", {len(entries)} of {part['count']}" if part["count"] > len(entries) else ""
             lines.append(f"{kind}{more}:")
             lines += _names(entries) if kind == "names" else [f"- {_line(kind, entry)}" for entry in entries]
-    if len(lines) > 1:
+    if any(part["entries"] for part in result["lost"].values()):
         # NAME must be replaced, so it is no command to be run as it stands
         lines.append(f"each comes back with: {own_command.word()} recall NAME --session {session} --raw")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`checkpoint list` and `inject` on a terminal."""
+"""`checkpoint list`, `inject` and `lost` on a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from rich.panel import Panel
 
 from cli.answer import Answer
 from cli.recall.view import age
+from cli.session.lost import text_of
 from cli.terminal import console, next_steps, rows_table, safe, size
 from core import clock
+
+_CHOSEN = {
+    "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
+    "last": "No session of this folder's project was compacted: it is the one that was last; another: joelclaw lost ID",
+}
 
 
 def list_(answer: Answer) -> None:
@@ -47,4 +53,14 @@ def injection(answer: Answer) -> None:
     for name, fault in result.items():
         if name.endswith("Error"):
             screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
+    next_steps(answer, screen)
+
+
+def lost(answer: Answer) -> None:
+    """What a compaction dropped, as `--raw` prints it."""
+    result: Any = answer.result
+    screen = console()
+    screen.print(safe(text_of(result)), soft_wrap=True)  # a command that is broken cannot be copied
+    if result["chosen"] in _CHOSEN:
+        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
     next_steps(answer, screen)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Text
     from session.context import Context
     from session.observation.waiting import Trigger
-    from session.records import ContextUsage
+    from session.records import Turn
     from session.step import Step
 
 _KEPT_BYTES = 8_000_000
@@ -66,10 +66,8 @@ def _kept(event: HookEvent, context: Context) -> str:
     return ""
 
 
-def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+def before_compaction(event: HookEvent, context: Context, steps: list[Step], turn: Turn) -> list[Text]:
     """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
-    from session.hook import turn
-
     texts: list[Text] = []
     announces = context.config.get_bool("compaction.notify_on_start")
     if announces or registry.row(context.agent).takes_summary:
@@ -85,19 +83,20 @@ def before_compaction(event: HookEvent, context: Context, steps: list[Step]) -> 
         if announces:
             with fault_boundary(context.faults, "notify"):
                 texts += client_compaction.announce(context.agent, context.config)
-    context.usage = turn.usage_of(event, context)
-    flush(event, context, context.usage, steps)
+    flush(event, context, steps, turn)
     return texts
 
 
-def flush(event: HookEvent, context: Context, usage: ContextUsage, steps: list[Step]) -> None:
+def flush(event: HookEvent, context: Context, steps: list[Step], turn: Turn) -> None:
     """The last checkpoint."""
     from session import checkpoint, daily_log
-    from session.hook import turn
 
-    last = checkpoint.Checkpoint(context, turn.turn_of(event, context, usage), flush=True, leave_work=True)
+    last = checkpoint.Checkpoint(context, turn, flush=True, leave_work=True)
     state = run(context, [last, *steps])
-    turn.do_work(context, last)
+    if last.has_work:
+        from session import checkpoint_run
+
+        checkpoint_run.begin_task_job(context)
     if not context.is_excluded(state["cwd"]):
         daily_log.flush(state, context.now, context.config, project=context.project_of(state))
     observe(event, context, "compaction")

@@ -8,6 +8,7 @@ The archive comes first: what was said is in the store before anything is recall
 
 from __future__ import annotations
 
+from clients import registry
 from session.step import run
 
 TYPE_CHECKING = False
@@ -17,14 +18,11 @@ if TYPE_CHECKING:
     from clients.event import HookEvent, Item, Text
     from session.context import Context
     from session.inject.runner import InjectionStep
-    from session.records import ContextUsage, SessionState
+    from session.records import ContextUsage, SessionState, Turn
     from session.step import Step
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""
-_IN_A_TURN = ("prompt", "tool", "turn")
-_REACHING = ("prompt", "tool")
-"""Those of them in which context reaches the model, in every client."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
@@ -45,7 +43,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
         from session.compaction import client_compaction
 
         return client_compaction.summary(event, context)
-    if kind in _IN_A_TURN:
+    if kind in ("prompt", "tool", "turn"):
         return _turn(event, context, items, silent=silent)
     from session.hook import around_compaction
 
@@ -55,7 +53,8 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     if kind == "after_compaction":
         return around_compaction.recover(event, context, steps)
     if kind == "before_compaction":
-        return around_compaction.before_compaction(event, context, steps)
+        context.usage = _usage(event, context)
+        return around_compaction.before_compaction(event, context, steps, _turn_of(event, context, context.usage))
     steps += _idle_timer(event, context, None)
     if steps:
         run(context, steps)
@@ -66,43 +65,78 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
 def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: bool) -> list[Text]:
     """A prompt, a tool that was used, or the end of a turn."""
     from session import checkpoint
-    from session.hook import turn
 
     kind, before = event["kind"], context.previous
+    reaches_model = kind != "turn"
     texts: list[Text] = []
-    usage = context.usage = turn.usage_of(event, context)
+    usage = context.usage = _usage(event, context)
+    recovers = reaches_model and before is not None and before["noteOwed"]  # the deadline came before it was composed
     if silent and before is not None:
-        was_compacted = _has_shrunk(before, usage)
-        if was_compacted and kind in _REACHING:
+        tokens, known = usage["tokens"], before["contextTokens"]
+        is_told = tokens is not None and usage["source"] == "usage"
+        shrunk = is_told and known is not None and 0 < (tokens or 0) < SHRUNK * known
+        if shrunk and reaches_model:
             from session.hook import around_compaction
 
-            around_compaction.flush(event, context, _UNKNOWN, [])
-            texts += around_compaction.recover(event, context, [])
-            context.read_previous()
-        elif was_compacted or usage["source"] != "usage":
+            around_compaction.flush(event, context, [], _turn_of(event, context, _UNKNOWN))
+            recovers = True
+        elif shrunk or usage["source"] != "usage":
             usage = {**usage, "tokens": None}  # the next event that reaches the model is to see the fall
-    if kind in _REACHING and before is not None and before["noteOwed"]:  # the deadline came before it was composed
+    if recovers:
         from session.hook import around_compaction
 
         texts += around_compaction.recover(event, context, [])
         context.read_previous()
-    step = checkpoint.Checkpoint(context, turn.turn_of(event, context, usage), leave_work=True)
+    step = checkpoint.Checkpoint(context, _turn_of(event, context, usage), leave_work=True)
     steps: list[Step] = [step, *_feedback(context, items, ended=kind != "tool")]
     if kind != "tool":
         steps += _idle_timer(event, context, usage)
-    injections = _injections(event, context, usage, before) if kind in _REACHING else []
+    injections = _injections(event, context, usage, before) if reaches_model else []
     run(context, [*steps, *injections])
-    if kind != "prompt":
-        turn.do_work(context, step)
+    if kind != "prompt" and step.has_work:
+        from session import checkpoint_run
+
+        checkpoint_run.begin_task_job(context)
     for injection in injections:
         texts += injection.message()
     return texts
 
 
+def _usage(event: HookEvent, context: Context) -> ContextUsage:
+    """How full the context is: as the client tells it, else from its transcript."""
+    tokens, window, percent = event["tokens"], event["window"], event["percent"]
+    if percent is None and tokens is not None and window:
+        percent = round(tokens * 100 / window, 2)
+    if percent is not None or not event["transcript"] or registry.row(context.agent).extension:
+        return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
+    from session import context_usage
+
+    return context_usage.of_transcript(event["transcript"], context.agent, model=event["model"], config=context.config)
+
+
+def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
+    """The turn as the zone rules take it."""
+    from session import checkpoint
+
+    messages = event["messages"]
+    if len(messages) > 1 and context.has_been_off(event["cwd"]):
+        messages = messages[-1:]  # of those before it is not known when they were said
+    return checkpoint.turn_of(
+        role=context.role,
+        messages=messages,
+        files=event["files"],
+        percent=usage["percent"],
+        tokens=usage["tokens"],
+        window=usage["window"],
+        agent=context.agent,
+        cwd=event["cwd"],
+    )
+
+
 def _injections(
     event: HookEvent, context: Context, usage: ContextUsage, before: SessionState | None
 ) -> list[InjectionStep]:
-    """What may be due in the middle of a turn: memories on what is edited first, and what changed meanwhile."""
+    """What may be due in the middle of a turn: memories on what is edited first, and on what is talked about."""
     from session.inject.runner import InjectionStep, Situation
 
     found = []
@@ -113,13 +147,11 @@ def _injections(
         found.append(InjectionStep(project_context, Situation(context, files=event["files"], cwd=cwd)))
     message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
     half, percent = context.config.get_float("refresh.percent"), usage["percent"]
-    if not message and not (half and percent is not None and percent >= half):
-        return found
-    from session.inject import refresh
+    if message or (half and percent is not None and percent >= half):
+        from session.inject import refresh
 
-    active_at = before["updatedAt"] if before is not None else None
-    situation = Situation(context, message=message, percent=percent, active_at=active_at)
-    return [*found, InjectionStep(refresh, situation)]
+        found.append(InjectionStep(refresh, Situation(context, message=message, percent=percent)))
+    return found
 
 
 def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]:
@@ -132,9 +164,7 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
     if event["items"]:
         context.access.archive_items(event["items"], **about)
         return event["items"]
-    if not event["transcript"]:
-        return []
-    return context.access.archive(event["transcript"], **about, until=until)
+    return context.access.archive(event["transcript"], **about, until=until) if event["transcript"] else []
 
 
 def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) -> list[Step]:
@@ -154,8 +184,3 @@ def _idle_timer(event: HookEvent, context: Context, usage: ContextUsage | None) 
     from session.idle.timers import IdleTimer
 
     return [IdleTimer(context, event, usage)]
-
-
-def _has_shrunk(before: SessionState, usage: ContextUsage) -> bool:
-    tokens, known = usage["tokens"], before["contextTokens"]
-    return tokens is not None and known is not None and usage["source"] == "usage" and 0 < tokens < SHRUNK * known

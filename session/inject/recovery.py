@@ -19,7 +19,6 @@ from session.step import Step
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from clients.event import Text as InjectedText
     from core.records import Hit
@@ -35,8 +34,8 @@ TASK_CHARS, MEMORY_CHARS, PATH_CHARS = 200, 150, 120
 _FILE_TOKENS = 40
 # Of a session that only talked, tried in this order: tokens of the task, files, memories, tokens of each, queries.
 _STEPS = (
-    (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (60, 3, 3, 38, 1), (40, 2, 2, 25, 1), (30, 1, 1, 25, 1),
-    (30, 1, 0, 0, 0), (20, 0, 0, 0, 0), (0, 0, 1, 18, 0), (0, 1, 0, 0, 0),
+    (200, 5, 3, 150, 3), (60, 5, 3, 38, 3), (60, 3, 3, 33, 3), (40, 2, 2, 25, 1), (30, 1, 0, 0, 0), (20, 0, 0, 0, 0),
+    (0, 1, 0, 0, 0),
 )  # fmt: skip
 
 
@@ -56,29 +55,33 @@ def due(state: SessionState, situation: Situation) -> Decision:
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
     """The note from what the session did; else from the state. None where there is nothing to say, also because the
     client's summary has all that the session did."""
-    context = situation.context
+    context, checkpoint = situation.context, state["checkpoint"]
     agent, most = context.agent or state["agent"], context.config.get_int("inject.max_tokens")
+    last = dict.fromkeys(task.query_of([message]) for message in reversed(state["messages"]))
+    requests = [query for query in last if query]
     made: Note | None = None
     with fault_boundary(context.faults, "work"):
         db, _ = context.access.reading()
         if db is not None:
-            made = recovery_note.of(
-                db, state["sessionId"], kept=situation.kept, max_tokens=most, agent=agent,
-                requests=_requests(state),
-            )  # fmt: skip
+            identity = state["sessionId"]
+            made = recovery_note.of(db, identity, kept=situation.kept, max_tokens=most, agent=agent, requests=requests)
     if made is None:
-        memories, queries = _recalled(state, situation)
-        checkpoint = state["checkpoint"]
+        memories, queries = _recalled(state, situation, requests)
         made = of_talk(checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, most, agent)
     if not made["content"]:
         return None
-    about = {
-        "filesCount": made["files"],
-        "recallHitsCount": len(made["memories"]),
-        "queriesCount": len(made["queries"]),
-        "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
+    return {
+        "content": made["content"],
+        "memories": made["memories"],
+        "customType": _kind(state),
+        "event": session_event.by_role("compaction.inject", state["role"]),
+        "about": {
+            "filesCount": made["files"],
+            "recallHitsCount": len(made["memories"]),
+            "queriesCount": len(made["queries"]),
+            "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
+        },
     }
-    return _text(state, "compaction.inject", made["content"], made["memories"], about)
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
@@ -118,19 +121,19 @@ def repeat(context: Context) -> list[InjectedText]:
     note = state["signpost"] if state is not None else None
     if state is None or note is None:
         return []
-    text = _text(state, "compaction.inject.repeated", note["text"], [], {})
+    kind, content = _kind(state), note["text"]
     about = {
         **session_event.compaction_count(state),
         "memoryIds": note["memoryIds"],
-        "contentChars": len(text["content"]),
-        "estimatedTokens": cost(text["content"]),
+        "contentChars": len(content),
+        "estimatedTokens": cost(content),
         "duration_ms": 0,
     }
-    event = session_event.event(text["event"], state["role"], state["sessionId"], about, context.now)
+    event = session_event.of_state("compaction.inject.repeated", state, about, context.now)
     if not context.is_excluded(state["cwd"]):
-        event["injected"] = session_event.injected(text["customType"], text["content"])
+        event["injected"] = session_event.injected(kind, content)
     context.note([event], recalled=note["memoryIds"])
-    return [{"customType": text["customType"], "content": text["content"]}]
+    return [{"customType": kind, "content": content}]
 
 
 def of_talk(
@@ -146,56 +149,38 @@ def of_talk(
     for tokens, most_files, most_memories, memory_tokens, most_queries in _STEPS:
         lines = [recovery_note.HEADING]
         task_line = clip_evenly(one_line(task).split(JOINT), JOINT, TASK_CHARS if tokens else 0, tokens)
-        if task_line:
-            lines.append(f"**Task:** {task_line}")
         named = [clip(clip_path(path, PATH_CHARS), PATH_CHARS, _FILE_TOKENS) for path in paths[:most_files]]
-        if named:
-            lines.append(f"**Modified:** {', '.join(named)}")
         related = [clip(one_line(memory["text"]), MEMORY_CHARS, memory_tokens) for memory in shown[:most_memories]]
-        if related:
-            lines += ["**Related memories:**", *(f"- {line}" for line in related)]
         asked = list(queries[: min(most_queries, most_commands)])
-        if asked:
-            commands = (f"`{own_command.recall(query, agent)}`" for query in asked)
-            lines.append("**Deeper context:** " + " or ".join(commands))
+        commands = [f"`{own_command.recall(query, agent)}`" for query in asked]
+        lines += [f"**Task:** {task_line}"] if task_line else []
+        lines += [f"**Modified:** {', '.join(named)}"] if named else []
+        lines += ["**Related memories:**", *(f"- {line}" for line in related)] if related else []
+        lines += ["**Deeper context:** " + " or ".join(commands)] if commands else []
         content = enclose(recovery_note.SOURCE, lines)
         if len(lines) > 1 and cost(content) <= max_tokens + own_command.uncounted(len(asked), agent):
             return {"content": content, "files": len(named), "memories": shown[: len(related)], "queries": asked}
     return {"content": "", "files": 0, "memories": [], "queries": []}
 
 
-def _recalled(state: SessionState, situation: Situation) -> tuple[list[Memory], list[str]]:
-    """What was recalled for the task, and the last requests that answer; where none does, what was recalled before."""
+def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
+    """What was recalled for the task, and the requests that answer; where none does, what was recalled before."""
     from session.inject.selection import select
 
     project = situation.project_of(state)
     everywhere = not project and situation.context.serves_all(state)
-    memories: list[Memory] = schema.memories(state["recallCache"])
-    answered: list[str] = []
-    found: list[Hit] = []
-    for query in _requests(state):
-        hits = situation.context.store.recall(query, project=project, everywhere=everywhere)
-        if hits:
-            answered.append(query)
-            found += hits
-    return memories or select(found, state), answered or state["checkpoint"]["recallQueries"]
-
-
-def _requests(state: SessionState) -> list[str]:
-    """The last requests as queries, the newest first."""
-    queries = dict.fromkeys(task.query_of([message]) for message in reversed(state["messages"]))
-    return [query for query in queries if query]
+    answers = {
+        query: situation.context.store.recall(query, project=project, everywhere=everywhere) or [] for query in requests
+    }
+    found = [hit for hits in answers.values() for hit in hits]
+    answered = [query for query, hits in answers.items() if hits]
+    known = schema.memories(state["recallCache"])
+    return known or select(found, state), answered or state["checkpoint"]["recallQueries"]
 
 
 def _is_rapid(state: SessionState, context: Context) -> bool:
     return zones.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
 
 
-def _text(state: SessionState, event: str, content: str, memories: list[Memory], about: dict[str, Any]) -> Text:
-    return {
-        "content": content,
-        "memories": memories,
-        "customType": "gateway-recovery" if state["role"] == GATEWAY else "compaction-recovery",
-        "event": session_event.by_role(event, state["role"]),
-        "about": about,
-    }
+def _kind(state: SessionState) -> str:
+    return "gateway-recovery" if state["role"] == GATEWAY else "compaction-recovery"

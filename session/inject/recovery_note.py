@@ -6,21 +6,21 @@ It is made of what the session did, spends nothing on what the client's own summ
 from __future__ import annotations
 
 from core import shell_command
-from core.names import names_in
+from core.names import is_file, names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
 from recall.by_name import card_weights
 from session import own_command
-from session.inject import note_queries, work
+from session.inject import failures, work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Mapping, Sequence
     from typing import TypedDict
 
     import apsw
 
-    from core.records import Call, Session
+    from core.records import Call, Name, Session
     from session.records import Memory
 
     class Note(TypedDict):
@@ -38,13 +38,19 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
 COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
+MOST_QUERIES, QUERY_CHARS = 3, 32
 _PROMPTS, _PROMPT_CHARS = 12, 12_000
 _SAME = 40
 """So many of a text's first characters tell whether a summary has it."""
 _LEAST_ROOM = 80
-_QUERIES_ROOM = note_queries.MOST_QUERIES * note_queries.QUERY_CHARS + 90
+_QUERIES_ROOM = MOST_QUERIES * QUERY_CHARS + 90
 _FIRST_TO_GO = ("commands", "failure", "step", "task")
 """Where the lines leave no room for the working set, in this order."""
+_COMMANDS = "commands"
+_MOST_UNITS, _MOST_TRIED = 3, 16
+_LEAST_GAIN, _SHORTNESS = 0.5, 0.6
+_LINE_CHARS = 40
+"""About what the places themselves take of an answer, a line each."""
 
 
 def of(
@@ -57,8 +63,8 @@ def of(
     Args:
         kept: what the client still has before it beside the summary that the store knows.
         agent: the client.
-        requests: the last requests as queries, which the turns in which they were made answer; for a note in which no
-            name is missing that could be asked for by its place.
+        requests: the last requests as queries, for a note in which no name is missing that could be asked for by its
+            place.
     """
     about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -66,17 +72,14 @@ def of(
     compactions = name_rows.compactions(db, session)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = call_rows.calls(db, session)
-    commands = [
-        call
-        for call in work.standing(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS))
-        if call["command"] not in summary
-    ]
+    ranked = failures.standing(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS))
+    commands = [call for call in ranked if call["command"] not in summary]
     prompts = [text[:_PROMPT_CHARS] for text in turn_rows.prompts(db, session, _PROMPTS)]
     lines = _standing(about, calls, prompts, summary)
     lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
     names = name_rows.names(db, session)
     told = names_in(summary)[0]
-    most = own_command.most(note_queries.MOST_QUERIES, agent)
+    most = own_command.most(MOST_QUERIES, agent)
     for dropped in ("", *_FIRST_TO_GO):
         lines.pop(dropped, None)
         fixed = list(lines.values())
@@ -87,9 +90,8 @@ def of(
             shown = work.working_set(names, about["calls"], without=told, characters=room)
             text = [*fixed, *_working_set(shown)]
             if asked is None:
-                asked = note_queries.queries(
-                    names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1
-                )[:most] or list(requests[:most] if text else ())
+                found = queries(names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1)
+                asked = found[:most] or list(requests[:most] if text else ())
                 left = max_tokens + own_command.uncounted(len(asked), agent)
                 room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
                 continue
@@ -103,6 +105,108 @@ def of(
     return None
 
 
+def queries(
+    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], commands: bool
+) -> list[str]:
+    """Up to three queries by file, folder and program, the one that brings back most of what is missing first.
+
+    What each would answer is known, since the cards are dealt here as `recall.by_name.work_cards` deals them.
+
+    Args:
+        total: calls of the session so far.
+        told: names in the client's summary.
+        shown: the text of the note, or its names.
+        commands: whether one of them asks for commands, too.
+    """
+    weights = card_weights.weights_of(names, total, told)
+    by_unit: dict[str, list[Name]] = {}
+    for name in names:
+        if name["name"] in weights:
+            for unit in _units(name["place"]):
+                by_unit.setdefault(unit, []).append(name)
+    seen = {name for name in weights if name in told or name in shown}
+    missing = {
+        unit: sum(weights[name["name"]] for name in inside if name["name"] not in seen)
+        for unit, inside in by_unit.items()
+    }
+    likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
+    dealt = {
+        unit: [name["name"] for name in card_weights.deal(by_unit[unit], weights, card_weights.MOST_CHARS)]
+        for unit in likely
+    }
+    chosen: list[list[str]] = []
+    while len(chosen) < MOST_QUERIES:
+        units = _query(dealt, weights, seen, [_COMMANDS]) if commands else []
+        # where no place is short enough to stand beside the word, another query has it
+        units = units or _query(dealt, weights, seen, [])
+        if not units:
+            break
+        commands = commands and _COMMANDS not in units
+        chosen.append(units)
+        dealt = {unit: found for unit, found in dealt.items() if unit not in units}
+    if commands and not chosen:  # no name is missing; they are asked for with the place that was most at work
+        known = [unit for unit in by_unit if _is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
+        chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
+    if commands and chosen:
+        chosen[-1].append(_COMMANDS)
+    # files and folders, then programs, then the word
+    return [" ".join(sorted(units, key=lambda unit: (unit == _COMMANDS, not _is_anchor(unit)))) for units in chosen]
+
+
+def _query(
+    dealt: Mapping[str, Sequence[str]], weights: Mapping[str, float], seen: set[str], given: Sequence[str]
+) -> list[str]:
+    """The units of one query, greedily; what they bring back is added to `seen`."""
+    units = list(given)
+    room = card_weights.MOST_CHARS - (card_weights.COMMANDS_CHARS if given else 0)
+    characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
+    brought: set[str] = set()
+    while len(units) < _MOST_UNITS:
+        best: tuple[float, str, list[str], int] = (0.0, "", [], 0)
+        for unit, names in dealt.items():
+            if unit in units or len(unit) > characters or not any(map(_is_anchor, (*units, unit))):
+                continue
+            found, left = [], room
+            for name in names:
+                if len(name) + 1 <= left:
+                    left -= len(name) + 1
+                    found.append(name)
+            gain = sum(weights[name] for name in found if name not in seen and name not in brought)
+            if gain >= _LEAST_GAIN:
+                best = max(best, (gain / (len(unit) + 6) ** _SHORTNESS, unit, found, left), key=lambda one: one[0])
+        _, unit, found, left = best
+        if not unit:
+            break
+        units.append(unit)
+        brought.update(found)
+        characters -= len(unit) + 1
+        room = left - _LINE_CHARS
+    if not any(map(_is_anchor, units)):
+        return []
+    seen.update(brought)
+    return units
+
+
+def _units(place: str) -> list[str]:
+    """What a place can be asked for by: a file by its name and by the end of its folder, a program by itself."""
+    if not is_file(place):
+        return [place] if place and place.replace(" ", "").replace("-", "").isalnum() else []
+    folder, _, file = place.rpartition("/")
+    if not _is_plain(file):
+        return []
+    parts = folder.strip("/").split("/")[-2:]
+    return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
+
+
+def _is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder, as `recall.by_name.query_names` tells them."""
+    return unit.endswith("/") or is_file(unit)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").replace("@", "").isalnum()
+
+
 def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str) -> dict[str, str]:
     """Task, open step, open failure: each where the summary has it not."""
     lines: dict[str, str] = {}
@@ -113,7 +217,7 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
     step = one_line(work.open_step(about, prompts))
     if step and _plain(step)[:_SAME] not in plain:
         lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
-    failure = work.open_failure(calls)
+    failure = failures.open_failure(calls)
     if failure is not None and failure["error"] not in summary:
         command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
         error = clip(one_line(failure["error"]), ERROR_CHARS, ERROR_CHARS // 2)
@@ -122,23 +226,20 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
 
 
 def _run_before(commands: Sequence[Call]) -> dict[str, str]:
-    """The commands that check the work, as they stand, with their outcome."""
+    """The commands that check the work (a test, a build; not what git is asked for), as they stand, with outcome."""
     shown: list[str] = []
     room = COMMANDS_CHARS
     for call in commands:
-        code, came = as_code(call["command"]), shell_command.told(call["command"], call["outcome"])
-        entry = f"{code} {came}".rstrip()
-        is_short = len(call["command"]) <= COMMAND_CHARS and len(entry) + 2 <= room
-        if code and is_short and len(shown) < MOST_COMMANDS and _is_check(call["command"]):
+        command = call["command"]
+        entry = f"{as_code(command)} {shell_command.told(command, call['outcome'])}".rstrip()
+        is_short = len(command) <= COMMAND_CHARS and len(entry) + 2 <= room
+        checks = is_short and len(shown) < MOST_COMMANDS and as_code(command)
+        if checks and any(
+            shell_command.does(step) and step["program"] not in ("git", "gh") for step in shell_command.steps(command)
+        ):
             room -= len(entry) + 2
             shown.append(entry)
     return {"commands": f"**Run before:** {', '.join(shown)}"} if shown else {}
-
-
-def _is_check(command: str) -> bool:
-    """Whether a command does something that its outcome tells of: a test, a build; not what git is asked for."""
-    steps = shell_command.steps(command)
-    return any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps)
 
 
 def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:

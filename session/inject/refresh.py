@@ -1,8 +1,7 @@
-"""What a session that lasts is told from time to time (ADR-0204, change 2).
+"""Memories for a session that lasts, on what it talks about now (ADR-0204, change 2).
 
-A refresh is for what changed while a session went on: memories on what it talks about now, what happened in the
-system, what other sessions wrote into today's log. A short session gets none unless it asks. Between them a prompt
-that names a file or a function gets what was noted about it. This module decides when; `refresh_text` composes.
+They come where the context is half full, after a pause and after half an hour; never in a session's first minutes.
+Between them a prompt that names a file or a function gets what somebody noted about that.
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ if TYPE_CHECKING:
 
 NAME = "refresh"
 LEAST = "inject.min_score"
+CUSTOM_TYPE = "context-refresh"
+HEADING = "## Context Refresh"
 NOT_DUE, NO_TOPIC = "not-due", "no-seed"
-STATUS, INTERVAL, IDLE, HALF, NAMED = "status-question", "interval", "idle", "half-full", "named"
+INTERVAL, IDLE, HALF, NAMED = "interval", "idle", "half-full", "named"
+MAX_TOKENS = 350
+_SHOWN, _NAMED_SHOWN, _NAMES_TOLD = 3, 2, 3
 _MINUTE_MS = 60_000
 _QUIET_MS = 5 * _MINUTE_MS
-_LONGEST_QUESTION = 120
-"""With the greeting and the spaces around it."""
-_ASKING = tuple("status update what where how news progress anything sitrep catch bring fill".split())
-_HERE_MS = 5_000
-"""A state that was written within this time was written by the hook that asks."""
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
-    """Where the user asks, the context is half full, a pause is over, or half an hour has passed; and on a topic."""
+    """Where something may have changed, or the prompt names something; and only on a topic."""
     named = situation.context.config.get_bool("refresh.named") and bool(names_in(situation.message)[0])
     trigger = trigger_of(state, situation) or (NAMED if named else "")
     if not trigger:
@@ -46,11 +44,53 @@ def due(state: SessionState, situation: Situation) -> Decision:
     return Decision("" if query else NO_TOPIC, query=query, about={"trigger": trigger, "query": query})
 
 
-def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
-    """Memories that the agent does not have before it, what happened, and what other sessions wrote today."""
-    from session.inject import refresh_text
+def trigger_of(state: SessionState, situation: Situation) -> str:
+    """What lets it be expected that something changed: HALF, IDLE, INTERVAL, or "" for nothing."""
+    config, now = situation.context.config, situation.context.now
+    message, percent, last = situation.message, situation.percent, state["lastRefreshAt"]
+    cooldown_ms = config.get_float("inject.cooldown_seconds") * 1000
+    if zones.is_rapid(state, now, cooldown_ms) or (last is not None and 0 <= now - last < cooldown_ms):
+        return ""
+    half = config.get_float("refresh.percent")
+    if half and percent is not None and percent >= half and not state["halfRefreshed"]:
+        return HALF
+    if not message or now - state["startedAt"] < _QUIET_MS:
+        return ""
+    idle, minutes = config.get_float("refresh.idle_minutes"), config.get_float("refresh.minutes")
+    before = situation.context.previous or state
+    active_at = max(before["updatedAt"], before["lastMessageAt"] or 0)
+    if idle and now - active_at >= idle * _MINUTE_MS:
+        return IDLE
+    since = state["startedAt"] if last is None or last > now else last
+    return INTERVAL if minutes and now - since > minutes * _MINUTE_MS else ""
 
-    return refresh_text.compose(state, situation, decision.about["trigger"], hits)
+
+def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
+    """Memories that the agent does not have before it; of a prompt that names something, those that name it too."""
+    from session.inject.selection import fit, kept_by_somebody, names_shared, select
+
+    trigger = decision.about["trigger"]
+    fresh = [hit for hit in kept_by_somebody(hits, state) if hit["id"] not in state["injectedMemories"]]
+    if trigger == NAMED:
+        asked = names_in(situation.message)[0]
+        shared = {hit["id"]: names for hit in fresh if (names := names_shared(hit, asked))}
+        memories = select([hit for hit in fresh if hit["id"] in shared], state)[:_NAMED_SHOWN]
+        told = dict.fromkeys(name for memory in memories for name in shared[memory["id"]])
+        why = f"the user names {', '.join(list(told)[:_NAMES_TOLD])}"
+    else:
+        memories, why = select(fresh, state), _why(trigger, state, situation)
+    head = [HEADING, f"**Why:** {why}", "**Related memories:**"]
+    content, shown = fit(CUSTOM_TYPE, head, memories, mark="- [{category}] ", most=_SHOWN, max_tokens=MAX_TOKENS)
+    if not content:
+        return None
+    return {
+        "content": content,
+        "memories": shown,
+        "customType": CUSTOM_TYPE,
+        "event": "context.refresh.injected",
+        "about": {},
+        "eventAbout": {"reason": trigger},
+    }
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
@@ -62,45 +102,10 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     return {**state, "lastRefreshAt": situation.context.now, "halfRefreshed": half}
 
 
-def trigger_of(state: SessionState, situation: Situation) -> str:
-    """What lets it be expected that something changed: STATUS, HALF, IDLE, INTERVAL, or "" for nothing."""
-    config, now = situation.context.config, situation.context.now
-    message, percent = situation.message, situation.percent
-    cooldown_ms = config.get_float("inject.cooldown_seconds") * 1000
-    last = state["lastRefreshAt"]
-    if zones.is_rapid(state, now, cooldown_ms):  # what was recovered is all there is to know
-        return ""
-    if last is not None and 0 <= now - last < cooldown_ms:
-        return ""
-    if _asks_for_status(message):
-        return STATUS
-    half = config.get_float("refresh.percent")
-    if half and percent is not None and percent >= half and not state["halfRefreshed"]:
-        return HALF
-    if not message or now - state["startedAt"] < _QUIET_MS:
-        return ""
-    idle, minutes = config.get_float("refresh.idle_minutes"), config.get_float("refresh.minutes")
-    if idle and now - _active_at(state, situation) >= idle * _MINUTE_MS:
-        return IDLE
-    since = state["startedAt"] if last is None or last > now else last
-    return INTERVAL if minutes and now - since > minutes * _MINUTE_MS else ""
-
-
-def _asks_for_status(message: str) -> bool:
-    """Whether the user asks how things stand; most prompts hold none of the words that such a question has."""
-    lower = message[:_LONGEST_QUESTION].lower()
-    if len(message) > _LONGEST_QUESTION or not any(word in lower for word in _ASKING):
-        return False
-    from session.inject import topics
-
-    return topics.is_status_question(message)
-
-
-def _active_at(state: SessionState, situation: Situation) -> int:
-    """When the session did something before this message, which may be in `state` already."""
-    if situation.active_at is not None:
-        return situation.active_at
-    before = situation.context.previous or state
-    last = before["startedAt"] if before["lastMessageAt"] is None else before["lastMessageAt"]
-    is_here = situation.context.now - before["updatedAt"] < _HERE_MS
-    return last if is_here else max(last, before["updatedAt"])
+def _why(trigger: str, state: SessionState, situation: Situation) -> str:
+    if trigger == HALF:
+        return f"the context is {situation.percent or 0:.0f} % full"
+    if trigger == IDLE:
+        return "the conversation goes on after a pause"
+    since = state["startedAt"] if state["lastRefreshAt"] is None else state["lastRefreshAt"]
+    return f"{max(0, situation.context.now - since) // _MINUTE_MS} minutes since the last one"

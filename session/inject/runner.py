@@ -1,6 +1,7 @@
 """The one runner of injections: asks whether a text is due, recalls, lets it be composed, and says what came of it.
 
-An injection is a module with three small functions (`Injection` below). Hooks and `joelclaw inject …` run them alike.
+An injection is a module with three small functions (`session.records.Injection`). Hooks run them as steps of an event,
+`joelclaw inject …` one alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ class Situation:
     Args:
         message: what the user just said, as typed; "" where they said nothing.
         percent: context usage, None where it is not known.
-        active_at: when the session did something before this (ms since the epoch); None to tell it from the state.
         files: what is edited, absolute or relative to `cwd`; they need not exist yet.
         cwd: where the agent works; "" for what the state knows, else the current folder.
         query: "" for the injection's own.
@@ -40,15 +40,12 @@ class Situation:
         kept: what the client has left in the context word for word, beside its summary.
     """
 
-    __slots__ = ("active_at", "context", "cwd", "files", "kept", "message", "percent", "project", "query")
-
     def __init__(
         self,
         context: Context,
         *,
         message: str = "",
         percent: float | None = None,
-        active_at: int | None = None,
         files: Sequence[str] = (),
         cwd: str = "",
         query: str = "",
@@ -58,20 +55,15 @@ class Situation:
         self.context = context
         self.message = message.strip()
         self.percent = percent
-        self.active_at = active_at
         self.files = files
         self.cwd = cwd
         self.query = query
-        self.project = project
         self.kept = kept
+        self._project = project
 
     def project_of(self, state: SessionState) -> str:
         """The project that the session works on; "" where it is not known, and for a gateway, which serves all."""
-        return self.project or self.context.project_of(state, self.cwd)
-
-    def directory(self, state: SessionState) -> str:
-        """Where the agent works."""
-        return self.context.directory(state, self.cwd)
+        return self._project or self.context.project_of(state, self.cwd)
 
 
 class Decision:
@@ -87,8 +79,6 @@ class Decision:
         unusable: files of the project that could not be read for it, and why.
     """
 
-    __slots__ = ("about", "event", "query", "reason", "strictly", "subject", "unusable")
-
     def __init__(
         self,
         reason: str = "",
@@ -100,13 +90,13 @@ class Decision:
         about: Mapping[str, Any] | None = None,
         unusable: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.unusable = unusable
         self.reason = reason
         self.query = query
         self.subject = subject
         self.strictly = strictly
         self.event = event
         self.about = about or {}
+        self.unusable = unusable
 
 
 class InjectionStep(Step):
@@ -158,14 +148,14 @@ class InjectionStep(Step):
             )
         if found is not None:
             self.text = self._injection.compose(state, situation, decision, found)
-            self.reason = "" if self.text is not None else NO_RESULTS
+            self.reason = NO_RESULTS if self.text is None else ""
         self._took = time.perf_counter() - self._began
 
     def apply(self, state: SessionState) -> SessionState:
         """Count it, and remember the memories in it, so that their use can be seen."""
+        text = self.text
         if self.reason == FAILED:
             return state
-        text = self.text
         state = self._injection.apply(state, self._situation, self.decision, text)
         if text is None:
             return state
@@ -184,18 +174,17 @@ class InjectionStep(Step):
         if late or not (text or decision.event):
             return
         name, component = decision.event, session_event.COMPONENT
-        about, identifiers = {**decision.about, "reason": self.reason}, []
+        about: dict[str, Any] = {**decision.about, "reason": self.reason}
         if text is not None:
             name, component = text["event"], text.get("component") or component
             about = {**self.about(text), **text.get("eventAbout", {})}
-            identifiers = about["memoryIds"]
         is_kept = not context.is_excluded(state["cwd"])
         if not is_kept:  # it is what the user said
             about.pop("query", None)
         event = session_event.event(name, state["role"], state["sessionId"], about, context.now, component=component)
         if text is not None and is_kept:
             event["injected"] = session_event.injected(text["customType"], text["content"])
-        context.note([event], recalled=identifiers)
+        context.note([event], recalled=about.get("memoryIds", ()))
 
     def message(self) -> list[InjectedText]:
         """The text for the model, empty without one."""

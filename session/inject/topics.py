@@ -50,7 +50,6 @@ _OUTPUT = (
     " | [debug] | exit code | command: | stdout: | stderr: | make: | gcc: | ==> | --- | +++"
 ).split(" | ")
 _COUNTED = ("total ", "commit ", "file ")
-_REPORTS = ("i'll ", "i will ", "i've ", "i have ", "here's ", "here is ")
 # Words that ask for the state of things without saying of which.
 _EMPTY_WORDS = frozenset(
     "status state update updates progress happening going thing things everything anything something now currently"
@@ -109,8 +108,7 @@ def is_topic(text: str) -> bool:
     if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
         return False
     said = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
-    least = 1 if is_status_question(text) else _LEAST_WORDS  # what it asks about is a topic
-    return len(said) >= least or any(not word.isascii() for word in said)
+    return len(said) >= _LEAST_WORDS or any(not word.isascii() for word in said)
 
 
 def is_request(text: str) -> bool:
@@ -129,7 +127,7 @@ def is_request(text: str) -> bool:
     telling = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
     if len(telling) >= _REQUEST_WORDS and is_topic(text):
         return True
-    if not order or len(telling - {order[0]}) == 0 or is_status_question(text):
+    if not order or not telling - {order[0]}:
         return False
     is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(telling) > 1
     return order[0] in _VERBS or is_fault
@@ -138,51 +136,32 @@ def is_request(text: str) -> bool:
 def _said(text: str) -> str:
     """What a person said, without the marks and emoji at its start; "" where no person did, or it says nothing."""
     text = text[:_READ_CHARS].strip()
-    plain = _bare(text)
-    lower = _lower(plain)
-    if text.startswith(("<", "‹")) or _is_command(text) or is_own(text):
+    starts = (at for at, sign in enumerate(text) if sign not in _MARKS and (sign.isascii() or sign.isalnum()))
+    plain = text[next(starts, len(text)) :]
+    lower = " ".join(plain.lower().replace("’", "'").split())
+    first = text[1:].split(maxsplit=1)[:1]
+    is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
+    if text.startswith(("<", "‹")) or is_command or is_own(text):
         return ""
-    if begins_with(lower, _AUTOMATED) or _is_labelled(lower) or any(mark in lower for mark in _TELLTALE):
+    if begins_with(lower, _AUTOMATED) or any(mark in lower for mark in _TELLTALE):
         return ""
+    labelled = lower.lstrip("[(")
+    for label in filter(labelled.startswith, _LABELS):
+        rest = labelled[len(label) :].lstrip(" ])")
+        if not rest or rest.startswith(_LABEL_ENDS):
+            return ""
     return "" if _acknowledges(lower) or _is_output(text, lower) else plain
 
 
-def _bare(text: str) -> str:
-    for start, character in enumerate(text):
-        if character not in _MARKS and (character.isascii() or character.isalnum()):
-            return text[start:]
-    return ""
-
-
-def _lower(plain: str) -> str:
-    return " ".join(plain.lower().replace("’", "'").split())
-
-
-def _is_labelled(lower: str) -> bool:
-    lower = lower.lstrip("[(")
-    for label in _LABELS:
-        if lower.startswith(label):
-            rest = lower[len(label) :].lstrip(" ])")
-            if not rest or rest.startswith(_LABEL_ENDS):
-                return True
-    return False
-
-
-def _is_command(text: str) -> bool:
-    """A client's own command (`/compact`), as opposed to a path."""
-    first = text[1:].split(maxsplit=1)[:1]
-    return text.startswith("/") and bool(first) and "/" not in first[0] and "." not in first[0]
-
-
 def _acknowledges(lower: str) -> bool:
-    """Whether all of a message is acknowledgements ("ok thanks, sounds good"), or an agent's report follows them."""
+    """Whether all of a message is acknowledgements ("ok thanks, sounds good")."""
     rest, taken = lower, " "
     while taken:
         rest = rest.strip(_PAUSES)
         said = (one for one in ACKNOWLEDGEMENTS if rest.startswith(one) and not rest[len(one) :][:1].isalnum())
         taken = next(said, "")
         rest = rest[len(taken) :]
-    return not rest or (len(rest) < len(lower.rstrip(_PAUSES)) and rest.startswith(_REPORTS))
+    return not rest
 
 
 def _is_output(text: str, lower: str) -> bool:
@@ -190,49 +169,9 @@ def _is_output(text: str, lower: str) -> bool:
     raw = text[:200].lower()
     if any(raw.startswith(mark) and not (mark[-1].isalpha() and raw[len(mark) :][:1].isalpha()) for mark in _OUTPUT):
         return True
-    if any(raw.startswith(mark) and raw[len(mark) :].lstrip()[:1].isdigit() for mark in _COUNTED):
-        return True  # prose goes on with a word
+    if raw.startswith(_COUNTED) and raw.partition(" ")[2].lstrip()[:1].isdigit():  # prose goes on with a word
+        return True
     if lower[:4].isdigit() and lower[4:5] == "-" and lower[5:7].isdigit():  # a log line's date
         return True
     letters = sum(character.isalpha() or character == " " or not character.isascii() for character in text)
     return letters < len(text) * _LETTERS
-
-
-_STATUS = (
-    "what's happening | what is happening | whats happening | what's going on | what is going on | whats going on |"
-    " what's the status | what is the status | whats the status | what's our status | what's the state of things |"
-    " where are we | where were we | where do we stand | where do things stand | how are things | how is it going |"
-    " how's it going | hows it going | how far are we | how far along | what did i miss | what have i missed | what"
-    " are you working on | what are we working on | what were we doing | what are we doing | catch me up | bring me"
-    " up to speed | fill me in | status update | status of | status on | status report | status please | status"
-    " check | any updates | any update | any news | anything new | give me an update | give me a status | give me"
-    " the status | sitrep"
-).split(" | ")
-# Of these the whole is a question of status, or what follows is about time: "what changed in v3" is not.
-_STATUS_BARE = (
-    "status | update | updates | progress | news | current status | what now | what's up | what changed | what has"
-    " changed | what's changed | what's new | whats new | what is new | what happened | what's the latest"
-).split(" | ")
-_TIMES = (
-    "since | today | overnight | lately | recently | so far | while | yesterday | last night | this morning | in the"
-    " last | during | now | right now | here | with us"
-).split(" | ")
-_GOING = (" going", " doing", " coming along", " looking")
-_OPENINGS = ("hey", "hi", "hello", "ok", "okay", "so", "and", "please", "quick")
-_LONGEST_QUESTION = 80
-
-
-def is_status_question(text: str) -> bool:
-    """Whether a person asks what is going on: a short message that is, or begins with, one of the known questions."""
-    plain = _lower(_bare(text[:_READ_CHARS].strip())).rstrip(" ?!.…")
-    for opening in _OPENINGS:
-        if plain.startswith((opening + " ", opening + ",")):
-            plain = plain[len(opening) :].lstrip(" ,")
-    if len(plain) > _LONGEST_QUESTION:  # a long message that begins so tells more than it asks
-        return False
-    for phrase in _STATUS_BARE:
-        rest = plain[len(phrase) :]
-        if plain.startswith(phrase) and (not rest or begins_with(rest.lstrip(), _TIMES)):
-            return True
-    polite = plain.startswith(("how's the ", "how is the ", "how are the ")) and plain.endswith(_GOING)
-    return polite or begins_with(plain, _STATUS)

@@ -1,7 +1,4 @@
-"""Where the work of a session stands, from what it did: task, open step, open failure, commands, working set. Hot path.
-
-Plain functions over rows of `core.store.sessions.calls`; who composes a text decides what of it is shown.
-"""
+"""Where the work of a session stands, from what it did: task, open step, the files and names at work. Hot path."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from core.records import Call, Name, Session
+    from core.records import Name, Session
 
 FADED = 0.05
 """A name that weighs less is not at work any more."""
@@ -28,20 +25,10 @@ _WRITTEN, _LISTED = 1.5, 0.1
 was only shown, in no file: listings are full of those."""
 TASK_CHARS = 200
 _SENTENCE_LEAST = 60
-_LATE_CALLS = 60
 _LOOKED_BACK = 12
 # With that much behind it a plan was left: in 29 real sessions no step was taken up again that had a request behind it,
 # or more than 122 calls.
 _LEFT_REQUESTS, _LEFT_CALLS = 2, 150
-# Answers of a client in place of a tool's, and what a tool says of how it was held: nothing failed to be mended.
-_NOT_RUN = (
-    "<tool_use_error>", "(eval):cd", "[redacted", "[request interrupted", "cancelled", "command aborted",
-    "command timed out", "could not find the exact text", "error: exit code", "exit code ", "file content (",
-    "file does not exist", "file has been modified since read", "file has not been read", "found 0 occurrences",
-    "no changes to make", "no such tool", "permission to use", "process exited with code", "request interrupted",
-    "sibling tool call", "string to replace not found", "the user does not want", "the user doesn't want",
-    "user rejected",
-)  # fmt: skip
 
 
 def last_task(prompts: Sequence[str]) -> str:
@@ -81,63 +68,6 @@ def open_step(about: Session, prompts: Sequence[str]) -> str:
             if status == wanted:
                 return text
     return ""
-
-
-def open_failure(calls: Sequence[Call]) -> Call | None:
-    """The last command that failed, where none of the same program and verb has run well since."""
-    late = calls[: -_LATE_CALLS - 1 : -1]
-    if all(call["outcome"] != "failed" for call in late):
-        return None
-    from core import shell_command
-
-    answered: set[str] = set()
-    for call in late:
-        kinds = kinds_of(call["command"])
-        if call["outcome"] == "ok":
-            answered.update(kinds if shell_command.tells(call["command"]) else ())
-        elif call["outcome"] == "failed" and kinds and kinds[-1] not in answered and is_failure(call["error"]):
-            return call
-    return None
-
-
-def standing(commands: Sequence[Call]) -> list[Call]:
-    """Of commands that differ only in what reads their output the last; none that failed and was answered since."""
-    from core import shell_command
-
-    latest: dict[tuple[str, ...], Call] = {}
-    done: dict[str, int] = {}
-    for call in commands:
-        key = shell_command.without_filters(call["command"])
-        latest[key] = max(call, latest.get(key, call), key=lambda one: one["number"])
-        if call["outcome"] == "ok" and shell_command.tells(call["command"]):
-            for kind in kinds_of(call["command"]):
-                done[kind] = max(done.get(kind, 0), call["number"])
-    return [
-        call
-        for call in latest.values()
-        if call["outcome"] != "failed"
-        or not any(done.get(kind, 0) > call["number"] for kind in kinds_of(call["command"])[-1:])
-    ]
-
-
-def kinds_of(command: str) -> list[str]:
-    """Program and verb of each step of a command (`git commit`, `mise run lint`), without those that only look."""
-    from core import shell_command
-
-    return [f"{step['program']} {step['verb']}".rstrip() for step in shell_command.steps(command) if not step["looks"]]
-
-
-def is_failure(error: str) -> bool:
-    """Whether what a call failed with is an error of the work, not of how a tool was used or stopped."""
-    line = error.strip().lower()
-    if line.startswith("[") and "] " in line and not line.startswith(_NOT_RUN):
-        line = line.partition("] ")[2]
-    return bool(line) and not line.startswith(_NOT_RUN)
-
-
-def files_at_work(names: Sequence[Name], total: int, most: int) -> list[str]:
-    """The files last at work, most needed first."""
-    return [file for file, _ in working_set(names, total, characters=1000, most_files=most, most_names=1) if file]
 
 
 def working_set(

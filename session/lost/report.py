@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import Any
 
 import apsw
 
+from core import clock
+from core.config import Config
 from core.errors import Failure
+from core.project import folder_of, name_of
 from core.project import names_of as project_names
-from core.quoting import clip
-from core.records import Call, Session
+from core.quoting import as_code, clip, one_line
+from core.records import Session
 from core.store import documents
 from core.store.sessions import call_rows, name_rows, session_rows, transcripts, turn_rows
-from session.inject import topics
-from session.lost.entry import Entry, Words, by_id
-from session.lost.summary_coverage import SummaryCoverage
-from session.lost.work import Work
+from core.store.sqlite import as_failure
+from session import own_command
+from session.inject import failures, startup, topics
+from session.lost.work import Entry, Summary, Work
+from session.session_store import SessionStore
 
 KINDS = ("files", "names", "commands", "errors", "words")
 GIVEN, PROJECT, LAST = "given", "project", "last"
@@ -29,31 +32,11 @@ _KEY_CHARS = 60
 _FOREVER = 1 << 62
 _SHORTEST_ID = 8
 _ARCHIVE_ALL = "joelclaw memory archive --all"
+_LATE_CALLS, _NAMES, _TEXTS, _LINE_CHARS, _DROPPED_CHARS = 60, 24, 3, 200, 800
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What the last compaction of a session dropped, by kind, the most wanted first."""
-
-    session: str
-    client: str
-    project: str
-    folder: str
-    at: int
-    """When it was compacted, ms since the epoch; 0 where the client does not say so."""
-    compactions: int
-    calls_before: int
-    calls_since: int
-    prompts_before: int
-    summary_chars: int
-    """0: the summary is not known, and everything before the compaction counts as dropped."""
-    kinds: dict[str, list[Entry]]
-    chosen: str = GIVEN
-    """How the session was found: GIVEN, PROJECT or LAST."""
-
-
-def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KINDS, *, project: str = "") -> Lost:
-    """What the last compaction dropped, of the session that is meant.
+def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str = "") -> dict[str, Any]:
+    """What the last compaction dropped, of the session that is meant: what `joelclaw lost` answers, with all entries.
 
     Args:
         given: its id, or how it begins; "" for the one of the project that was compacted last, else of all.
@@ -67,65 +50,112 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str] = KI
     if about is None:
         latest = session_rows.latest_sessions(db, 1)
         raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
-    return replace(of(db, about, kinds), chosen=PROJECT if ours else LAST)
+    return of(db, about, kinds, chosen=PROJECT if ours else LAST)
 
 
-def of(db: apsw.Connection, about: Session, kinds: Sequence[str]) -> Lost:
-    """What the last compaction of a session dropped."""
+def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str = GIVEN) -> dict[str, Any]:
+    """The same of this session; `lost` holds the entries of each kind, the most wanted first."""
     session = about["id"]
     compactions = name_rows.compactions(db, session)
     if not compactions:
         raise _no_compaction(db, session)
     last = compactions[-1]
-    every = call_rows.calls(db, session, last=MOST_CALLS)
-    before = [call for call in every if call["number"] <= last["call"]]
-    said = _said_before(db, session, last["at"], before)
-    prompts = max(said[-1][0] if said else 0, before[-1]["prompt"] if before else 0)
-    names = Counter(file.rpartition("/")[2] for file in {call["file"] for call in before})
-    summary = SummaryCoverage(last["summary"], frozenset(base for base, files in names.items() if files > 1))
-    work = Work(
-        session=session, folder=about["folder"], summary=summary, before=before,
-        after=[call for call in every if call["number"] > last["call"]],
-        names=name_rows.names(db, session, every=True), call=last["call"], prompts=prompts,
-    )  # fmt: skip
-    readers: dict[str, Callable[[], Sequence[Entry]]] = {
+    calls = call_rows.calls(db, session, last=MOST_CALLS)
+    before = [call for call in calls if call["number"] <= last["call"]]
+    # What the user said before it; where the client gives no time, up to the prompt of the last call.
+    turns = turn_rows.last_turns(db, session, MOST_TURNS, until=last["at"] or _FOREVER)
+    said = [(identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")]
+    if before and not last["at"]:
+        said = said[: before[-1]["prompt"]]
+    prompts = max(len(said), before[-1]["prompt"] if before else 0)
+    summary = Summary(last["summary"], {call["file"] for call in before})
+    names = name_rows.names(db, session, every=True)
+    work = Work(session, about["folder"], summary, calls, names, last["call"], prompts)
+    readers: dict[str, Callable[[], list[Entry]]] = {
         "files": work.files,
         "names": work.found_names,
         "commands": work.commands,
         "errors": work.errors,
         "words": lambda: _words(db, said, summary),
     }
-    return Lost(
-        session=session, client=about["client"], project=about["project"], folder=about["folder"], at=last["at"],
-        compactions=len(compactions), calls_before=last["call"],
-        calls_since=max(0, about["calls"] - last["call"]), prompts_before=prompts,
-        summary_chars=len(last["summary"]),
-        kinds={kind: list(readers[kind]()) for kind in KINDS if kind in kinds},
-    )  # fmt: skip
+    return {
+        "session": session,
+        "chosen": chosen,
+        "client": about["client"],
+        "project": about["project"],
+        "folder": about["folder"],
+        "compaction": {
+            "number": len(compactions),
+            "at": clock.iso(last["at"] or None),
+            "callsBefore": last["call"],
+            "callsSince": max(0, about["calls"] - last["call"]),
+            "promptsBefore": prompts,
+            "summaryKnown": bool(last["summary"]),
+            "summaryChars": len(last["summary"]),
+        },
+        "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
+    }
 
 
-def _said_before(db: apsw.Connection, session: str, at: int, before: Sequence[Call]) -> list[tuple[int, str, str]]:
-    """What the user said before the compaction: the number of the prompt, its id and its text.
+def standing(config: Config, folder: str, session: str) -> list[str]:
+    """Where the work in a folder stands: its last session, and what a compaction dropped of it, as lines.
 
-    Where the client gives no time, up to the prompt of the last call.
+    Args:
+        folder: where the agent works; of the sessions of its project the one named comes first.
+        session: its session's id, where it is known; else "".
     """
-    turns = turn_rows.last_turns(db, session, MOST_TURNS, until=at or _FOREVER)
-    prompts = [(identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")]
-    said = [(number, *prompt) for number, prompt in enumerate(prompts, 1)]
-    return said if at or not before else [one for one in said if one[0] <= before[-1]["prompt"]]
+    project, now = name_of(folder), clock.now_ms()
+    store = SessionStore(config, now)
+    works = store.left(project, folder_of(folder), without="", first=session)
+    db, _ = store.reading()
+    if store.faults:
+        fault = store.faults[0]
+        raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says what to do about the store")
+    if not works or db is None:
+        raise Failure(
+            "SESSION_NOT_FOUND",
+            f"no session of the project {project or 'of this folder'} is archived yet",
+            "it is known from the end of its first turn on; older ones: joelclaw memory archive --all",
+        )
+    # one that only talked has nothing to tell of, unless it is the one that asks
+    worked = [one["session"] for one in works if one["session"]["calls"]]
+    known = [one["session"] for one in works if one["session"]["calls"] or one["session"]["id"] == session]
+    about = (known or [works[0]["session"]])[0]
+    try:
+        compactions = len(name_rows.compactions(db, about["id"]))
+        calls = call_rows.calls(db, worked[0]["id"], last=_LATE_CALLS) if worked else ()
+        dropped = of(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
+    except apsw.Error as error:
+        raise as_failure(error) from None
+    head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
+    lines = [f"{one_line(head)}, {compactions} compactions", *startup.left_of(works, now)]
+    failure = failures.open_failure(calls)
+    if failure is not None:
+        command, said = clip(one_line(failure["command"]), _LINE_CHARS), clip(one_line(failure["error"]), _LINE_CHARS)
+        lines.append(f"**Failed last:** {as_code(command)} → {said}")
+    told = [("words", one["text"]) for one in dropped.get("words", [])[:_TEXTS]]
+    told += [("errors", one["error"]) for one in dropped.get("errors", [])[:_TEXTS]]
+    names = " ".join(one["name"] for one in dropped.get("names", [])[:_NAMES])
+    told += [("names", names)] if names else []
+    if told:
+        lines.append("**Dropped by the last compaction; recall brings it back:**")
+    return [*lines, *(f"- {kind}: {clip(one_line(text), _DROPPED_CHARS)}" for kind, text in told)]
 
 
-def _words(db: apsw.Connection, said: Sequence[tuple[int, str, str]], summary: SummaryCoverage) -> list[Words]:
+def _words(db: apsw.Connection, said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
     """What the user said, the latest first, each once: no "continue", nothing that the summary repeats."""
-    found: dict[str, Words] = {}
-    for number, identifier, text in reversed(said):
+    found: dict[str, Entry] = {}
+    for behind, (identifier, text) in enumerate(reversed(said)):
         key = "".join(filter(str.isalnum, text.lower()))[:_KEY_CHARS]
         tells = topics.is_topic(text) or topics.is_request(text)
-        if tells and key not in found and not summary.text(text):
-            found[key] = Words(
-                text=clip(" ".join(text.split()), TEXT_CHARS), by="user", id=identifier,
-                prompts_before=said[-1][0] - number, get=by_id(_shortest(db, identifier)),
-            )  # fmt: skip
+        if tells and key not in found and not summary.has_text(text):
+            found[key] = {
+                "text": clip(" ".join(text.split()), TEXT_CHARS),
+                "by": "user",
+                "id": identifier,
+                "promptsBefore": behind,
+                "get": f"{own_command.word()} memory show {shlex.quote(_shortest(db, identifier))}",
+            }
     return list(found.values())
 
 

@@ -1,26 +1,33 @@
-"""What the calls before a compaction worked with, and its summary does not tell: files, names, commands, errors."""
+"""What the calls before a compaction worked with, and its summary does not tell: files, names, commands, errors.
+
+An entry is what `joelclaw lost` prints: `promptsBefore` and `callsBefore` count what stood between its last use and the
+compaction, `again` says that it was used again since, and `get` is the command that brings it back.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import exp
+from typing import Any
 
-from core import records, shell_command
-from core.names import ENDINGS
+from core import shell_command, words
+from core.names import ENDINGS, names_in
 from core.project import relative
+from core.records import Call, Name
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
-from session.inject.work import is_failure
-from session.lost.entry import Command, Error, File, Name, by_name
-from session.lost.summary_coverage import SummaryCoverage
+from session import own_command
+from session.inject.failures import is_failure
+
+Entry = dict[str, Any]
 
 EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
-ERROR_CHARS = 200
-LONGEST_COMMAND = 200
-"""A longer one is a script that somebody wrote for one look."""
+ERROR_CHARS = LONGEST_COMMAND = 200
+"""A longer command is a script that somebody wrote for one look."""
+QUERY_CHARS = 80
 _CHECKS = ("test", "lint", "check", "build", "fmt", "format", "vet", "tsc", "pytest", "make", "verify", "bench", "e2e")
 _CHECK_WEIGHT = 4.0
 _WRITERS = ("edit", "write", "patch", "replace", "create_file")
@@ -31,160 +38,228 @@ _LEAST_LETTERS = 3
 _RANDOM = re.compile(r"(?=.{8})[A-Za-z\d]*[A-Za-z]\d+[A-Za-z][A-Za-z\d]*$")
 # The rest of a line break or a tab in a quoted text, numbers, hashes.
 _NO_NAME = re.compile(r"[nt][A-Z][a-z]+$|.*(?:\d{5}|-(?=[A-Z]*\d)[A-Z0-9]{8}\.|[0-9a-f]{8}-[0-9a-f]{4}-)|_test\.")
+_UNSAFE = frozenset('"$`\\!')
+"""What a shell would act on between double quotes."""
+_LEAST_WORDS, _MOST_SENTENCES = 3, 4_000
+_COVERED_SHARE, _COVERED_TEXT = 0.7, 0.6
+"""Of a sentence's words, from where on the summary has it; so much of a text in such sentences."""
 
 
-@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a compaction's summary tells; nothing, where it is empty.
+
+    Args:
+        text: what the client kept in place of what was before.
+        files: of the session; of several with one base name each is told only with its folder.
+    """
+
+    def __init__(self, text: str, files: set[str]) -> None:
+        identifiers, others = names_in(text)
+        counted = Counter(file.rpartition("/")[2] for file in files)
+        self._names = identifiers | others
+        self._shared = {base for base, count in counted.items() if count > 1}
+        self._text = text
+        self._line = " ".join(text.split())
+        self._said = f" {' '.join(words.split(text))} "
+        self._parts = [_meaning(part) for part in _sentences(text)[:_MOST_SENTENCES]]
+
+    def has_name(self, name: str) -> bool:
+        """Whether a name stands in it."""
+        return name in self._names
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file does: by its name, or, where others are called so too, by its name and folder."""
+        folder, _, base = path.rpartition("/")
+        if base in self._shared and folder:
+            return f"{folder.rpartition('/')[2]}/{base}" in self._text
+        return base in self._names or base in self._text
+
+    def has_line(self, text: str) -> bool:
+        """Whether a line, such as a command or an error, does word for word."""
+        return " ".join(text.split()) in self._line
+
+    def has_text(self, text: str) -> bool:
+        """Whether most of a text does, sentence by sentence."""
+        parts = _sentences(text) or [text]
+        covered = sum(len(part) for part in parts if self._share(part) >= _COVERED_SHARE)
+        return covered >= _COVERED_TEXT * sum(map(len, parts))
+
+    def _share(self, sentence: str) -> float:
+        """Which share of a sentence's words that mean something one sentence of the summary has, 0 to 1."""
+        plain = " ".join(words.split(sentence))
+        if not plain or f" {plain} " in self._said:
+            return 1.0
+        asked = _meaning(sentence)
+        if len(asked) < _LEAST_WORDS:
+            return 0.0
+        return max((len(asked & part) for part in self._parts), default=0) / len(asked)
+
+
 class Work:
     """What stood before a compaction and after it.
 
     Args:
         session: its id.
         folder: to which files are relative.
-        summary: what it tells.
-        before, after: the calls before the compaction and after it, oldest first.
+        summary: what the client's summary tells.
+        calls: of the session, oldest first.
         names: of the whole session.
-        call: number of the last call before the compaction.
+        last: number of the last call before the compaction.
         prompts: how many the user had given by then.
     """
 
-    session: str
-    folder: str
-    summary: SummaryCoverage
-    before: Sequence[records.Call]
-    after: Sequence[records.Call]
-    names: Sequence[records.Name]
-    call: int
-    prompts: int
+    def __init__(
+        self, session: str, folder: str, summary: Summary, calls: Sequence[Call], names: Sequence[Name], last: int,
+        prompts: int,
+    ) -> None:  # fmt: skip
+        self._session = session
+        self._folder = folder
+        self._summary = summary
+        self._before = [call for call in calls if call["number"] <= last]
+        self._after = [call for call in calls if call["number"] > last]
+        self._names = names
+        self._last = last
+        self._prompts = prompts
 
-    def files(self) -> list[File]:
+    def files(self) -> list[Entry]:
         """Files, those that weigh most first: edits more than reads, and each fading with the calls after it."""
-        again = {file for call in self.after for file, _ in self._touched(call)}
+        again = {file for call in self._after for file, _ in self._touched(call)}
         uses: dict[str, list[int]] = {}
-        last: dict[str, records.Call] = {}
+        last: dict[str, Call] = {}
         weights: dict[str, float] = {}
-        for call in self.before:
+        for call in self._before:
             for file, edited in self._touched(call):
                 uses.setdefault(file, [0, 0])[edited] += 1
                 last[file] = call
                 weight = self._faded(EDIT_WEIGHT if edited else READ_WEIGHT, call["number"])
                 weights[file] = weights.get(file, 0.0) + weight
         found = [
-            File(
-                file=file, reads=uses[file][False], edits=uses[file][True],
-                prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
-                again=file in again, get=by_name(file, self.session),
-            )
+            {
+                "file": file,
+                "reads": uses[file][False],
+                "edits": uses[file][True],
+                **self._when(call),
+                "again": file in again,
+                "get": by_name(file, self._session),
+            }
             for file, call in last.items()
-            if not self.summary.file(file)
-        ]  # fmt: skip
-        return sorted(found, key=lambda one: (one.again, -weights[one.file]))
+            if not self._summary.has_file(file)
+        ]
+        return sorted(found, key=lambda one: (one["again"], -weights[one["file"]]))
 
-    def found_names(self) -> list[Name]:
+    def found_names(self) -> list[Entry]:
         """Names by their fading weight; those that came back since behind the others.
 
         Left out are those that the list of files has, the tools, and the project's own folders.
         """
-        listed = {one.file.rpartition("/")[2] for one in self.files()}
-        listed |= {call["tool"] for call in (*self.before, *self.after)} | set(self.folder.split("/")) | _DULL_NAMES
-        prompts = {call["number"]: call["prompt"] for call in self.before}
-        ranked: list[tuple[bool, float, str, Name]] = []
-        known = {row["name"] for row in self.names}
-        for row in self.names:
+        listed = {one["file"].rpartition("/")[2] for one in self.files()} | set(self._folder.split("/")) | _DULL_NAMES
+        listed |= {call["tool"] for call in (*self._before, *self._after)}
+        prompts = {call["number"]: call["prompt"] for call in self._before}
+        known = {row["name"] for row in self._names}
+        ranked: list[tuple[bool, float, str, Entry]] = []
+        for row in self._names:
             name = row["name"]
-            if row["first"] > self.call or name in listed or not is_telling(name) or self.summary.name(name):
+            if row["first"] > self._last or name in listed or not is_telling(name) or self._summary.has_name(name):
                 continue
             if name[0] in "nt" and name[1:] in known:
                 continue
-            again, last = row["last"] > self.call, min(row["last"], self.call)
-            place = relative(row["place"], self.folder).removeprefix("./")
-            one = Name(
-                name=name, place=place if place.rpartition("/")[2] != name else "", uses=row["calls"],
-                prompts_before=self._prompts_before(prompts.get(last, 0)), calls_before=self.call - last, again=again,
-                get=by_name(name, self.session),
-            )  # fmt: skip
+            again, last = row["last"] > self._last, min(row["last"], self._last)
+            place = relative(row["place"], self._folder).removeprefix("./")
+            one = {
+                "name": name,
+                "place": place if place.rpartition("/")[2] != name else "",
+                "uses": row["calls"],
+                "promptsBefore": max(0, self._prompts - prompts.get(last, 0)),
+                "callsBefore": self._last - last,
+                "again": again,
+                "get": by_name(name, self._session),
+            }
             ranked.append((again, -self._faded(row["weight"], row["last"]), name, one))
         return [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
 
-    def commands(self) -> list[Command]:
+    def commands(self) -> list[Entry]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
-        again = {shell_command.without_filters(call["command"]) for call in self.after}
-        runs: dict[tuple[str, ...], int] = {}
-        last: dict[tuple[str, ...], records.Call] = {}
+        again = {shell_command.without_filters(call["command"]) for call in self._after}
+        runs: dict[tuple[str, ...], list[Call]] = {}
         weights: dict[tuple[str, ...], float] = {}
-        for call in self.before:
-            if self._is_worth_running(call["command"]):
-                key = shell_command.without_filters(self._here(call["command"]))
-                checks = any(word.rpartition("/")[2].startswith(_CHECKS) for word in call["command"].split())
-                runs[key] = runs.get(key, 0) + 1
-                last[key] = call
+        for call in self._before:
+            command = call["command"]
+            if len(command) > LONGEST_COMMAND or "\n" in command or "<<" in command:
+                continue
+            steps = shell_command.steps(command)
+            if any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps):
+                key = shell_command.without_filters(self._here(command))
+                checks = any(word.rpartition("/")[2].startswith(_CHECKS) for word in command.split())
+                runs.setdefault(key, []).append(call)
                 weight = self._faded(_CHECK_WEIGHT if checks else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
-        for key, call in sorted(last.items(), key=lambda entry: -weights[entry[0]]):
-            command = self._here(call["command"])
-            if not self.summary.line(command):
-                found.append(Command(
-                    command=command, outcome=shell_command.told(call["command"], call["outcome"]),
-                    error=_telling_error(call["error"]), runs=runs[key],
-                    prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
-                    again=key in again, get=by_name(_done(call["command"])[0], self.session),
-                ))  # fmt: skip
-        return sorted(found, key=lambda one: one.again)
+        for key, calls in sorted(runs.items(), key=lambda entry: -weights[entry[0]]):
+            command, call = self._here(calls[-1]["command"]), calls[-1]
+            if not self._summary.has_line(command):
+                one = {
+                    "command": command,
+                    "outcome": shell_command.told(call["command"], call["outcome"]),
+                    "error": _telling_error(call["error"]),
+                    "runs": len(calls),
+                    **self._when(call),
+                    "again": key in again,
+                    "get": by_name(_done(call["command"])[0], self._session),
+                }
+                found.append(one)
+        return sorted(found, key=lambda one: bool(one["again"]))
 
-    def errors(self) -> list[Error]:
+    def errors(self) -> list[Entry]:
         """What failed: first what no later success has answered, each the latest first and once."""
-        found: dict[str, Error] = {}
+        found: dict[str, Entry] = {}
         done: set[str] = set()
-        for call in reversed([*self.before, *self.after]):
+        for call in reversed([*self._before, *self._after]):
             kinds = _done(call["command"])
             if call["outcome"] == "ok":
                 done.update(kinds if shell_command.tells(call["command"]) else ())
                 continue
             error = _telling_error(call["error"])
             looked_around = call["command"] and shell_command.only_looks(call["command"])
-            if call["number"] > self.call or call["outcome"] != "failed" or looked_around:
+            if call["number"] > self._last or call["outcome"] != "failed" or looked_around:
                 continue
-            if error and not self.summary.line(error):
-                shape = "".join("0" if c.isdigit() else c for c in error)
+            if error and not self._summary.has_line(error):
                 doing = " ".join(self._here(call["command"]).split()) or f"{call['tool']} {call['file']}".strip()
-                found.setdefault(shape, Error(
-                    error=error, doing=doing[:ERROR_CHARS], answered=not done.isdisjoint(kinds),
-                    prompts_before=self._prompts_before(call["prompt"]), calls_before=self.call - call["number"],
-                    get=by_name(error, self.session),
-                ))  # fmt: skip
-        return sorted(found.values(), key=lambda one: one.answered)
+                one = {
+                    "error": error,
+                    "doing": doing[:ERROR_CHARS],
+                    "answered": not done.isdisjoint(kinds),
+                    **self._when(call),
+                    "get": by_name(error, self._session),
+                }
+                found.setdefault("".join("0" if c.isdigit() else c for c in error), one)
+        return sorted(found.values(), key=lambda one: bool(one["answered"]))
 
-    def _touched(self, call: records.Call) -> Iterator[tuple[str, bool]]:
+    def _when(self, call: Call) -> Entry:
+        return {
+            "promptsBefore": max(0, self._prompts - call["prompt"]),
+            "callsBefore": self._last - call["number"],
+        }
+
+    def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
         """The file that a call worked on, and whether it wrote it; of a command the one that it names."""
         tool = call["tool"].lower()
         if call["file"]:
             yield call["file"], bool(call["command"]) or any(word in tool for word in _WRITERS)
         elif call["command"] and call["outcome"] != "failed" and not call["command"].startswith("git "):
-            place = relative(place_of("", call["command"]), self.folder).removeprefix("./")
+            place = relative(place_of("", call["command"]), self._folder).removeprefix("./")
             if place.rpartition(".")[2] in ENDINGS and "/" in place and not set(place) & set("*$:{}<>=\\"):
                 yield place, False
 
     def _here(self, command: str) -> str:
         """A command as it is run in the project's folder."""
-        for folder in (self.folder, shlex.quote(self.folder), f'"{self.folder}"'):
+        for folder in (self._folder, shlex.quote(self._folder), f'"{self._folder}"'):
             start = f"cd {folder} && "
-            if self.folder and command.startswith(start):
+            if self._folder and command.startswith(start):
                 return command[len(start) :].lstrip()
         return command
 
-    @staticmethod
-    def _is_worth_running(command: str) -> bool:
-        """Whether a command may be wanted again as it stands; what git is asked for is done once."""
-        if len(command) > LONGEST_COMMAND or "\n" in command or "<<" in command:
-            return False
-        steps = shell_command.steps(command)
-        return any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps)
-
     def _faded(self, weight: float, number: int) -> float:
-        return weight * exp(min(0, number - self.call) / FADING_CALLS)
-
-    def _prompts_before(self, prompt: int) -> int:
-        return max(0, self.prompts - prompt)
+        return weight * exp(min(0, number - self._last) / FADING_CALLS)
 
 
 def is_telling(name: str) -> bool:
@@ -196,6 +271,19 @@ def is_telling(name: str) -> bool:
     return sum(map(str.isalpha, name.rpartition(".")[0] or name)) >= _LEAST_LETTERS
 
 
+def by_name(text: str, session: str) -> str:
+    """The command that recalls a name, a path, a command or an error in a session; runs as it stands.
+
+    The text is one word of a shell in it, on one line and without what does not show; never taken for a flag.
+    """
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    while len(line) > QUERY_CHARS and " " not in line and "/" in line:  # the end of a path tells more than its start
+        line = line.partition("/")[2]
+    line = line[:QUERY_CHARS].lstrip("- ").rstrip()
+    query = shlex.quote(line) if not line or not _UNSAFE.isdisjoint(line) else f'"{line}"'
+    return f"{own_command.word()} recall {query} --session {shlex.quote(session)} --limit 3"
+
+
 def _done(command: str) -> list[str]:
     """What a command does: each step that does not only look, as it is run."""
     return [" ".join(step["words"]) for step in shell_command.steps(command) if not step["looks"]]
@@ -205,3 +293,12 @@ def _telling_error(error: str) -> str:
     """The line of a failure, "" where it says nothing of the work."""
     line = " ".join(error.split())
     return line[:ERROR_CHARS] if is_failure(line) and not re.match(r"\d+\s*[│|→]", line) else ""
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for line in text.splitlines() for part in line.split(". ") if part.strip()]
+
+
+def _meaning(text: str) -> frozenset[str]:
+    """The words of a text but those that hold sentences together."""
+    return frozenset(words.split(text)) - words.STOP_WORDS

@@ -17,7 +17,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config, project
-from session.inject import scope
+from session.inject import project_context
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 GLOBAL = "The harbour pilot prefers the northern berth whenever the tide gauge is below four"
@@ -193,7 +193,7 @@ def test_a_manifest_is_read_in_linear_time(repo: Path, manifest: str) -> None:
     for line in ("<build>", "<artifactId>", "[project]\nname = \n", "[package]\n", 'name = "\\', "module x\n"):
         (repo / manifest).write_text((line * (1_000_000 // len(line)))[:1_000_000])
         began = time.process_time()
-        scope.of_file("a.py", str(repo), config.Config({}), [])
+        project_context.of_file("a.py", str(repo), config.Config({}), [])
         assert time.process_time() - began < 20, "a square of it would take minutes"
 
 
@@ -327,7 +327,7 @@ def test_a_nested_repository_is_not_trusted_with_the_one_around_it(
     for folder in (repo, repo / "vendor/evil"):
         (folder / "package.json").write_text(json.dumps({"name": "tides", "description": TOPIC}))
     run("trust", cwd=repo, env=NOW)
-    found = [scope.of_file(path, str(repo), config.Config({}), []) for path in ("a.py", "vendor/evil/a.py")]
+    found = [project_context.of_file(path, str(repo), config.Config({}), []) for path in ("a.py", "vendor/evil/a.py")]
     assert [one["foreign"] for one in found if one] == [False, True]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core import shell_command
 from core.project import relative
 from core.shell_command import place_in, place_of
-from session.inject import work
+from session.inject import failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ WHAT_A_COMMAND_DOES = [
 
 def test_what_a_command_does() -> None:
     for command, kinds in WHAT_A_COMMAND_DOES:
-        assert work.kinds_of(command) == kinds
+        assert failures.kinds_of(command) == kinds
 
 
 OUTPUT = """\
@@ -238,7 +238,7 @@ def test_any_text_is_read(text: str) -> None:
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
     shell_command.tells(text)
-    work.kinds_of(text)
+    failures.kinds_of(text)
     place_of("", text)
     shell_command.without_folder(text)
 

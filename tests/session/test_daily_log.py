@@ -29,10 +29,6 @@ def flush(state: Any, now: int, *, config: Config | None = None, **more: Any) ->
     return daily_log.flush(state, now, config or load(), **more)
 
 
-def today(now: int, most: int, **more: Any) -> list[str]:
-    return daily_log.today(now, most, load(), **more)
-
-
 @pytest.fixture(autouse=True)
 def _in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
@@ -59,12 +55,13 @@ def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("
 
 
 def test_a_section(log: Path) -> None:
-    assert flush(state_of(), NOW_MS, config=DEFAULTS)
+    assert flush(state_of(), NOW_MS, config=DEFAULTS, project="p")
     assert log.read_text().split("\n") == [
         HEADING,
         f"- Task: {TASK}",
         "- Files modified: src/b.py, src/a.py",
         "- Recalled: buoyline importer memory",
+        "- Project: p",
         "- Context 83 %, compaction 1",
         "",
     ]
@@ -107,40 +104,6 @@ def test_what_a_person_wrote_stays(log: Path) -> None:
     assert stat.S_IMODE(log.stat().st_mode) == 0o640
 
 
-def test_the_day_in_lines(log: Path) -> None:
-    log.parent.mkdir(parents=True)
-    log.write_text("loose note\n\n# Monday\n\n### 09:00 Rope\n- bought 20 m\n- and a shackle\n")
-    assert flush(state_of(), NOW_MS)
-    assert flush(state_of("Port the parser", "s-2", ()), NOW_MS + 60_000)
-    assert today(NOW_MS, 9) == [
-        "loose note",
-        "Monday",
-        "09:00 Rope: bought 20 m; and a shackle",
-        f"14:13 interactive: {TASK}; files src/b.py, src/a.py",
-        "14:14 interactive: Port the parser",
-    ]
-    assert [len(today(NOW_MS, most)) for most in (0, 2, 5, 9)] == [0, 2, 5, 5]
-    assert today(NOW_MS, 2)[0].startswith("14:13")
-    assert today(NOW_MS, 1, without="s-2")[0].startswith("14:13")
-    assert today(NOW_MS - 86_400_000, 9) == []
-
-
-def test_a_section_names_its_project_and_the_log_of_one_tells_of_no_other(log: Path) -> None:
-    for session, project in (("s-1", "p"), ("s-2", "q"), ("s-3", "")):
-        assert flush(state_of(session, session, ()), NOW_MS, project=project)
-    assert (
-        " · interactive · compaction\n- Task: s-1\n- Recalled: buoyline importer memory\n- Project: p\n"
-        in log.read_text()
-    )
-
-    def told(**more: Any) -> list[str]:
-        return [line.rpartition(" ")[2] for line in today(NOW_MS, 9, **more)]
-
-    assert told() == ["s-1", "s-2", "s-3"]
-    assert told(project="p") == told(project="p", apart=True) == ["s-1"]
-    assert told(apart=True) == []
-
-
 def test_another_folder(home: Path, tmp_path: Path) -> None:
     assert flush(state_of(), NOW_MS, config=Config({"workspace.folder": str(tmp_path / "mine")}))
     assert (tmp_path / "mine" / "memory" / f"{DAY}.md").exists()
@@ -163,15 +126,12 @@ def test_faults_are_kept(log: Path, home: Path) -> None:
     home.mkdir()
     (home / "workspace").write_text("a file where a folder should be")
     assert not flush(state_of(), NOW_MS)
-    assert today(NOW_MS, 3) == []
     (home / "workspace").unlink()
     log.mkdir(parents=True)
     assert not flush(state_of(), NOW_MS)
-    assert today(NOW_MS, 3) == []
     log.rmdir()
     os.mkfifo(log)
     assert not flush(state_of(), NOW_MS), "and does not wait for a reader"
-    assert today(NOW_MS, 3) == []
     log.unlink()
     log.symlink_to("/dev/full")
     assert not flush(state_of(), NOW_MS)
@@ -189,7 +149,6 @@ def test_a_long_file_is_read_from_its_end(log: Path) -> None:
     log.write_bytes(b"# Monday\n" + b"\xff long ago\n" * 40_000)
     assert flush(state_of(), NOW_MS)
     assert not flush(state_of(), NOW_MS)
-    assert today(NOW_MS, 1) == [f"14:13 interactive: {TASK}; files src/b.py, src/a.py"]
 
 
 nasty = st.one_of(
@@ -207,8 +166,4 @@ def test_nothing_quoted_becomes_a_section(log: Path, task: str, session: str, na
     lines = log.read_text().split("\n")
     assert sum(line.startswith("#") for line in lines) == 1
     assert all(line.startswith("- ") for line in lines[1:-1])
-    (entry,) = today(NOW_MS, 9)
-    assert len(entry.splitlines()) == 1
-    assert len(entry) <= 160
-    assert today(NOW_MS, 9, without=session or "s") == []
     assert not flush(state, NOW_MS + 60_000), "it knows its own section again"

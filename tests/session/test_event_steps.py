@@ -14,9 +14,8 @@ from conftest import NOW_MS, Run
 from core import config
 from core.process import background_process
 from session import checkpoint, checkpoint_run
-from session.context import Context
 from session.hook import call
-from session.inject import recovery, refresh, runner, single_injection
+from session.inject import recovery, refresh, runner
 
 TASK = "Fix the memory use of the buoyline importer"
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -134,8 +133,6 @@ def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(refresh, "compose", broken)
     checkpoint_run.save("s1", checkpoint.turn_of(messages=[TASK]), config.load())
-    result = single_injection.inject(
-        refresh, runner.Situation(Context("s1", config.load()), message="what's happening?")
-    )
+    result = run("inject", "refresh", "--session", "s1", "--percent", "60", env=NOW).result
     assert (result["injected"], result["reason"]) == (False, "failed")
     assert result["refreshError"] == {"code": "RuntimeError", "message": "no text today"}

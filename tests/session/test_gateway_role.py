@@ -67,10 +67,10 @@ def test_the_whole_cycle(run: Run, home: Path) -> None:
     quiet = call(run, 10.9, "inject", "refresh", "--message", "what's happening?")
     assert (quiet["injected"], quiet["reason"]) == (False, "not-due"), "the recovery is still there"
 
-    run("otel", "emit", "redis.restarted", "--source", "worker", "--level", "warn", env=at(60))
+    run("memory", "write", f"{ROUTING}; the operator restarts it", "--global", env=at(60))
     after = call(run, 75, "inject", "refresh", "--message", TASK, role=())
     assert (after["injected"], after["customType"], after["trigger"]) == (True, "context-refresh", "idle")
-    assert "- warn redis.restarted (worker), 15 min ago" in after["content"]
+    assert "the operator restarts it" in after["content"]
 
     told = actions(run, 76)
     assert {source for _, source in told} == {"gateway"}, "the role is kept"

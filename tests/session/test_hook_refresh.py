@@ -12,7 +12,7 @@ from conftest import NOW_MS, Run
 
 from core import config
 from session.hook import call
-from session.inject import refresh, refresh_text
+from session.inject import refresh
 from session.state import state_file
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
@@ -54,7 +54,7 @@ def under_way(run: Run, home: Path) -> None:
 def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
     told = run("hook", "claude", stdin=payload(LATER), env=at(DUE)).json["hookSpecificOutput"]
     assert told["hookEventName"] == "UserPromptSubmit"
-    assert f"{refresh_text.HEADING}\n" in told["additionalContext"]
+    assert f"{refresh.HEADING}\n" in told["additionalContext"]
     assert MEMORY in told["additionalContext"]
     after = known(home)
     assert (after["lastMessageAt"], after["lastRefreshAt"]) == (NOW_MS + DUE, NOW_MS + DUE)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core import quoting
 from recall.by_name import card_weights, query_names
-from session.inject import note_queries, work
+from session.inject import recovery_note, work
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Make the importer of the tide tables wait twice as long after each failed request"
@@ -213,11 +213,11 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names = [name(f"nameNumber{n}", f"cmd/cli/strategy/hooks{n % 2}.go") for n in range(9)]
     names += [name(f"otherName{n}", "go test") for n in range(9)]
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
-    asked = note_queries.queries(names, 10, told=(), shown=(), commands=True)
+    asked = recovery_note.queries(names, 10, told=(), shown=(), commands=True)
     assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= note_queries.QUERY_CHARS and query_names.units_of(query) for query in asked)
-    assert note_queries.queries(names, 10, told={one["name"] for one in names}, shown=(), commands=False) == []
-    assert note_queries.queries([], 0, told=(), shown=(), commands=True) == []
+    assert all(len(query) <= recovery_note.QUERY_CHARS and query_names.units_of(query) for query in asked)
+    assert recovery_note.queries(names, 10, told={one["name"] for one in names}, shown=(), commands=False) == []
+    assert recovery_note.queries([], 0, told=(), shown=(), commands=True) == []
 
 
 @pytest.mark.parametrize("letter", ["w", "潮"])

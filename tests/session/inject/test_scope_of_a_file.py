@@ -1,4 +1,4 @@
-"""Which entry of the table a file belongs to, and what a manifest says of its package (`session.inject.scope`)."""
+"""Which entry of the table a file belongs to, and what a manifest says of its package."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from core.config import Config
 from session import own_command
-from session.inject import scope
-from session.inject.scope import _go, _json, _mapped, _pom, _toml
+from session.inject import project_context
+from session.inject.project_context import _go, _json, _mapped, _toml
 
 
 def test_the_entry_with_the_longest_folder() -> None:
@@ -57,14 +57,6 @@ def test_what_a_manifest_says() -> None:
         (_go, "module box\n", ("box", "")),
         (_go, "modules box\nmodule\nmodule vx/v/tides\n", ("tides", "vx v")),
         (_go, "go 1.24\n", ("", "")),
-        (
-            _pom,
-            "<parent><artifactId>no</artifactId></parent><artifactId> sea </artifactId><description>d</description>",
-            ("sea", "d"),
-        ),
-        (_pom, "<build>a</build><build><artifactId>no</artifactId></build><artifactId>sea</artifactId>", ("sea", "")),
-        (_pom, f"<artifactId>{'x' * 401}</artifactId>", ("x" * 400, "")),
-        (_pom, "<project></project>", ("", "")),
     ]:
         assert describe(text) == described
 
@@ -72,7 +64,7 @@ def test_what_a_manifest_says() -> None:
 def of_file(path: str, cwd: Path, table: dict[str, str]) -> Any:
     settings = Config({})
     settings.scopes = table
-    return scope.of_file(path, str(cwd), settings, [])
+    return project_context.of_file(path, str(cwd), settings, [])
 
 
 def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> None:

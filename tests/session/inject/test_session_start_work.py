@@ -1,10 +1,10 @@
-"""What a session is told of the work of others: where its project was left, and what changed meanwhile."""
+"""What a new session is told of the work of others: where its project was left."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -12,11 +12,8 @@ from conftest import Run
 
 from core import clock
 from core.config import Config
-from session.inject import refresh_text, startup, work
-from session.lost import standing
-
-if TYPE_CHECKING:
-    from core.records import Call
+from session.inject import startup, work
+from session.lost import report
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
 HOUR = 3_600_000
@@ -65,7 +62,6 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
         startup.LEFT_HEADING,
         f"**Last task** (2 h ago): {TASK}",
         "**Open step:** Double the delay in retry_delay",
-        "**Failed last:** `pytest tests/test_import.py` → FAILED test_waits: assert 2.0 == 4.0",
         "**At work in its last sessions:**",
         "- src/tide_import.py: first_delay",
         "- tests/test_import.py: test_waits",
@@ -118,9 +114,7 @@ def test_a_session_that_only_talked_tells_the_last_task(run: Run, tmp_path: Path
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
     run("memory", "archive", str(talked(tmp_path, "hello", "hello", minutes=40)))
     told = start(run, at=BEGAN_MS + HOUR)
-    assert (
-        f"**Last task** (29 min ago): {ASKED}\n**Open step:** Double the delay in retry_delay\n**Failed last:**" in told
-    )
+    assert f"**Last task** (29 min ago): {ASKED}\n**Open step:** Double the delay in retry_delay\n" in told
     assert "- src/tide_import.py: first_delay" in told
 
 
@@ -133,7 +127,7 @@ def test_five_short_talks_do_not_push_out_what_was_worked_on(run: Run, tmp_path:
         run("memory", "archive", str(path))
     told = start(run)
     assert "**Last task** (2 h ago): Why does parser 6 drop" in told
-    assert "**Failed last:** `pytest" in told and "- src/tide_import.py: first_delay" in told
+    assert "- src/tide_import.py: first_delay" in told
 
 
 def test_who_asks_where_the_work_stands_is_told_the_same(
@@ -144,8 +138,9 @@ def test_who_asks_where_the_work_stands_is_told_the_same(
     run("memory", "archive", str(worked(tmp_path, "before")), str(talked(tmp_path, "talk", ASKED)))
     task = f"**Last task** (29 min ago): {ASKED}"
     for session, head in (("", "session before of claude, "), ("talk", "session talk of claude, ")):
-        lines = standing.lines(Config({}), CWD, session)
+        lines = report.standing(Config({}), CWD, session)
         assert lines[0].startswith(head) and lines[1:3] == [task, "**Open step:** Double the delay in retry_delay"]
+    assert "**Failed last:** `pytest tests/test_import.py` → FAILED test_waits: assert 2.0 == 4.0" in lines
 
 
 def test_an_earlier_talk_is_not_the_last_task(run: Run, tmp_path: Path) -> None:
@@ -166,7 +161,7 @@ def test_what_was_left_long_ago_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
     told = start(run, at=BEGAN_MS + startup.STALE_MS + 2 * HOUR)
     assert "src/tide_import.py" in told
-    assert not any(word in told for word in ("Last task", "Open step", "Failed last"))
+    assert not any(word in told for word in ("Last task", "Open step"))
 
 
 def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> None:
@@ -183,15 +178,6 @@ def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> 
     assert [line[3:] for line in start(run).splitlines() if line[:1].isdigit()] == [f"[memory-system] {chosen}"] or [
         line.partition("] ")[2] for line in start(run, session="again").splitlines() if line[:1].isdigit()
     ] == [chosen]
-
-
-def left(now: int = BEGAN_MS + HOUR, **more: Any) -> list[str]:
-    """The lines that tell of one session, which ended at `BEGAN_MS`."""
-    about: Any = {
-        "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": BEGAN_MS, "prompts": 1,
-        "calls": 10, "plan": more.pop("plan", []),
-    }  # fmt: skip
-    return startup.left_of([{"session": about, "calls": [], "names": [], "prompts": [TASK], **more}], now)
 
 
 def test_the_open_step_of_a_plan() -> None:
@@ -251,32 +237,6 @@ def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     assert len(told) <= 1_200
 
 
-def prompt(run: Run, text: str, at: int, session: str = "long") -> str:
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": CWD, "prompt": text}
-    out = run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_NOW_MS": str(at)}).out
-    return str(json.loads(out)["hookSpecificOutput"]["additionalContext"]) if out.startswith("{") else out
-
-
-def test_a_refresh_says_what_other_sessions_did_meanwhile_once(run: Run, tmp_path: Path) -> None:
-    asked = "Describe the harbour names in the handbook of the gateway"
-    assert prompt(run, asked, BEGAN_MS - HOUR) == ""
-    run("memory", "archive", str(worked(tmp_path, "other")))
-    told = prompt(run, "and now the names of the buoys in the handbook", BEGAN_MS + HOUR)
-    assert f"{refresh_text.HEADING}\n" in told
-    assert "**Meanwhile in this project:**\n- claude, 59 min ago: Make the importer of the tide tables" in told
-    assert "src/tide_import.py" in told
-    assert prompt(run, "and the names of the bridges in the handbook", BEGAN_MS + 2 * HOUR) == "", "nothing changed"
-
-
-def turns(run: Run, *texts: str) -> None:
-    lines = [
-        {"id": f"t{number}", "text": text, "collection": "episodes", "project": "gateway", "session": "old"}
-        for number, text in enumerate(texts)
-    ]
-    env = {"JOELCLAW_NOW_MS": str(BEGAN_MS - HOUR)}
-    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=env)
-
-
 def test_the_last_task_is_the_last_prompt_that_wants_something() -> None:
     task = "Make the importer wait longer after a failed request"
     for after in ("yes", "ok, commit and push it please", "let's try again", "1", "continue", "<task>x</task>"):
@@ -312,13 +272,6 @@ def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
         work.last_task([task, "请修复潮汐导入程序在失败请求之后的等待时间"])
         == "请修复潮汐导入程序在失败请求之后的等待时间"
     )
-
-
-def call(number: int, command: str, outcome: str = "failed", error: str = "E: it broke") -> Call:
-    return {
-        "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
-        "command": command, "outcome": outcome, "error": error if outcome == "failed" else "", "passage": "",
-    }  # fmt: skip
 
 
 def test_a_short_request_is_a_task() -> None:

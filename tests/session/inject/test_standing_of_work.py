@@ -2,78 +2,57 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from pathlib import Path
 
 import pytest
-from conftest import NOW_MS
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
 
 from core.config import Config
 from core.errors import Failure
-from core.store.sessions import name_rows
-from session.inject import startup
-from session.lost import report, standing
-from session.session_store import SessionStore
+from session.lost import report
 
-ABOUT = {"id": "s1", "client": "pi", "project": "p", "calls": 7}
+RULE = "never raise the lease above a minute, billing depends on it"
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is asked of the store, and what it answers; the test changes that."""
-    seen = SimpleNamespace(left=[], works=[{"session": ABOUT}], compactions=[1, 2], kinds={}, dropped=[], faults=[])
-
-    def left(self: Any, project: str, folder: str, **more: Any) -> Any:
-        seen.left.append((project, folder, more))
-        self.faults.extend(seen.faults)
-        return seen.works
-
-    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
-    monkeypatch.setattr(SessionStore, "left", left)
-    monkeypatch.setattr(SessionStore, "reading", lambda self: ("db", False))
-    monkeypatch.setattr(name_rows, "compactions", lambda db, session: seen.compactions)
-    monkeypatch.setattr(startup, "left_of", lambda works, now: [f"left at {now}"])
-    monkeypatch.setattr(
-        report, "of", lambda db, about, kinds: seen.dropped.append(kinds) or SimpleNamespace(kinds=seen.kinds)
-    )
-    return seen
+@pytest.fixture(autouse=True)
+def _in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
 
 
-def test_the_session_and_what_its_compaction_dropped(asked: Any) -> None:
-    asked.kinds = {
-        "words": [SimpleNamespace(text=f"said {n}\nso") for n in range(4)],
-        "errors": [SimpleNamespace(error="E: no")],
-        "names": [SimpleNamespace(name=f"n{n}") for n in range(25)],
-    }
-    assert standing.lines(Config({}), "/w/p", "s1") == [
-        "session s1 of pi, project p, 7 tool calls, 2 compactions",
-        f"left at {NOW_MS}",
-        "**Dropped by the last compaction; recall brings it back:**",
-        *(f"- words: said {n} so" for n in range(3)),
-        "- errors: E: no",
-        "- names: " + " ".join(f"n{n}" for n in range(24)),
-    ]
-    assert asked.dropped == [("words", "errors", "names")]
-    ((project, _, more),) = asked.left
-    assert (project, more) == ("p", {"without": "", "first": "s1"})
+def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("please make the gateway retry when a lease is lost")
+    made.user(RULE)
+    made.call("c1", "Read", file_path=f"{CWD}/src/lease.py")
+    made.outcome("c1", "def expireLease(now): ...")
+    made.call("c2", "Bash", command="make test")
+    made.outcome("c2", "TypeError: expireLease() missing 1 required argument", failed=True)
+    run("memory", "archive", str(made.path))
+    head, *lines = report.standing(Config({}), CWD, SESSION)
+    assert head == f"session {SESSION} of claude, project gateway, 2 tool calls, 0 compactions"
+    assert any(line.startswith("**Failed last:** `make test` → TypeError") for line in lines)
+    assert not any("Dropped" in line for line in lines)
+    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    made.write(made.entry("user", "The gateway is to retry a lost lease.", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    head, *lines = report.standing(Config({}), CWD, "")
+    assert head.endswith("2 tool calls, 1 compactions")
+    told = lines[lines.index("**Dropped by the last compaction; recall brings it back:**") + 1 :]
+    assert told[0] == f"- words: {RULE}"
+    assert [line.partition(":")[0] for line in told] == ["- words", "- words", "- errors", "- names"]
+    assert "expireLease" in told[-1]
 
 
-def test_a_session_that_was_not_compacted_has_dropped_nothing(asked: Any) -> None:
-    assert len(standing.lines(Config({}), "/w/p", "")) == 2, "its compaction dropped nothing that is known"
-    asked.compactions = []
-    asked.dropped.clear()
-    assert standing.lines(Config({}), "/w/p", "")[0].endswith("7 tool calls, 0 compactions")
-    assert asked.dropped == []
-
-
-def test_what_cannot_be_told_is_a_failure(asked: Any) -> None:
-    asked.works = []
+def test_what_cannot_be_told_is_a_failure(run: Run, home: Path) -> None:
     with pytest.raises(Failure) as refused:
-        standing.lines(Config({}), "/w/p", "")
+        report.standing(Config({}), "/w/p", "")
     assert (refused.value.code, refused.value.message) == (
-        "SESSION_NOT_FOUND", "no session of the project p is archived yet",
-    )  # fmt: skip
-    asked.faults = [{"step": "work", "code": "STORE_BUSY", "message": "it is held"}]
+        "SESSION_NOT_FOUND",
+        "no session of the project p is archived yet",
+    )
+    home.mkdir(exist_ok=True)
+    (home / "store.db").write_bytes(b"no database at all, " * 400)
     with pytest.raises(Failure) as refused:
-        standing.lines(Config({}), "/w/p", "")
-    assert (refused.value.code, refused.value.message) == ("STORE_BUSY", "it is held")
+        report.standing(Config({}), "/w/p", "")
+    assert refused.value.code.startswith("STORE_")

@@ -17,7 +17,6 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> No
         ("潮汐表导入程序很慢了", True),
         ("the importer and the it of the", False),  # one word that means something
         ("the importer and the tide of the", True),
-        ("status of the importer now", True),  # of a question of status one will do
         ("what happened today right now and now", False),
         ("x" * 4_000, False),
         (" " * 4_001 + "importers tide table", False),
@@ -46,25 +45,6 @@ def test_what_a_program_printed_is_no_topic() -> None:
         ("importer tide tables é" + "1" * 15, False),
     ]:
         assert topics.is_topic(said) is topic
-
-
-def test_who_asks_how_things_stand() -> None:
-    for said, asks in [
-        ("hey, ok so what's up", True),
-        ("heyday status", False),
-        ("what’s new with us", True),
-        ("what's new with them", False),
-        ("what's next", False),
-        ("how's the " + "x" * 64 + " going", True),  # 80 characters
-        ("how's the " + "x" * 65 + " going", False),
-        ("how is the importer doing?!", True),
-        ("the importer is doing", False),
-        ("how is the importer done", False),
-        ("please, status report", True),
-        ("updates since monday", True),
-        ("status" + " " * 4_000 + "of all that was", True),
-    ]:
-        assert topics.is_status_question(said) is asks
 
 
 def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own() -> None:
