@@ -69,9 +69,9 @@ class StoreAccess:
         """Store what was said in a client that has no transcript file."""
 
         def write(db: apsw.Connection) -> None:
-            from memory.archive.told_items import ingest_items
+            from memory.archive import ingest
 
-            ingest_items(db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors)
+            ingest.ingest_items(db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors)
 
         self._attempt("archive", write, None, durable=False)
 

@@ -27,11 +27,8 @@ def run(options: dict[str, Any]) -> Answer:
     """
     agent: str = options["agent"] or ""
     if not options["paths"] and not options["all"]:
-        raise usage(
-            "MEMORY_INVALID_ARGS",
-            "no transcript is named",
-            "name files or folders, or give --all for those that the clients keep",
-        )
+        fix = "name files or folders, or give --all for those that the clients keep"
+        raise usage("MEMORY_INVALID_ARGS", "no transcript is named", fix)
     if options["index"]:
         from recall import index
 
@@ -39,13 +36,12 @@ def run(options: dict[str, Any]) -> Answer:
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     known = KnownFiles(sqlite.open_reading(), agent, now)
-    seen = {file.key: known.of(file) for file in files}
-    new = [file for file in files if seen[file.key] is None]
+    seen = [(file, known.of(file)) for file in files]
+    new = [file for file, one in seen if one is None]
     report = _archived(new, known, agent, now, files if options["all"] and not agent else None) if new else Archived()
-    for file in files:
-        one = seen[file.key]
+    for file, one in seen:
         if one is not None and one["client"]:
-            report.take(one["client"], unchanged=True)
+            report.take(one["client"], {})
         elif one is not None:
             report.leave_out(file.path, one["reason"])
     if report.skipped and not report.transcripts and not options["all"]:
@@ -70,19 +66,12 @@ def run(options: dict[str, Any]) -> Answer:
     }
     steps = [step("joelclaw recall <query>", "find what was said")]
     if options["index"]:
-        result["index"] = _index()
+        db = sqlite.open_reading()
+        indexed, remaining = index.counts(db) if db is not None else (0, 0)
+        running = bool(remaining) and index.begin()
+        result["index"] = {"running": running, "indexed": indexed, "remaining": remaining}
         steps.append(step("joelclaw status", "how far the index is"))
     return Answer(result, steps)
-
-
-def _index() -> dict[str, Any]:
-    """Index in the background what lacks a contextual vector; whether that runs, and how far it is."""
-    from recall import index
-
-    db = sqlite.open_reading()
-    indexed, remaining = index.counts(db) if db is not None else (0, 0)
-    running = bool(remaining) and index.begin()
-    return {"running": running, "indexed": indexed, "remaining": remaining}
 
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:
@@ -91,17 +80,11 @@ def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, ever
     from session.state.state_file import identity
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
+    vectors = sqlite.load_vectors(db)
 
     def ingest(advance: Callable[[int], None]) -> Archived:
         return transcript_files.ingest_all(
-            db,
-            new,
-            agent=agent,
-            identity=identity,
-            now=now,
-            vectors=sqlite.load_vectors(db),
-            progress=advance,
-            note=known.note,
+            db, new, agent=agent, identity=identity, now=now, vectors=vectors, progress=advance, note=known.note
         )
 
     if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""Ingesting a transcript: every message becomes an episode, so that all of it can be found later.
+"""Ingesting a session: every message becomes an episode, so that all of it can be found later.
 
 What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is locked. Its
 episodes and the offset behind it are stored in one transaction, unless another process has gone on from the same offset
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from stat import S_ISREG
 
 from clients import content, registry
 from core import files, ids, json_text
@@ -17,11 +18,10 @@ from core.redaction import redact
 from core.store import sqlite
 from core.store.sessions import transcripts
 from core.words import clean
-from memory.archive import transcript_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, TypedDict
 
     import apsw
@@ -39,20 +39,21 @@ if TYPE_CHECKING:
         """Lines that were no JSON object, or too long."""
         bytes: int
         """How many of the file were read now."""
-        complete: bool
-        """Nothing that could be ingested is left: the end was reached, or but half a line follows."""
         items: list[Item]
         """The new items in order, the last 400 of them."""
 
 
 PIECE_BYTES = 256 * 1024
 """Of a call with a deadline, which is looked at between two pieces; one longer line is read all the same."""
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes; a longer line is left out."""
 _BULK_BYTES = 1048576
+_BLOCK = 256 * 1024
 _GLANCE_BYTES = 16 * 1024
 """New lines without a message are skipped unread up to so many bytes; beyond, they are ingested."""
-MOST_ITEMS = 400
+_MOST_ITEMS = 400
 _HEAD_BYTES = 1024
-MOST_TRIES = 8
+_MOST_TRIES = 8
 
 
 def ingest_file(
@@ -82,50 +83,77 @@ def ingest_file(
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
-    ingested = nothing()
+    ingested = _nothing()
     try:
-        descriptor = transcript_lines.opened(path)
+        descriptor = opened(path)
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     try:
-        source, silences = source_of(path), Silences(session, cwd)
+        source, silences, form = source_of(path), _Silences(session, cwd), registry.transcript(agent)
         archive: SessionArchive | None = None
         tries = 0
-        while tries < MOST_TRIES:
+        while tries < _MOST_TRIES:
             found = transcripts.position(db, source)
             offset, carried = _resumed(descriptor, found)
             # As before most prompts: the reader and the store are not imported for it, and the offset stays.
-            if _has_nothing(descriptor, offset, None if until is None else registry.transcript(agent)):
+            if _has_nothing(descriptor, offset, None if until is None else form):
                 return ingested
             if archive is None:
                 from memory.archive.session_archive import SessionArchive
 
                 archive = SessionArchive(db, agent, session, cwd, now, vectors)
-            most = _BULK_BYTES if until is None else PIECE_BYTES
-            lines, end, too_long, ingested["complete"] = transcript_lines.read(descriptor, offset, most)
+            lines, end, too_long, is_end = read(descriptor, offset, _BULK_BYTES if until is None else PIECE_BYTES)
             if end == offset:
                 return ingested
             piece = archive.piece(carried)
-            bad = _add_lines(piece, lines, registry.transcript(agent), silences)
+            bad = _add_lines(piece, lines, form, silences)
             stored = archive.store(source, found, piece, end, _head(descriptor, end))
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
                 continue
-            count(ingested, stored, piece)
+            _count(ingested, stored, piece)
             ingested["skipped"] += bad + too_long
             ingested["bytes"] += end - offset
             progress(end - offset)
-            if ingested["complete"] or (until is not None and time.monotonic() >= until):
-                return ingested
-        ingested["complete"] = False
+            if is_end or (until is not None and time.monotonic() >= until):
+                break
     except OSError as error:
         raise _unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     finally:
         os.close(descriptor)
+    return ingested
+
+
+def ingest_items(
+    db: apsw.Connection, items: Sequence[Item], *, agent: str, session: str, cwd: str, now: int, vectors: bool
+) -> Ingested:
+    """Archive what a client without a transcript file gives; what it has given before changes nothing.
+
+    Raises:
+        Failure: what the store says; nothing was changed.
+    """
+    from memory.archive.session_archive import SessionArchive, clean_name
+
+    ingested = _nothing()
+    archive = SessionArchive(db, agent, session, cwd, now, vectors)
+    source = "session:" + clean_name(session)
+    try:
+        for _ in range(_MOST_TRIES):
+            found = transcripts.position(db, source)
+            piece, silences = archive.piece(_carried_in(found)), _Silences(session, cwd)
+            for item in piece.new_of(items):
+                if not silences.cover(item.get("at")):
+                    piece.add(item)
+            stored = archive.store(source, found, piece)
+            if stored is not None:
+                _count(ingested, stored, piece)
+                break
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
     return ingested
 
 
@@ -136,19 +164,63 @@ def source_of(path: str) -> str:
     return "hash-" + ids.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
-def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: Silences) -> int:
+def opened(path: str) -> int:
+    """A descriptor of a regular file; a pipe must not hold a hook up.
+
+    Raises:
+        OSError: it cannot be read, or is none.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is no regular file")
+    return descriptor
+
+
+def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int, bool]:
+    """The complete lines among the next `most` bytes of a file, or the one line that is longer than that.
+
+    And the offset behind them, how many lines were too long, and whether no complete line follows.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = os.pread(descriptor, most, offset)
+    ended = len(data) < most
+    last = data.rfind(b"\n")
+    if last >= 0 or ended:
+        return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0, ended
+    blocks, at = [data], offset + len(data)
+    while block := os.pread(descriptor, _BLOCK, at):
+        newline = block.find(b"\n")
+        at += len(block) if newline < 0 else newline + 1
+        if at - offset <= LONGEST_LINE:
+            blocks.append(block if newline < 0 else block[:newline])
+        if newline >= 0:
+            is_too_long = at - offset > LONGEST_LINE
+            return [] if is_too_long else [b"".join(blocks)], at, int(is_too_long), False
+    return [], offset, 0, True
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The object of a line, None where it holds none."""
+    try:
+        entry = json_text.loads(line)
+    except json_text.InvalidJSON:
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silences) -> int:
     """Add what lines say; how many are no JSON objects."""
     bad = 0
     for line in lines:
         if not line.strip():
             continue
-        try:
-            entry = json_text.loads(line)
-        except json_text.InvalidJSON:
-            entry = None
-        if not isinstance(entry, dict):
+        entry = parsed(line)
+        if entry is None:
             bad += 1
-        elif not (silences and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
+        elif not (silences.all and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
             for number, item in enumerate(form.items(entry)):
                 piece.add(item, line, number)
     return bad
@@ -172,58 +244,50 @@ def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, 
     offset, head, _ = found
     is_same = offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
     if is_same and (not offset or os.pread(descriptor, 1, offset - 1) == b"\n"):
-        return offset, carried_in(found)
+        return offset, _carried_in(found)
     return 0, {}
 
 
-def carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
+def _carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
     """What the stretch before left, of a position (`transcripts.position`)."""
-    try:
-        value = json_text.loads(found[2]) if found else {}
-    except json_text.InvalidJSON:
-        value = {}
-    return value if isinstance(value, dict) else {}
+    return parsed(found[2].encode()) or {} if found else {}
 
 
 def _head(descriptor: int, offset: int) -> str:
     return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
 
 
-class Silences:
+class _Silences:
     """The times in which a session was switched off. What has no time is of the time of what stood before it."""
 
     def __init__(self, session: str, cwd: str) -> None:
         self._last: int | None = None
-        self._all: list[Any] = []
+        self.all: list[Any] = []
         if files.has_switches():
             from core.repository import switches
 
-            self._all = list(switches.concerning(switches.sound()[0], session, cwd))
-
-    def __bool__(self) -> bool:
-        return bool(self._all)
+            self.all = list(switches.concerning(switches.sound()[0], session, cwd))
 
     def cover(self, at: object) -> bool:
         """Whether what was said then is not to be kept."""
-        if not self._all:
+        if not self.all:
             return False
         from core.repository.switches import is_silent
 
         self._last = at if isinstance(at, int) else self._last
-        return is_silent(self._all, self._last)
+        return is_silent(self.all, self._last)
 
 
-def nothing() -> Ingested:
-    """What a call ingested that found nothing new."""
-    return {"added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "complete": True, "items": []}
+def _nothing() -> Ingested:
+    return {"added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "items": []}
 
 
-def count(ingested: Ingested, stored: tuple[int, int, int], piece: Piece) -> None:
+def _count(ingested: Ingested, stored: tuple[int, int, int], piece: Piece) -> None:
     """Add what came of a piece."""
     ingested["added"] += stored[0]
     ingested["updated"] += stored[1]
     ingested["calls"] += stored[2]
-    ingested["items"] = [*ingested["items"], *piece.items][-MOST_ITEMS:]
+    ingested["items"] = [*ingested["items"], *piece.items][-_MOST_ITEMS:]
 
 
 def _unreadable(path: str, error: object) -> Failure:

@@ -8,6 +8,7 @@ same tick of a coarse clock: it is read once more.
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 
 from clients import registry
 from core import clock, ids
@@ -17,22 +18,19 @@ from core.store.sessions import transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import apsw
 
     from core.records import SeenFile
 
-MOST_LISTED = 20
 SUBAGENT = "a subagent's transcript"
+_MOST_LISTED = 20
 _SETTLED_NS = 2_000_000_000
-_REGULAR, _KIND = 0o100000, 0o170000  # of a file's mode; `stat` is an import
 
 
 class File:
     """A file, and how it was when it was found; `stamp` is "" where it was gone by then, or is none."""
-
-    __slots__ = ("changed", "key", "path", "settles", "size", "stamp")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -44,13 +42,13 @@ class File:
             return
         self.changed = status.st_mtime_ns
         self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + _SETTLED_NS
-        if status.st_mode & _KIND == _REGULAR:
+        if S_ISREG(status.st_mode):
             self.size = status.st_size
             self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 class Archived:
-    """What became of the files. The first MOST_LISTED of those that were left out are listed with their reason."""
+    """What became of the files. The first twenty of those that were left out are listed with their reason."""
 
     def __init__(self) -> None:
         self.transcripts = self.unchanged = self.added = self.updated = self.calls = self.bytes = 0
@@ -58,11 +56,16 @@ class Archived:
         self.agents: dict[str, int] = {}
         self.skipped: list[dict[str, str]] = []
 
-    def take(self, client: str, *, unchanged: bool) -> None:
-        """Count a transcript of a client."""
+    def take(self, client: str, counts: Mapping[str, int]) -> None:
+        """Count a transcript of a client, and what is new of it (`ingest.Ingested`)."""
         self.transcripts += 1
-        self.unchanged += unchanged
+        self.unchanged += not counts.get("bytes")
         self.agents[client] = self.agents.get(client, 0) + 1
+        self.added += counts.get("added", 0)
+        self.updated += counts.get("updated", 0)
+        self.calls += counts.get("calls", 0)
+        self.bytes += counts.get("bytes", 0)
+        self.bad_lines += counts.get("skipped", 0)
 
     def leave_out(self, path: str, reason: str) -> None:
         """Count a file that was left out."""
@@ -70,7 +73,7 @@ class Archived:
             self.subagents += 1
             return
         self.skipped_count += 1
-        if len(self.skipped) < MOST_LISTED:
+        if len(self.skipped) < _MOST_LISTED:
             self.skipped.append({"path": path, "reason": reason})
 
 
@@ -85,8 +88,6 @@ class KnownFiles:
     Raises:
         Failure: what the store says.
     """
-
-    __slots__ = ("_agent", "_new", "_now", "_seen")
 
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
         self._agent = agent

@@ -1,6 +1,8 @@
-"""Storing a piece of a session: drafts become documents with vectors, stored together with the transcript's offset.
+"""A piece of a session, read and stored: each message becomes an episode with its vector.
 
-Hot path.
+A draft of an episode holds redacted, bounded strings only: what was said. What tools did is `session_work`'s. The last
+draft, which the next message or a longer version of itself may still change, is stored as JSON between two calls, with
+what else the next piece needs: the carry. Hot path.
 """
 
 from __future__ import annotations
@@ -10,25 +12,55 @@ from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.sessions import segments, transcripts
 from core.words import clean
-from memory.archive import episode_draft
-from memory.archive.episode_draft import Drafting
+from memory.archive import plain_text
 from memory.archive.session_work import SessionWork
 from recall import categories
 from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypedDict
 
     import apsw
 
-    from clients.event import Item
+    from clients.event import Item, Queue, Said
     from core.records import Document
-    from memory.archive.episode_draft import Draft
+
+    class Draft(TypedDict):
+        """An episode in the making."""
+
+        id: str
+        role: str
+        body: str
+        prompt: str
+        before: str
+        after: str
+        at: int | None
+
+    class Carry(TypedDict):
+        """What outlives a piece: the prompt of the turn, and the last draft, if any."""
+
+        prompt: str
+        drafts: list[Draft]
+        queue: list[str]
+        """What the user typed ahead and the model does not know yet, "" for what the client itself put there."""
+        handed: list[str]
+        """Fingerprints of what was in the queue and is known now: some clients say it once more."""
+        work: dict[str, str]
+        """Of `session_work`."""
+
 
 COLLECTION = "episodes"
+BODY_CHARS = 4000
+"""Of a message: what is longer keeps its head and its tail."""
+PROMPT_CHARS = 500
+NEIGHBOUR_CHARS = 300
+_TAIL_CHARS = 1500
+_LONGEST_ID = 200
 _LONGEST_NAME = 400
+_LONGEST_QUEUE = 20
+_CUT = "\n[…]\n"
 _LAST_MS = 253_402_300_799_999
 
 
@@ -42,8 +74,6 @@ class SessionArchive:
         vectors: whether sqlite-vec is loaded.
     """
 
-    __slots__ = ("_client", "_now", "_vectors", "db", "folder", "project", "session")
-
     def __init__(self, db: apsw.Connection, agent: str, session: str, cwd: str, now: int, vectors: bool) -> None:
         self.db = db
         self.session = clean_name(session)
@@ -55,22 +85,7 @@ class SessionArchive:
 
     def piece(self, carried: Mapping[str, Any]) -> Piece:
         """A piece that goes on behind what was carried."""
-        return Piece(self, carried)
-
-    def document(self, draft: Draft) -> tuple[Document, bytes]:
-        """A draft as a document, with its vector."""
-        at = draft["at"]
-        when = at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
-        one = documents.blank(COLLECTION, draft["id"], episode_draft.text_of(draft), when)
-        one["context"] = episode_draft.context_of(draft)
-        one["source"] = self._client
-        one["session_id"] = self.session
-        one["project"] = self.project
-        one["observation_type"] = "episode"
-        one["write_confidence"] = 1.0
-        one["write_reason"] = "archived"
-        _derive(one)
-        return one, document_vector(one["text"], one["context"])
+        return Piece(self.session, self.folder, carried)
 
     def store(
         self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
@@ -81,8 +96,8 @@ class SessionArchive:
         the offset is no longer `found`.
         """
         added = updated = 0
-        ready = [self.document(draft) for draft in piece.drafting.changed.values()]
-        carry = json_text.dumps(piece.drafting.carried())
+        ready = [self._document(draft) for draft in piece.changed.values()]
+        carry = json_text.dumps(piece.carried())
         with sqlite.transaction(self.db):
             if transcripts.position(self.db, source) != found:
                 return None
@@ -103,11 +118,26 @@ class SessionArchive:
                 self.db,
                 {"id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
                  "updated_at": 0, "prompts": 0, "calls": 0, "plan": []},
-                prompts=piece.drafting.prompts, anew=found is None or piece.is_first, now=self._now,
+                prompts=piece.prompts, anew=found is None or piece.is_first, now=self._now,
             )  # fmt: skip
             if found != (offset, head, carry):
                 transcripts.advance(self.db, source, offset, head, carry, self._now)
         return added, updated, new_calls
+
+    def _document(self, draft: Draft) -> tuple[Document, bytes]:
+        """A draft as a document, with its vector."""
+        at = draft["at"]
+        when = at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
+        one = documents.blank(COLLECTION, draft["id"], f"{draft['role']}: {draft['body']}", when)
+        one["context"] = _context(draft)
+        one["source"] = self._client
+        one["session_id"] = self.session
+        one["project"] = self.project
+        one["observation_type"] = "episode"
+        one["write_confidence"] = 1.0
+        one["write_reason"] = "archived"
+        _derive(one)
+        return one, document_vector(one["text"], one["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Write what was added to a stored episode: reading a transcript again removes nothing."""
@@ -132,28 +162,151 @@ class Piece:
         carried: what the stretch before left; nothing, where there is none.
     """
 
-    __slots__ = ("drafting", "is_first", "items", "work")
-
-    def __init__(self, archive: SessionArchive, carried: Mapping[str, Any]) -> None:
-        carry = episode_draft.read_carry(carried)
+    def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
+        self._session = session
+        self.carry = read_carry(carried)
         self.is_first = not carried
-        self.drafting = Drafting(carry, archive.session)
-        self.work = SessionWork(carry["work"], archive.folder)
+        self.work = SessionWork(self.carry["work"], folder)
         self.items: list[Item] = []
+        self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in self.carry["drafts"]}
+        self.changed: dict[str, Draft] = {}
+        """By id, the drafts that are new or say more than before."""
+        self.prompts = 0
+        """How many of the user's were new."""
 
     def add(self, item: Item, line: bytes = b"", number: int = 0) -> None:
         """Add what the `number`th item of a line says."""
         self.items.append(item)
-        self.work.add(item, self.drafting.prompts)
+        self.work.add(item, self.prompts)
         if item["kind"] == "said":
-            self.drafting.said(item, line, number)
+            self._said(item, line, number)
         elif item["kind"] == "queue":
-            self.drafting.queue(item)
+            self._queue(item)
+
+    def new_of(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Those from the last known message on: a client without a file gives the same ones again."""
+        known = next(iter(self._by_id), "")
+        for place in range(len(items) - 1, -1, -1):
+            item = items[place]
+            if item["kind"] == "said" and known and identifier_of(item, self._session, b"", 0) == known:
+                return items[place:]
+        return items
+
+    def _said(self, said: Said, line: bytes, number: int) -> None:
+        body = bounded(said["text"])
+        if not body:
+            return
+        identifier = identifier_of(said, self._session, line, number)
+        is_user = said["role"] == "user"
+        earlier = self._by_id.get(identifier)
+        if earlier is not None:  # clients write a message again that they save while it grows
+            if body != earlier["body"]:
+                earlier["body"] = body
+                self.changed[identifier] = earlier
+                self.carry["prompt"] = body[:PROMPT_CHARS] if is_user else self.carry["prompt"]
+            return
+        if is_user and self._is_handed(body):
+            return
+        drafts = self.carry["drafts"]
+        draft: Draft = {
+            "id": identifier,
+            "role": "user" if is_user else "assistant",
+            "body": body,
+            "prompt": "" if is_user else self.carry["prompt"],
+            "before": "",
+            "after": "",
+            "at": said["at"],
+        }
+        if drafts:
+            last = drafts[-1]
+            draft["before"] = last["body"][:NEIGHBOUR_CHARS]
+            last["after"] = body[:NEIGHBOUR_CHARS]
+            self.changed[last["id"]] = last
+        if is_user:
+            self.carry["prompt"] = body[:PROMPT_CHARS]
+            self.prompts += 1
+        drafts.append(draft)
+        self._by_id[identifier] = self.changed[identifier] = draft
+
+    def _queue(self, queue: Queue) -> None:
+        """Follow what the user types ahead; it becomes a message when the model gets it."""
+        waiting = self.carry["queue"]
+        if queue["operation"] == "enqueue":
+            waiting.append(bounded(queue["text"]))
+            del waiting[:-_LONGEST_QUEUE]
+        elif queue["operation"] == "popAll":
+            waiting.clear()
+        elif waiting:
+            text = waiting.pop(0)
+            if queue["operation"] == "remove" and text:
+                # known by its text and time: lines that hand over several at once are all alike
+                at = queue["at"]
+                self._said({"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": at}, b"", 0)
+                handed = self.carry["handed"]
+                handed.append(ids.fingerprint(text))
+                del handed[:-_LONGEST_QUEUE]
+
+    def _is_handed(self, body: str) -> bool:
+        """Whether a message was in the queue and is known already; if it still waits there, it does so no longer."""
+        known = ids.fingerprint(body)
+        if known in self.carry["handed"]:
+            self.carry["handed"].remove(known)
+            return True
+        if body in self.carry["queue"]:
+            self.carry["queue"][self.carry["queue"].index(body)] = ""
+        return False
+
+    def carried(self) -> Carry:
+        """The carry without what can change no more."""
+        return {**self.carry, "drafts": self.carry["drafts"][-1:]}
+
+
+def read_carry(value: Mapping[str, Any]) -> Carry:
+    """The carry as it was stored; a new one where it is none."""
+    try:
+        drafts = value["drafts"][-1:]
+        for draft in drafts:
+            _context(draft), draft["id"], draft["role"], draft["body"], draft["at"]
+        work = {str(key): str(text) for key, text in value["work"].items()}
+        queue, handed = [*map(str, value["queue"])], [*map(str, value["handed"])]
+        return {"prompt": str(value["prompt"]), "drafts": drafts, "queue": queue, "handed": handed, "work": work}
+    except (TypeError, KeyError, AttributeError):
+        return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}}
+
+
+def identifier_of(said: Said, session: str, line: bytes, number: int) -> str:
+    """The message's own id, else one made of its session and its line; a secret-like or long one as a hash."""
+    given = said["id"]
+    if not given:
+        about = line.decode("utf-8", "replace") if line else f"{said['role']}\0{said['text']}\0{said['at']}"
+        return "ep-" + ids.fingerprint(f"{session}\0{number}\0{about}")
+    plain = clean(given).replace("\0", "\ufffd")
+    if plain != given or len(plain) > _LONGEST_ID or plain.split() != [plain] or redact(plain)[1]:
+        return "ep-" + ids.fingerprint(given)
+    return plain
+
+
+def bounded(text: str) -> str:
+    """A message without secrets, its middle left out where it is too long."""
+    text = text.strip()
+    if len(text) > 2 * plain_text.MARGIN + BODY_CHARS:
+        head, tail = plain_text.start(text, BODY_CHARS), plain_text.end(text, _TAIL_CHARS)
+    else:
+        head = tail = plain_text.plain(text)
+        if len(head) <= BODY_CHARS:
+            return head
+    return head[: BODY_CHARS - _TAIL_CHARS].rstrip() + _CUT + tail[-_TAIL_CHARS:].lstrip()
 
 
 def clean_name(text: str) -> str:
     """A short field on one line, without secrets."""
     return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]
+
+
+def _context(draft: Draft) -> str:
+    """The prompt of the turn and both neighbours; it grows at its end only."""
+    parts = [draft["prompt"], draft["before"] if draft["before"] != draft["prompt"] else "", draft["after"]]
+    return "\n".join(part for part in parts if part)
 
 
 def _is_purged(document: Document) -> bool:
@@ -167,7 +320,7 @@ def _without(
     """The episodes and the carry of a piece in which something was purged: what is said around it stays out, too."""
     for one, _ in ready:
         one["context"] = ""
-    left = episode_draft.read_carry(json_text.loads(carry))
+    left = read_carry(json_text.loads(carry))
     left["prompt"], left["queue"] = "", []
     left["drafts"] = [
         {**draft, "prompt": "", "before": "", "after": ""} for draft in left["drafts"] if draft["id"] not in purged

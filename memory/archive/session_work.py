@@ -1,19 +1,20 @@
 """What a piece of a transcript says a session did: prompts, tool calls, names, plan, compactions. Hot path.
 
 Collected and redacted while nothing is locked, stored in the transaction of the piece. What is stored already changes
-nothing: a transcript may be read again.
+nothing: a transcript may be read again. A name is kept with the line in which it stands first in its session, so that
+it is found by itself and shown where it stood.
 """
 
 from __future__ import annotations
 
 from math import exp
 
-from core.names import is_file, names_in_order
+from core import ids
+from core.names import is_file, names_in, names_in_order
 from core.project import relative
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive.call_draft import CallDraft, key_of, late, passage_of
-from memory.archive.plain_text import one_line, start
+from memory.archive.plain_text import both_ends, file_path, one_line, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +22,78 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Item, Outcome, Plan
+    from clients.event import Item, Outcome, Plan, Tool
     from core.records import Call, Name, Session
 
+TOOL_CHARS = 100
+_PLAIN_CHARS = 30  # an identifier so short is no secret
+FILE_CHARS = 1000
+COMMAND_CHARS = 1000
+ERROR_CHARS = 200
+LINE_CHARS = 200
+PASSAGE_CHARS = 30_000
+READ_CHARS = 400_000
+"""Of an input or an output: what is longer is read at its head and its tail."""
 STEP_CHARS = 200
 MOST_STEPS = 60
+_MOST_ERRORS = 40
+_MOST_ERROR_LINES = 8
+_CODES = ("exit code", "error: exit code", "command exited with code")
+_ERRORS = (
+    "error", "exception", "fail", "fatal", "panic", "traceback", "denied", "refused", "timed out", "timeout",
+    "not found", "no such", "undefined", "cannot ", "deadlock", "killed",
+)  # fmt: skip
+_NO_ERRORS = ("0 error", "0 fail", "no error", "no fail", "error: exit code")
 _DELETED = "deleted"
 _LAST, _RUNS, _ASKS = "last", "runs ", "asks "  # names in the carry; a key follows the two
 _MOST_CARRIED = 60
+
+
+class CallDraft:
+    """A tool call in the making, or what came of one that was stored before; its texts are redacted.
+
+    Args:
+        folders: of the project, and those above it: their paths are in no name.
+        prompt: how many prompts of the user stood before it in its piece.
+    """
+
+    def __init__(self, key: str, folders: Sequence[str], prompt: int = 0, at: int | None = None) -> None:
+        self.key = key
+        self.folders = folders
+        self.prompt = prompt
+        self.at = at
+        self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
+        self.given_names: list[tuple[str, bool]] = []
+        self.returned_names: list[tuple[str, bool]] = []
+
+    def begin(self, tool: Tool) -> None:
+        """Note what is called."""
+        name = tool["name"]
+        is_plain = name.isidentifier() and len(name) <= _PLAIN_CHARS
+        self.tool = (name if is_plain else start(name, TOOL_CHARS)) or "tool"
+        if tool["files"] or is_file(tool["target"]):
+            self.file = file_path(tool["target"], FILE_CHARS)
+        self.command = start(tool["command"].strip(), COMMAND_CHARS)
+        self.given = both_ends(tool["given"], READ_CHARS)
+        self.given_names = self._names(self.given)
+        self.key = self.key or _key(f"{self.tool}\0{self.at}\0{self.given}")
+
+    def finish(self, text: str, outcome: str) -> None:
+        """Note what it returned, and what came of it, "" while that is not known."""
+        self.returned = both_ends(text, READ_CHARS)
+        self.returned_names = self._names(self.returned)
+        self.outcome = outcome
+        self.error = error_line(self.returned) if outcome == "failed" else ""
+
+    def end(self, text: str, failed: bool) -> None:
+        """Note what came of it when another call has what it returned."""
+        self.outcome = "failed" if failed else "ok"
+        self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
+
+    def _names(self, text: str) -> list[tuple[str, bool]]:
+        for folder in self.folders:
+            text = text.replace(folder, "")
+        return names_in_order(text)
 
 
 class SessionWork:
@@ -39,8 +104,6 @@ class SessionWork:
             the processes that calls ask after; it is changed.
         folder: of the project.
     """
-
-    __slots__ = ("_before", "_carry", "_events", "_folders", "_late", "_latest", "_pending")
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = 0
@@ -56,38 +119,43 @@ class SessionWork:
         if item["kind"] == "said":
             self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
-                draft = CallDraft(tool, prompts, item["at"], self._folders)
-                if draft.key not in self._pending or draft.key in self._late:
-                    self._late.discard(draft.key)  # what came of it before the call itself is that of another one
-                    self._pending[draft.key] = draft
-                    self._events.append(("call", draft, prompts))
-                    self._carry[_LAST] = draft.key
-                    if tool.get("process"):
-                        self._keep(_ASKS + draft.key, key_of(tool["process"]))
+                self._call(tool, prompts, item["at"])
         elif item["kind"] == "outcome":
-            known = self._known(key_of(item["call"]), prompts)
+            known = self._known(_key(item["call"]), prompts)
             if not known.outcome:
                 self._finish(known, item, prompts)
         elif item["kind"] == "ended":
-            self._end(key_of(item["process"]), item["text"], item["failed"], prompts)
+            self._end(_key(item["process"]), item["text"], item["failed"], prompts)
         elif item["kind"] == "plan":
             self._events.append((item["kind"], item, prompts))
         elif item["kind"] in ("compaction", "summary"):
             text = start(item["text"], name_rows.SUMMARY_CHARS) if item["kind"] == "summary" else ""
             self._events.append((item["kind"], text, item["at"] or 0))
 
+    def _call(self, tool: Tool, prompts: int, at: int | None) -> None:
+        draft = CallDraft(_key(tool["call"]), self._folders, prompts, at)
+        draft.begin(tool)
+        if draft.key in self._pending and draft.key not in self._late:
+            return
+        self._late.discard(draft.key)  # what came of it before the call itself is that of another one
+        self._pending[draft.key] = draft
+        self._events.append(("call", draft, prompts))
+        self._carry[_LAST] = draft.key
+        if tool.get("process"):
+            self._keep(_ASKS + draft.key, _key(tool["process"]))
+
     def _known(self, key: str, prompts: int) -> CallDraft:
         """The draft of a call, or one for what came of a call that was stored before."""
         known = self._pending.get(key)
         if known is None:
-            known = self._pending[key] = late(key, self._folders)
+            known = self._pending[key] = CallDraft(key, self._folders)
             self._late.add(key)
             self._events.append(("late", known, prompts))
         return known
 
     def _finish(self, call: CallDraft, outcome: Outcome, prompts: int) -> None:
         """Note what a call returned. What one returns that asks after a process came of the call that began it."""
-        process, asked = key_of(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
+        process, asked = _key(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
         failed = outcome["failed"]
         if asked and _RUNS + asked in self._carry:
             if not process:
@@ -121,17 +189,16 @@ class SessionWork:
             return 0
         known = session_rows.session(db, session)
         if known is not None:
-            about = {
-                **known, "project": about["project"] or known["project"], "folder": about["folder"] or known["folder"],
-            }  # fmt: skip
+            known["project"] = about["project"] or known["project"]
+            known["folder"] = about["folder"] or known["folder"]
+            about = known
         if anew:
             about["prompts"], about["plan"] = 0, []
             about.pop("plan_at", None)
         before = about["calls"]
         last = call_rows.by_key(db, session, self._before) if self._before else None
         number = last["number"] if last else 0
-        drafts = [value for _, value, _ in self._events if isinstance(value, CallDraft)]
-        names = _Names(db, about, drafts)
+        names = _Names(db, about, [value for _, value, _ in self._events if isinstance(value, CallDraft)])
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
                 stored = _store_call(db, about, names, value, is_late=kind == "late")
@@ -149,38 +216,45 @@ class SessionWork:
         return about["calls"] - before
 
 
+def _key(call: str) -> str:
+    """A call's id as it is kept: it is as random as a secret, and of any length."""
+    return ids.fingerprint(call)[:16] if call else ""
+
+
 def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, is_late: bool) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
-    stored = call_rows.by_key(db, about["id"], draft.key)
-    if stored is None and is_late:
+    call = call_rows.by_key(db, about["id"], draft.key)
+    if call is None and is_late:
         return 0
-    if stored is not None and (stored["outcome"] or not draft.outcome):
-        return stored["number"]
+    if call is not None and (call["outcome"] or not draft.outcome):
+        return call["number"]
     folder = about["folder"]
-    file, command = (stored["file"], stored["command"]) if stored else (relative(draft.file, folder), draft.command)
-    number = stored["number"] if stored else about["calls"] + 1
-    place = relative(place_of(file, command), folder)
-    given = stored["passage"] if stored else names.use(draft.given, draft.given_names, number, place, written=True)
-    failed = draft.outcome == "failed"
-    returned = names.use(draft.returned, draft.returned_names, number, place, failed=failed)
-    passage = "\n".join(part for part in (given, returned) if part)
-    if stored is not None:
-        call: Call = {**stored, "outcome": draft.outcome, "error": draft.error, "passage": passage}
-    else:
+    if call is None:
+        number, file = about["calls"] + 1, relative(draft.file, folder)
+        place = relative(place_of(file, draft.command), folder)
+        passage = names.use(draft.given, draft.given_names, number, place, written=True)
         call = {
             "session": about["id"], "number": number, "key": draft.key, "prompt": about["prompts"] + draft.prompt,
-            "at": draft.at, "tool": draft.tool, "file": file, "command": command, "outcome": draft.outcome,
-            "error": draft.error, "passage": passage,
+            "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": "",
+            "error": "", "passage": passage,
         }  # fmt: skip
-    call_rows.save(db, call)
-    about["calls"] = max(about["calls"], number)
-    return number
+        about["calls"] = number
+    else:
+        place = relative(place_of(call["file"], call["command"]), folder)
+    failed = draft.outcome == "failed"
+    returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
+    changed: Call = {
+        **call,
+        "outcome": draft.outcome,
+        "error": draft.error,
+        "passage": "\n".join(part for part in (call["passage"], returned) if part),
+    }
+    call_rows.save(db, changed)
+    return call["number"]
 
 
 class _Names:
     """The names that a piece uses, as the session knows them so far."""
-
-    __slots__ = ("_about", "_changed", "_db", "_known")
 
     def __init__(self, db: apsw.Connection, about: Session, drafts: Iterable[CallDraft]) -> None:
         self._db = db
@@ -202,28 +276,25 @@ class _Names:
         new: list[tuple[int, str]] = []
         at = 0
         for name, is_identifier in named:
-            worth = weight if is_identifier else 0.0
             known = self._known.get(name)
             if known is None:
                 at = max(at, text.find(name, at))  # they come in their order
                 new.append((at, name))
                 where = (relative(place_in(text, at), self._about["folder"]) or place) if is_identifier else ""
                 self._known[name] = self._changed[name] = {
-                    "name": name, "first": number, "last": number, "calls": 1, "weight": worth,
-                    "place": where, "written": number if written else 0,
+                    "name": name, "first": number, "last": number, "calls": 1,
+                    "weight": weight if is_identifier else 0.0, "place": where, "written": number if written else 0,
                 }  # fmt: skip
-                continue
-            if not is_identifier:  # it is kept for the line in which it stood first
-                continue
-            faded = known["weight"] * exp((known["last"] - number) / name_rows.FADING_CALLS)
-            known["calls"] += known["last"] != number
-            known["last"] = max(number, known["last"])
-            known["weight"] = round(faded + worth, 4)
-            if written:
-                known["written"] = max(number, known["written"])
-            if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
-                known["place"] = place
-            self._changed[name] = known
+            elif is_identifier:  # another is kept for the line in which it stood first
+                faded = known["weight"] * exp((known["last"] - number) / name_rows.FADING_CALLS)
+                known["calls"] += known["last"] != number
+                known["last"] = max(number, known["last"])
+                known["weight"] = round(faded + weight, 4)
+                if written:
+                    known["written"] = max(number, known["written"])
+                if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
+                    known["place"] = place
+                self._changed[name] = known
         return passage_of(text, new, failed=failed) if new or failed else ""
 
     def save(self) -> None:
@@ -257,3 +328,59 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
             if row[0] == identifier:
                 row[1:] = [text or row[1], status or row[2]]
     return [row for row in after if row[2] != _DELETED][-MOST_STEPS:]
+
+
+def error_line(output: str) -> str:
+    """The line of a failed call's output that says what went wrong; one that names something, if there is one.
+
+    Of a traceback of Python it is the one behind the frames.
+    """
+    every = [line for line in output.splitlines() if line.strip()]
+    lines = [line for line in every if not line.lower().startswith(_CODES)]
+    marked: list[str] = []
+    for number, line in enumerate(lines):
+        if line.startswith("Traceback (most recent"):
+            return next((one for one in lines[number + 1 :] if not one[0].isspace()), line).strip()[:ERROR_CHARS]
+        if _is_error_line(line):
+            marked.append(line.strip()[:ERROR_CHARS])
+            if len(marked) == _MOST_ERRORS:
+                break
+    named = (line for line in marked if names_in(line)[0])
+    return next(named, next(iter((*marked, *lines, *every)), "")).strip()[:ERROR_CHARS]
+
+
+def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
+    """The lines of a text in which names stand, each cut around the name; of a failed call also its error lines.
+
+    Args:
+        found: where a name stands, and the name, in order.
+    """
+    lines: list[str] = []
+    covered = -1
+    room = PASSAGE_CHARS
+    for place, name in found:
+        if place + len(name) <= covered:
+            continue
+        # a line may be of any length: it is looked at around the name alone
+        low, high = max(0, place - LINE_CHARS), place + len(name) + LINE_CHARS
+        begin = text.rfind("\n", low, place) + 1 or low
+        end = text.find("\n", place, high)
+        end = min(len(text), high) if end < 0 else end
+        if end - begin > LINE_CHARS:
+            begin = max(begin, place - LINE_CHARS // 4)
+            end = min(end, max(begin + LINE_CHARS, place + len(name)))
+        begin = max(begin, covered)
+        room -= end - begin + 1
+        if room < 0:
+            break
+        lines.append(text[begin:end].strip())
+        covered = end
+    if failed:
+        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if _is_error_line(line)]
+        lines += [line for line in dict.fromkeys(errors[:_MOST_ERROR_LINES]) if line not in lines]
+    return "\n".join(line for line in lines if line)
+
+
+def _is_error_line(line: str) -> bool:
+    low = line.lower()
+    return any(word in low for word in _ERRORS) and not any(word in low for word in _NO_ERRORS)

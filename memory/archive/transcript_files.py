@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
-
-import apsw
 
 from clients import registry
-from core import json_text
+from core import files as home_files
 from core.errors import Failure
-from core.repository import switches
 from core.store import documents, sqlite
 from core.store.sessions import segments
-from core.store.upkeep import store_file
-from memory.archive import ingest, transcript_lines
-from memory.archive.known_files import SUBAGENT, Archived, File
+from memory.archive import ingest
+from memory.archive.known_files import SUBAGENT, Archived
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    import apsw
+
+    from memory.archive.known_files import File
 
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20
@@ -41,26 +41,30 @@ class NotATranscriptError(ValueError):
         self.may_change = may_change
 
 
-@dataclass(frozen=True, slots=True)
 class Transcript:
     """A file whose client and session are known; `cwd` is the folder the session worked in, "" where it says none."""
 
-    path: str
-    agent: str
-    session: str
-    cwd: str
+    def __init__(self, agent: str, session: str, cwd: str) -> None:
+        self.agent = agent
+        self.session = session
+        self.cwd = cwd
 
 
-@dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one file: its client, or "" and the reason why it was left out, or "" for both: it is excluded."""
+    """What became of one file: its client, or "" and the reason why it was left out, or "" for both: it is excluded.
 
-    file: File
-    agent: str = ""
-    reason: str = ""
-    may_change: bool = False
-    """It may be another the next time, though the file is as it was."""
-    counts: dict[str, int] = field(default_factory=dict)
+    Args:
+        may_change: it may be another the next time, though the file is as it was.
+    """
+
+    def __init__(
+        self, file: File, agent: str = "", reason: str = "", *, may_change: bool = False, done: Any = None
+    ) -> None:
+        self.file = file
+        self.agent = agent
+        self.reason = reason
+        self.may_change = may_change
+        self.counts = {name: done[name] if done else 0 for name in ("added", "updated", "calls", "bytes", "skipped")}
 
 
 def look_at(path: str, agent: str = "") -> Transcript:
@@ -92,7 +96,7 @@ def look_at(path: str, agent: str = "") -> Transcript:
         # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
         is_own = _is_uuid(name) or any(entry.get("sessionId") == name for entry in first)
         session = name if is_own else _named(last[::-1], "sessionId") or session
-    return Transcript(path, agent, session or _named(first, "sessionId") or name, cwd)
+    return Transcript(agent, session or _named(first, "sessionId") or name, cwd)
 
 
 def _is_uuid(name: str) -> bool:
@@ -107,28 +111,20 @@ def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
 def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The objects in the first lines of a file, and in the last ones."""
     try:
-        descriptor = transcript_lines.opened(path)
+        descriptor = ingest.opened(path)
         try:
-            first = transcript_lines.read(descriptor, 0, _LOOK_BYTES)[0]
+            first = ingest.read(descriptor, 0, _LOOK_BYTES)[0]
             behind = max(0, os.fstat(descriptor).st_size - _LOOK_BYTES)
             last = os.pread(descriptor, _LOOK_BYTES, behind).split(b"\n")[-_LAST_LINES:]
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise NotATranscriptError(getattr(error, "strerror", None) or str(error), may_change=True) from None
-    return _parsed(first), _parsed(last)
+    return _objects(first), _objects(last)
 
 
-def _parsed(lines: Iterable[bytes]) -> list[dict[str, Any]]:
-    entries = []
-    for line in lines:
-        try:
-            entry = json_text.loads(line)
-        except json_text.InvalidJSON:
-            continue
-        if isinstance(entry, dict):
-            entries.append(entry)
-    return entries
+def _objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    return [entry for line in lines if (entry := ingest.parsed(line)) is not None]
 
 
 def ingest_all(
@@ -153,13 +149,28 @@ def ingest_all(
     Raises:
         Failure: what the store says.
     """
+
+    def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:
+        try:
+            found = look_at(file.path, agent)
+            if _is_excluded(found.cwd):
+                return Result(file, may_change=True)
+            done = ingest.ingest_file(
+                db, file.path, agent=found.agent, session=identity(found.session), cwd=found.cwd, now=now,
+                vectors=vectors, progress=progress,
+            )  # fmt: skip
+        except NotATranscriptError as reason:
+            return Result(file, reason=str(reason), may_change=reason.may_change)
+        except Failure as failure:
+            if failure.code != "TRANSCRIPT_UNREADABLE":
+                raise
+            return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
+        return Result(file, found.agent, done=done)
+
     report = Archived()
-    work = partial(_ingest, agent=agent, identity=identity, now=now, vectors=vectors)
     for result in _results(db, files, work, vectors, progress):
         if result.agent:
-            report.take(result.agent, unchanged=not result.counts["bytes"])
-            for name, count in result.counts.items():
-                setattr(report, name, getattr(report, name) + count)
+            report.take(result.agent, result.counts)
         elif result.reason:
             report.leave_out(result.file.path, result.reason)
         else:
@@ -168,42 +179,19 @@ def ingest_all(
             note(result.file, result.agent, result.reason)
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
+        from core.store.upkeep import store_file
+
         store_file.merge(db, "lexicon")
     sqlite.fold_log(db, over=0)
     return report
 
 
-def _ingest(
-    db: apsw.Connection,
-    file: File,
-    progress: Callable[[int], None] = lambda _: None,
-    *,
-    agent: str,
-    identity: Callable[[str], str],
-    now: int,
-    vectors: bool,
-) -> Result:
-    """Ingest one file to its end.
+def _is_excluded(cwd: str) -> bool:
+    if not home_files.has_switches():
+        return False
+    from core.repository import switches
 
-    Raises:
-        Failure: what the store says.
-    """
-    try:
-        found = look_at(file.path, agent)
-        if switches.is_excluded(switches.sound()[0], found.cwd):
-            return Result(file, may_change=True)
-        done = ingest.ingest_file(
-            db, file.path, agent=found.agent, session=identity(found.session), cwd=found.cwd, now=now, vectors=vectors,
-            progress=progress,
-        )  # fmt: skip
-    except NotATranscriptError as reason:
-        return Result(file, reason=str(reason), may_change=reason.may_change)
-    except Failure as failure:
-        if failure.code != "TRANSCRIPT_UNREADABLE":
-            raise
-        return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
-    counts = {"added": done["added"], "updated": done["updated"], "calls": done["calls"], "bytes": done["bytes"]}
-    return Result(file, found.agent, counts={**counts, "bad_lines": done["skipped"]})
+    return switches.is_excluded(switches.sound()[0], cwd)
 
 
 def _results(
@@ -220,7 +208,7 @@ def _results(
     if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
         for file in files:
             result = work(db, file, progress)
-            progress(max(0, file.size - result.counts.get("bytes", 0)))
+            progress(max(0, file.size - result.counts["bytes"]))
             yield result
         return
     from multiprocessing import get_context
@@ -234,10 +222,12 @@ def _results(
 
 
 _own: list[Any] = []
-"""Of a forked process: what it does with a file, with its own connection."""
+"""Of a forked process: what it does with a file, and its own connection."""
 
 
 def _begin(work: Callable[..., Result], vectors: bool) -> None:
+    import signal
+
     parent = os.getppid()
     signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # a parent that was killed
     signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
@@ -245,12 +235,13 @@ def _begin(work: Callable[..., Result], vectors: bool) -> None:
     db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=False)
     if vectors:
         sqlite.load_vectors(db)
-    _own[:] = [partial(work, db)]
+    _own[:] = [work, db]
 
 
 def _do(file: File) -> Result | tuple[str, str, str]:
+    work, db = _own
     try:
-        result: Result = _own[0](file)
+        result: Result = work(db, file)
         return result
     except Failure as failure:  # its pickle would lack all but the message
         return failure.code, failure.message, failure.fix

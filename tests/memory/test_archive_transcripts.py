@@ -19,7 +19,7 @@ from clients.event import Item
 from core import json_text
 from core.store import document_rows, documents, sqlite
 from core.store.sessions import call_rows, forgotten, name_rows, transcripts
-from memory.archive import ingest, told_items
+from memory.archive import ingest
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
     silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert (silent["bytes"], silent["complete"]) == (0, True)
+    assert silent["bytes"] == 0
     assert transcripts.position(how["db"], ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
     heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
@@ -241,19 +241,19 @@ def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
 def test_items_without_a_file(how: dict[str, Any]) -> None:
     how["agent"] = "opencode"
     first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
-    assert told_items.ingest_items(items=first, **how)["added"] == 2
+    assert ingest.ingest_items(items=first, **how)["added"] == 2
     # the same ones again, the last of them grown, and a new one
     call = content.tool("k", "bash", [], "time make", {})
     again = [first[0], said("o2", "assistant", "I measure. It is the linker.", tools=[call])]
     outcome: Item = {"kind": "outcome", "call": "k", "text": "real 3m1s", "failed": False}
-    taken = told_items.ingest_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
+    taken = ingest.ingest_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
     assert (taken["added"], taken["updated"]) == (1, 1)
     assert stored(how) == {
         "o1": ("user: why is it slow?", "I measure."),
         "o2": ("assistant: I measure. It is the linker.", "why is it slow?\nUse mold."),
         "o3": ("assistant: Use mold.", "why is it slow?\nI measure. It is the linker."),
     }
-    assert told_items.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
+    assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
 
 
 def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_in_how_many_calls_it_comes_makes_no_difference(
         how["db"].execute("DELETE FROM session")  # nor that it was forgotten: nothing would be kept
         start = 0
         for end in ends:
-            told_items.ingest_items(items=items[start:end], **how)
+            ingest.ingest_items(items=items[start:end], **how)
             start = end
         results.append(stored(how))
         done.append(

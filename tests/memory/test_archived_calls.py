@@ -16,7 +16,7 @@ from faults import paused
 from core import names
 from core.store import sqlite
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive import call_draft
+from memory.archive import session_work
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -425,10 +425,10 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     run("memory", "archive", str(transcript.path))
     db = store()
     for one in call_rows.calls(db, SESSION):
-        assert len(one["command"]) <= call_draft.COMMAND_CHARS
+        assert len(one["command"]) <= session_work.COMMAND_CHARS
         assert len(one["file"]) <= 1000
-        assert len(one["error"]) <= call_draft.ERROR_CHARS
-        assert len(one["passage"]) <= 2 * call_draft.PASSAGE_CHARS + 1000
+        assert len(one["error"]) <= session_work.ERROR_CHARS
+        assert len(one["passage"]) <= 2 * session_work.PASSAGE_CHARS + 1000
     assert len(name_rows.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in name_rows.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000
@@ -446,12 +446,12 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     ],
 )
 def test_the_line_that_says_what_went_wrong(output: str, line: str) -> None:
-    assert call_draft.error_line(output) == line
+    assert session_work.error_line(output) == line
 
 
 def test_a_passage_is_the_lines_in_which_names_stand_and_of_a_failed_call_its_errors() -> None:
     def passage(text: str, *given: str, failed: bool = False) -> str:
-        return call_draft.passage_of(text, sorted((text.index(name), name) for name in given), failed=failed)
+        return session_work.passage_of(text, sorted((text.index(name), name) for name in given), failed=failed)
 
     text = "first line\n  with leaseTable in it  \nthird line with otherName and leaseTable\nit failed\nlast"
     assert passage(text, "leaseTable") == "with leaseTable in it"

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.archive import episode_draft
-from memory.archive.episode_draft import Drafting, bounded, identifier_of, read_carry
+from memory.archive.session_archive import Piece, bounded, identifier_of, read_carry
 
 
 def said(role: str, text: str, identifier: str = "", *, at: int | None = 1, tools: int = 0) -> Any:
@@ -18,15 +17,15 @@ def queued(operation: str, text: str = "", at: int = 5) -> Any:
     return {"kind": "queue", "operation": operation, "text": text, "at": at}
 
 
-def drafting(carry: Any = None) -> tuple[Drafting, Any]:
-    carry = read_carry({}) if carry is None else carry
-    return Drafting(carry, "s"), carry
+def piece(carried: Any = None) -> tuple[Piece, Any]:
+    made = Piece("s", "", carried or {})
+    return made, made.carry
 
 
 def test_a_message_knows_its_prompt_and_its_neighbours() -> None:
-    made, carry = drafting()
+    made, carry = piece()
     for number, (role, text) in enumerate([("user", "ask"), ("assistant", "one"), ("other", "two"), ("user", "more")]):
-        made.said(said(role, text, f"m{number}"), b"", 0)
+        made.add(said(role, text, f"m{number}"))
     assert carry["drafts"] == list(made.changed.values()) == [
         {"id": "m0", "role": "user", "body": "ask", "prompt": "", "before": "", "after": "one", "at": 1},
         {"id": "m1", "role": "assistant", "body": "one", "prompt": "ask", "before": "ask", "after": "two", "at": 1},
@@ -34,51 +33,47 @@ def test_a_message_knows_its_prompt_and_its_neighbours() -> None:
         {"id": "m3", "role": "user", "body": "more", "prompt": "", "before": "two", "after": "", "at": 1},
     ]  # fmt: skip
     assert (carry["prompt"], made.prompts) == ("more", 2)
-    assert [episode_draft.text_of(one) for one in carry["drafts"][:2]] == ["user: ask", "assistant: one"]
-    assert [episode_draft.context_of(one) for one in carry["drafts"]] == [
-        "one", "ask\ntwo", "ask\none\nmore", "two",
-    ]  # fmt: skip
 
 
 def test_what_is_carried_is_the_last_message_and_it_may_still_grow() -> None:
-    made, carry = drafting()
+    made, carry = piece()
     for name in ("a", "b"):
-        made.said(said("user", f"text {name}", name), b"", 0)
-    made, carry = drafting(made.carried())
+        made.add(said("user", f"text {name}", name))
+    made, carry = piece(made.carried())
     assert ([one["id"] for one in carry["drafts"]], made.changed) == (["b"], {})
-    made.said(said("user", "text b", "b"), b"", 0)
+    made.add(said("user", "text b", "b"))
     assert made.changed == {}
-    made.said(said("user", "text b and more", "b"), b"", 0)
+    made.add(said("user", "text b and more", "b"))
     assert [one["body"] for one in made.changed.values()] == ["text b and more"]
     assert (carry["prompt"], made.prompts) == ("text b and more", 0)
-    made.said(said("assistant", "an answer", "c"), b"", 0)
-    made.said(said("assistant", "an answer in full", "c"), b"", 0)
+    made.add(said("assistant", "an answer", "c"))
+    made.add(said("assistant", "an answer in full", "c"))
     assert carry["prompt"] == "text b and more"
-    again, _ = drafting(carry)
-    again.said(said("assistant", "an answer in full", "c"), b"", 0)
+    again, _ = piece(carry)
+    again.add(said("assistant", "an answer in full", "c"))
     assert again.changed == {} and len(carry["drafts"]) == 2
 
 
 def test_what_was_typed_ahead_is_said_when_the_model_gets_it_and_once() -> None:
-    made, carry = drafting()
+    made, carry = piece()
     for text in ("first", "second", "third"):
-        made.queue(queued("enqueue", f" {text} "))
+        made.add(queued("enqueue", f" {text} "))
     assert carry["queue"] == ["first", "second", "third"]
-    made.queue(queued("remove", at=8))
+    made.add(queued("remove", at=8))
     assert [(one["body"], one["role"], one["at"]) for one in carry["drafts"]] == [("first", "user", 8)]
     assert len(carry["handed"]) == 1
-    made.said(said("user", "first", "x"), b"", 0)  # the client says it once more
+    made.add(said("user", "first", "x"))  # the client says it once more
     assert (len(carry["drafts"]), carry["handed"]) == (1, [])
-    made.said(said("user", "third", "y"), b"", 0)  # it still waits there
+    made.add(said("user", "third", "y"))  # it still waits there
     assert (len(carry["drafts"]), carry["queue"]) == (1 + 1, ["second", ""])
-    made.said(said("assistant", "second", "z"), b"", 0)  # another said it
+    made.add(said("assistant", "second", "z"))  # another said it
     assert len(carry["drafts"]) == 3
-    made.queue(queued("dequeue"))
-    made.queue(queued("remove"))
-    made.queue(queued("remove"))
+    made.add(queued("dequeue"))
+    made.add(queued("remove"))
+    made.add(queued("remove"))
     assert (len(carry["drafts"]), carry["queue"], carry["handed"]) == (3, [], [])
-    made.queue(queued("enqueue", "fourth"))
-    made.queue(queued("popAll"))
+    made.add(queued("enqueue", "fourth"))
+    made.add(queued("popAll"))
     assert carry["queue"] == []
 
 

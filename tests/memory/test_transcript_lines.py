@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.archive import transcript_lines
-from memory.archive.transcript_lines import opened, read
+from memory.archive import ingest
+from memory.archive.ingest import opened, read
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_what_a_piece_holds(
 
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_lines, "LONGEST_LINE", 12)
-    monkeypatch.setattr(transcript_lines, "_BLOCK", 5)
+    monkeypatch.setattr(ingest, "LONGEST_LINE", 12)
+    monkeypatch.setattr(ingest, "_BLOCK", 5)
     (tmp_path / "file").write_bytes(b"x" * 30 + b"\nnext\n")
     descriptor = opened(str(tmp_path / "file"))
     assert read(descriptor, 0, 4) == ([], 31, 1, False)

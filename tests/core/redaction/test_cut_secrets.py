@@ -12,19 +12,19 @@ from clients import content
 from core.records import Session
 from core.store import migrations
 from core.store.sessions import call_rows, name_rows
-from memory.archive import call_draft, episode_draft, plain_text, session_work
+from memory.archive import plain_text, session_archive, session_work
 
 CUTS = {
-    "tool": call_draft.TOOL_CHARS,
-    "file": call_draft.FILE_CHARS,
-    "command": call_draft.COMMAND_CHARS,
-    "raw command": call_draft.COMMAND_CHARS * 4,
-    "input": call_draft.READ_CHARS // 2,
-    "output": call_draft.READ_CHARS // 2,
-    "error": call_draft.READ_CHARS // 2,
+    "tool": session_work.TOOL_CHARS,
+    "file": session_work.FILE_CHARS,
+    "command": session_work.COMMAND_CHARS,
+    "raw command": session_work.COMMAND_CHARS * 4,
+    "input": session_work.READ_CHARS // 2,
+    "output": session_work.READ_CHARS // 2,
+    "error": session_work.READ_CHARS // 2,
     "summary": name_rows.SUMMARY_CHARS,
     "plan": session_work.STEP_CHARS * 8,
-    "message": episode_draft.BODY_CHARS,
+    "message": session_archive.BODY_CHARS,
 }
 ABOUT: Session = {
     "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0,
@@ -51,7 +51,7 @@ def kept(place: str, text: str) -> str:
     work.add({"kind": "summary", "text": text if place == "summary" else "none", "at": 1}, 0)
     work.store(db, {**ABOUT, "plan": []}, prompts=0, anew=True, now=1)
     rows = [list(db.execute(f"SELECT * FROM {table}")) for table in ("session", "call", "name", "compaction")]
-    return repr(rows) + (episode_draft.bounded(text) if place == "message" else "")
+    return repr(rows) + (session_archive.bounded(text) if place == "message" else "")
 
 
 def halves(secret: str) -> list[str]:
