@@ -104,11 +104,13 @@ def next_steps(answer: Answer, screen: Console) -> None:
 def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
     screen = console()
+    every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
     result: dict[str, Any] = {
         name: value
-        for name, value in (answer.result if isinstance(answer.result, dict) else {}).items()
+        for name, value in every.items()
         if name not in without and (value is False or value not in (None, "", [], {}, 0))
     }
+    result = result or {name: value for name, value in every.items() if name == "count"}
     groups = {name: value for name, value in result.items() if _is_group(value)}
     screen.print(pairs({name: value for name, value in result.items() if name not in groups}))
     for name, value in groups.items():

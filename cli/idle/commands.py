@@ -40,10 +40,10 @@ COMMANDS: tuple[Command, ...] = (
         "All timers, the soonest first.",
         (),
         code=_CODE,
-        view="cli.idle.view:timers",
+        view="cli.terminal:told",
     ),
     Command(
-        "idle due", "cli.idle.timers:due", "The timers that have come due.", (), code=_CODE, view="cli.idle.view:timers"
+        "idle due", "cli.idle.timers:due", "The timers that have come due.", (), code=_CODE, view="cli.terminal:told"
     ),
     Command(
         "idle run",

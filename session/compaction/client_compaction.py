@@ -112,14 +112,14 @@ def notify(config: Config) -> dict[str, Any]:
     from core import clock
     from core.process import process_group
     from otel.event import new_event
-    from session.idle import rules
+    from session.idle import timers
     from session.session_store import SessionStore
 
     command, said = config.get_str("notify.command"), _notice(config)
     if not command.strip():
         return {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
     try:
-        words = rules.words(command, {"text": said})
+        words = timers.words(command, {"text": said})
     except ValueError as error:
         ended = process_group.Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from clients import registry
@@ -19,14 +20,12 @@ from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
 from session.context import work_lock
-from session.idle import rules, timers, transcript_check
+from session.idle import timers
 from session.records import IdleTimer, SessionState
 from session.session_store import SessionStore
 from session.state import schema, state_file
-from session.state.schema import Damaged
 
 Report = Callable[[str, dict[str, Any]], None]
-_STATE_BYTES = 1_000_000
 _NO_TIMER = b'"idleTimer": null'
 _KEPT = 100
 _RETRY_MS = 60_000
@@ -34,60 +33,64 @@ _RETRY_MS = 60_000
 _LOOK_S = 0.1
 """How long a look at the lock by another process may last."""
 _LONGEST_PAUSE_S, _SHORTEST_PAUSE_S = 1.0, 0.02
+_LINES_READ, _LINE_BYTES, _MOST_BYTES = 100, 8_000_000, 64_000_000
 
 
 class NotNow(Exception):
     """The timer is not run: it was removed, is no longer due, or another process runs it."""
 
 
-def states() -> list[SessionState]:
-    """The states with a timer, the soonest first; files that cannot be read are left out."""
-    folder = state_file.folder()
+def listed(*, on: bool = False) -> list[dict[str, Any]]:
+    """The timers, the soonest first, without those that a message or a compaction has removed.
+
+    Args:
+        on: without those of sessions that are switched off.
+
+    Raises:
+        Failure: the folder of the sessions cannot be read. States that cannot be read are left out.
+    """
+    now, folder = clock.now_ms(), state_file.folder()
+    known = switches.sound()[0] if on and files.has_switches() else None
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
     except OSError as error:
         raise state_file.failure_of(error) from None
-    found = [_with_timer(os.path.join(folder, name)) for name in names if name.endswith(".json")]
-    timed = [(one["idleTimer"]["dueAt"], one["sessionId"], one) for one in found if one and one["idleTimer"]]
-    return [one for _, _, one in sorted(timed, key=lambda each: each[:2])]
+    found = []
+    for name in names:
+        one = _with_timer(os.path.join(folder, name)) if name.endswith(state_file.SUFFIX) else None
+        timer = one["idleTimer"] if one else None
+        if one is None or timer is None:
+            continue
+        session, standing = one["sessionId"], timers.status(one, now, busy=_is_held(one["sessionId"]))
+        if standing != timers.NONE and (known is None or switches.off(known, session, one["cwd"]) is None):
+            found.append(
+                {
+                    "sessionId": session,
+                    "agent": one["agent"],
+                    "percent": round(timer["ratio"] * 100, 2),
+                    "standing": standing,
+                    "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
+                    "cwd": timer["cwd"],
+                    "scheduledAt": timer["scheduledAt"],
+                    "dueAt": timer["dueAt"],
+                }
+            )
+    return sorted(found, key=lambda timer: (timer["dueAt"], timer["sessionId"]))
 
 
 def _with_timer(path: str) -> SessionState | None:
     """The state in a file, None where it has no timer or cannot be read."""
     try:
         with open(path, "rb") as file:
-            data = file.read(_STATE_BYTES + 1)
-        if _NO_TIMER in data:
-            return None  # `run` looks at all of them every second
-        value = json_text.loads(data.decode())
+            if _NO_TIMER in file.read():
+                return None  # `run` looks at all of them every second
+        value = state_file.parse(path)
         identifier = value.get("sessionId") if isinstance(value, dict) else None
         if not isinstance(identifier, str) or state_file.path_of(identifier) != path:
             return None
         return schema.read(value, identifier)
-    except (OSError, json_text.InvalidJSON, UnicodeDecodeError, Damaged, schema.TooNew):
+    except (OSError, schema.Damaged, schema.TooNew):
         return None
-
-
-def listed(timed: Sequence[SessionState], now: int) -> list[dict[str, Any]]:
-    """The timers of sessions as lists show them; without those that a message or a compaction has removed."""
-    found = []
-    for one in timed:
-        timer = one["idleTimer"]
-        standing = rules.status(one, now, busy=_is_held(one["sessionId"]))
-        if timer is not None and standing != rules.NONE:
-            found.append(
-                {
-                    "sessionId": one["sessionId"],
-                    "agent": one["agent"],
-                    "cwd": timer["cwd"],
-                    "percent": round(timer["ratio"] * 100, 2),
-                    "scheduledAt": timer["scheduledAt"],
-                    "dueAt": timer["dueAt"],
-                    "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
-                    "standing": standing,
-                }
-            )
-    return found
 
 
 def _is_held(session_id: str) -> bool:
@@ -117,36 +120,26 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     counts = {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0}
     retry_at: dict[str, int] = {}
     while not interrupts.came():
-        now = clock.now_ms()
-        found = listed(_on(states()), now)
+        now, found = clock.now_ms(), listed(on=True)
         for timer in found:
             session, standing = timer["sessionId"], timer["standing"]
             if interrupts.came():
                 break
             result = None
-            if standing == rules.DUE and retry_at.get(session, 0) <= now:
+            if standing == timers.DUE and retry_at.get(session, 0) <= now:
                 result = compact(session, config, interrupts, report)
                 retry_at[session] = now + _RETRY_MS * (result is not None)
-            elif once and standing in (rules.TURN_RUNNING, rules.IN_PROGRESS):
-                about = {"sessionId": session, "agent": timer["agent"]}
-                result = {**about, "outcome": "skipped", "reason": standing}
+            elif once and standing in (timers.TURN_RUNNING, timers.IN_PROGRESS):
+                result = {"sessionId": session, "agent": timer["agent"], "outcome": "skipped", "reason": standing}
             if result is not None:
                 counts[result["outcome"]] += 1
                 results = [*results, result][-_KEPT:]
         if once or (until_empty and not found):
             break
-        due = [one["dueAt"] for one in found if one["standing"] == rules.WAITING]
+        due = [one["dueAt"] for one in found if one["standing"] == timers.WAITING]
         left = (min(due) - clock.now_ms()) / 1000 if due else _LONGEST_PAUSE_S
         interrupts.wait(min(_LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left)))  # another may be set meanwhile
     return {**counts, "stopped": interrupts.came(), "sessions": results}
-
-
-def _on(states: Sequence[SessionState]) -> list[SessionState]:
-    """Without those of sessions that are switched off."""
-    if not files.has_switches():
-        return list(states)
-    known = switches.sound()[0]
-    return [one for one in states if switches.off(known, one["sessionId"], one["cwd"]) is None]
 
 
 def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
@@ -158,8 +151,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         return None
     except Exception as fault:
         error = _error_text(fault)
-        store = SessionStore(config, clock.now_ms())
-        _record(store, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
+        _record(config, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
 
 
@@ -168,26 +160,21 @@ def _compact(
 ) -> dict[str, Any]:
     began = time.monotonic()
     current, timer = _due(session_id)
-    store = SessionStore(config, clock.now_ms())
-    since = timer["scheduledAt"]
+    since, path = timer["scheduledAt"], timer["transcript"]
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": since}
     ended: Ended | None = None
     try:
         words, folder = _command(current, timer, config)
-        _record(store, "started", current, {**about, "command": words[0]})
+        _record(config, "started", current, {**about, "command": words[0]})
         _due(session_id, since=since)
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
-        size = transcript_check.size(timer["transcript"])
+        size = os.path.getsize(path) if os.path.isfile(path) else 0
+        seconds, environment = config.get_int("idle.timeout_seconds"), {**os.environ, timers.RUNNING: "1"}
         ended = process_group.run(
-            words,
-            seconds=config.get_int("idle.timeout_seconds"),
-            cwd=folder,
-            environment={**os.environ, timers.RUNNING: "1"},
-            interrupts=interrupts,
-            lock=lock,
+            words, seconds=seconds, cwd=folder, environment=environment, interrupts=interrupts, lock=lock
         )
         error = "" if ended.status == 0 and not ended.reason else ended.explained()
         if not error and _was_compacted(session_id, timer, size) is False:
@@ -195,18 +182,19 @@ def _compact(
     except NotNow:
         _finish(session_id, since, again=False)
         result["outcome"] = "cancelled"
-        _record(store, "cancelled", current, about)
+        _record(config, "cancelled", current, about)
         report("finished", result)
         return result
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
-    result["exitStatus"] = ended.status if ended is not None else None
-    result["messageMeanwhile"] = _finish(session_id, since, again=ended is not None and ended.reason == "stopped")
-    result["ms"] = round((time.monotonic() - began) * 1000)
-    about |= {"exitStatus": result["exitStatus"], "messageMeanwhile": result["messageMeanwhile"]}
+    became = {
+        "exitStatus": ended.status if ended is not None else None,
+        "messageMeanwhile": _finish(session_id, since, again=ended is not None and ended.reason == "stopped"),
+    }
+    result |= {**became, "ms": round((time.monotonic() - began) * 1000)}
     if error:
         result |= {"outcome": "failed", "error": error}
-    _record(store, result["outcome"], current, about, error=error, took=result["ms"])
+    _record(config, result["outcome"], current, {**about, **became}, error=error, took=result["ms"])
     report("finished", result)
     return result
 
@@ -219,11 +207,25 @@ def _due(session_id: str, *, since: int = 0) -> tuple[SessionState, IdleTimer]:
     """
     known = state_file.peek(session_id)
     timer = known["idleTimer"] if known is not None else None
-    if known is None or timer is None or rules.status(known, clock.now_ms(), busy=False) != rules.DUE:
+    if known is None or timer is None or timers.status(known, clock.now_ms(), busy=False) != timers.DUE:
         raise NotNow
     if since and timer["scheduledAt"] != since:
         raise NotNow
     return known, timer
+
+
+def _finish(session_id: str, since: int, *, again: bool) -> bool:
+    """Remove the timer that was set then, unless it runs `again`; returns whether a message came meanwhile."""
+    try:
+        with state_file.locked(session_id):
+            known, _ = state_file.load(session_id)
+            timer = known["idleTimer"] if known is not None else None
+            if known is not None and timer is not None and timer["scheduledAt"] == since and not again:
+                state_file.write(timers.without_timer(known))
+    except (Failure, OSError):
+        return False
+    came = (known["lastMessageAt"], known["turnBeganAt"]) if known is not None else ()
+    return any(at is not None and at > since for at in came)
 
 
 def _was_compacted(session_id: str, timer: IdleTimer, size: int) -> bool | None:
@@ -235,21 +237,47 @@ def _was_compacted(session_id: str, timer: IdleTimer, size: int) -> bool | None:
     at = known["lastCompactionAt"] if known is not None else None
     if at is not None and at > timer["scheduledAt"]:
         return True
-    return transcript_check.was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
+    return was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
 
 
-def _finish(session_id: str, since: int, *, again: bool) -> bool:
-    """Remove the timer that was set then, unless it runs `again`; returns whether a message came meanwhile."""
+def was_compacted(path: str, agent: str, since: int) -> bool | None:
+    """Whether a transcript holds a compaction after its first `since` bytes; None where it cannot be known."""
+    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
+        return None
     try:
-        with state_file.locked(session_id):
-            known, _ = state_file.load(session_id)
-            timer = known["idleTimer"] if known is not None else None
-            if known is not None and timer is not None and timer["scheduledAt"] == since and not again:
-                state_file.write(rules.cancel(known))
-    except (Failure, OSError):
-        return False
-    came = (known["lastMessageAt"], known["turnBeganAt"]) if known is not None else ()
-    return any(at is not None and at > since for at in came)
+        return any(item["kind"] == "compaction" for item in _items(path, agent, since))
+    except OSError:
+        return None
+
+
+def begun_in(path: str, agent: str) -> str:
+    """The folder in which the session began, from the first lines of its transcript; "" where it is unknown or gone."""
+    found = (item["cwd"] for item in islice(_items(path, agent), _LINES_READ) if item["kind"] == "started")
+    try:
+        return next((folder for folder in found if os.path.isdir(folder)), "")
+    except OSError:
+        return ""
+
+
+def _items(path: str, agent: str, since: int = -1) -> Iterator[Any]:
+    """What a transcript says; with `since` only lines behind it that may tell of a context's size."""
+    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
+        return
+    form = registry.row(agent).transcript()
+    with open(path, "rb") as file:
+        if 0 <= since <= os.fstat(file.fileno()).st_size:
+            file.seek(since)
+        left = _MOST_BYTES
+        while left > 0 and (line := file.readline(_LINE_BYTES)):
+            left -= len(line)
+            if since >= 0 and not any(mark in line for mark in form.CONTEXT_MARKS):
+                continue
+            try:
+                entry = json_text.loads(line.decode("utf-8", "replace"))
+            except json_text.InvalidJSON:
+                continue
+            if isinstance(entry, dict):
+                yield from form.items(entry)
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
@@ -265,12 +293,12 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
     if not registry.row(agent).compaction(folder)["enabled"]:
         raise NotNow
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = transcript_check.begun_in(timer["transcript"], agent) or folder
+    folder = begun_in(timer["transcript"], agent) or folder
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:
-        return rules.words(template, values), folder
+        return timers.words(template, values), folder
     except ValueError as error:
         raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
 
@@ -280,7 +308,7 @@ def _error_text(fault: Exception) -> str:
 
 
 def _record(
-    store: SessionStore,
+    config: Config,
     what: str,
     current: SessionState,
     about: dict[str, Any],
@@ -301,5 +329,5 @@ def _record(
         role=current["role"],
         now=clock.now_ms(),
     )
-    if not store.append([event]):
+    if not SessionStore(config, clock.now_ms()).append([event]):
         spool.keep([event])

@@ -1,6 +1,7 @@
-"""Sets and removes the timers of idle compaction, which lie in the state of their sessions. Hot path.
+"""The timers of idle compaction (OpenClaw's idle trigger), which lie in the state of their sessions. Hot path.
 
-Hooks import this only where `compaction.idle_trigger_minutes` is set.
+The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once,
+whether the compaction succeeds or not. Hooks import this only where `compaction.idle_trigger_minutes` is set.
 """
 
 from __future__ import annotations
@@ -10,21 +11,30 @@ import os
 from clients import registry
 from core import clock, files
 from session.faults import fault_boundary
-from session.idle import rules
 from session.state import schema, state_file
 from session.step import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from clients.event import HookEvent
     from core.config import Config
     from session.context import Context
     from session.records import ContextUsage, SessionState
+    from session.records import IdleTimer as Timer
 
 RUNNING = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
+SCHEDULED, OFF, UNKNOWN, BELOW = "scheduled", "off", "percent-unknown", "below-threshold"
+SWITCHED_OFF = "switched-off"
+"""The client's own settings let it compact only when it is told to."""
+NONE, WAITING, DUE, TURN_RUNNING, IN_PROGRESS = "none", "waiting", "due", "turn-running", "in-progress"
+MINUTE_MS = 60_000
+STALE_MS = 60 * MINUTE_MS
+"""A turn without a sign of life for so long is over: its agent was killed."""
+_ROUNDING = 1e-9
 
 
 class IdleTimer(Step):
@@ -43,94 +53,148 @@ class IdleTimer(Step):
             return state
         event, usage, now = self._event, self._usage, self._context.now
         if event["kind"] == "prompt":
-            return rules.turn_began(state, now)
+            return turn_began(state, now)
         state = {**state, "turnBeganAt": None}
         if event["kind"] == "turn" and usage is not None:
             with fault_boundary(self._context.faults, self.name):
-                used = rules.ratio(usage["percent"], usage["tokens"], usage["window"])
-                where = self._context.agent, event["cwd"], event["transcript"]
-                state, _ = _scheduled(state, used, 0, *where, self._context.config, now)
+                used = ratio(usage["percent"], usage["tokens"], usage["window"])
+                agent, config, cwd, transcript = (
+                    self._context.agent,
+                    self._context.config,
+                    event["cwd"],
+                    event["transcript"],
+                )
+                state, _ = with_timer(state, used, config, now, agent=agent, cwd=cwd, transcript=transcript)
         return state
 
 
 def schedule(
-    session_id: str,
-    config: Config,
-    *,
-    percent: float | None = None,
-    tokens: int | None = None,
-    window: int | None = None,
-    minutes: int = 0,
-    agent: str = "",
-    cwd: str = "",
+    session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
 ) -> dict[str, Any]:
     """Set the session's timer, as the end of a turn does; returns what the command prints.
 
     Args:
-        percent: context usage; without it and tokens, the session's last known one.
+        used: share of the context window in use; None for the session's last known one.
         minutes: 0 for `compaction.idle_trigger_minutes`.
     """
     now = clock.now_ms()
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)
         current = known or schema.blank(session_id, "interactive", now)
-        used = rules.ratio(percent, tokens, window)
         if used is None:
-            last = current["checkpoint"]["contextPercentAtCapture"]
-            used = rules.ratio(last, None, None)
+            used = ratio(current["checkpoint"]["contextPercentAtCapture"], None, None)
         old = current["idleTimer"]
+        agent, cwd = agent or current["agent"], cwd or current["cwd"] or files.current_folder()
         transcript = old["transcript"] if old else ""
-        agent = agent or current["agent"]
-        where = agent, cwd or current["cwd"] or files.current_folder(), transcript
-        after, reason = _scheduled(current, used, minutes, *where, config, now)
-        after = {**after, "agent": agent or after["agent"]}
+        after, reason = with_timer(
+            {**current, "agent": agent}, used, config, now, minutes=minutes, agent=agent, cwd=cwd, transcript=transcript
+        )
         if after != current:
             state_file.write(after)
-    scheduled = reason == rules.SCHEDULED
+    timer = after["idleTimer"] if reason == SCHEDULED else None
     return {
         "sessionId": session_id,
-        "scheduled": scheduled,
+        "scheduled": timer is not None,
         "reason": reason,
         "ratio": used,
         "threshold": config.get_float("compaction.idle_trigger_percent"),
-        "replaced": scheduled and old is not None,
-        "dueAt": after["idleTimer"]["dueAt"] if scheduled and after["idleTimer"] else None,
+        "replaced": timer is not None and old is not None,
+        "dueAt": timer and timer["dueAt"],
     }
 
 
 def cancel(session_id: str) -> dict[str, Any]:
     """Remove the session's timer; returns what the command prints."""
-    result = {"sessionId": session_id, "known": os.path.exists(state_file.path_of(session_id)), "cancelled": False}
+    result = {"sessionId": session_id, "known": state_file.exists(session_id), "cancelled": False}
     if result["known"]:
         with state_file.locked(session_id):
             known, _ = state_file.load(session_id)
             if known is not None and known["idleTimer"] is not None:
-                state_file.write(rules.cancel(known))
+                state_file.write(without_timer(known))
                 result["cancelled"] = True
     return result
 
 
-def _scheduled(
-    current: SessionState,
+def ratio(percent: float | None, tokens: int | None, window: int | None) -> float | None:
+    """The share of the context window in use; from tokens where given, since a percentage may be rounded."""
+    if tokens is not None and window:
+        return tokens / window
+    return None if percent is None else percent / 100
+
+
+def with_timer(
+    state: SessionState,
     used: float | None,
-    minutes: int,
-    agent: str,
-    cwd: str,
-    transcript: str,
     config: Config,
     now: int,
+    *,
+    minutes: int = 0,
+    agent: str = "",
+    cwd: str = "",
+    transcript: str = "",
 ) -> tuple[SessionState, str]:
-    folder = cwd or current["cwd"]
-    return rules.schedule(
-        current,
-        used=used,
-        enabled=registry.row(agent).compaction(folder)["enabled"],
-        minutes=minutes or config.get_int("compaction.idle_trigger_minutes"),
-        least=config.get_float("compaction.idle_trigger_percent"),
-        now=now,
-        cwd=_path(cwd) or current["cwd"],
-        transcript=_path(transcript),
-    )
+    """The state with a timer, and SCHEDULED or why there is none.
+
+    Args:
+        used: share of the context window in use, None where it is not known.
+        minutes: silence after which the timer is due; 0 for the setting, which 0 switches off.
+    """
+    minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
+    if not minutes:
+        return state, OFF
+    state, where = without_timer(state), cwd or state["cwd"]
+    if not registry.row(agent).compaction(where)["enabled"]:
+        return state, SWITCHED_OFF
+    if used is None or used + _ROUNDING < config.get_float("compaction.idle_trigger_percent"):
+        return state, UNKNOWN if used is None else BELOW
+    timer: Timer = {
+        "scheduledAt": now,
+        "dueAt": now + minutes * MINUTE_MS,
+        "ratio": round(used, 4),
+        "cwd": _path(where),
+        "transcript": _path(transcript),
+    }
+    return {**state, "idleTimer": timer}, SCHEDULED
+
+
+def without_timer(state: SessionState) -> SessionState:
+    """The state without its timer."""
+    return {**state, "idleTimer": None}
+
+
+def turn_began(state: SessionState, now: int) -> SessionState:
+    """The state after a new message: without a timer, and with a turn that runs."""
+    return {**without_timer(state), "turnBeganAt": now}
+
+
+def status(state: SessionState, now: int, *, busy: bool) -> str:
+    """The status of the session's timer: NONE, WAITING, DUE, TURN_RUNNING, or IN_PROGRESS where it is `busy`."""
+    timer, began = state["idleTimer"], state["turnBeganAt"]
+    if timer is None:
+        return NONE
+    for happened in (state["lastMessageAt"], state["lastCompactionAt"]):
+        if happened is not None and happened > timer["scheduledAt"]:
+            return NONE  # told by an agent whose hooks know no timers
+    if now < timer["dueAt"]:
+        return WAITING
+    if busy:
+        return IN_PROGRESS
+    is_running = began is not None and now - max(began, state["updatedAt"]) < STALE_MS
+    return TURN_RUNNING if is_running else DUE
+
+
+def words(template: str, values: Mapping[str, str]) -> list[str]:
+    """The words of a command line with each `{name}` replaced, to be run without a shell.
+
+    Raises:
+        ValueError: a quotation mark is not closed.
+    """
+    import shlex
+
+    found = shlex.split(template)
+    for name, value in values.items():
+        found = [word.replace("{" + name + "}", value) for word in found]
+    return found
 
 
 def _path(path: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from conftest import NOW_MS
 from terminal import drawn
 
-from cli.idle import view as idle
+from cli.idle import timers as idle
 from cli.session import view as session
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
@@ -49,21 +49,14 @@ def test_an_injection() -> None:
     assert drawn(session.injection, none) == ["Nothing injected: not-due."]
 
 
-def test_a_run_as_it_happens() -> None:
-    told: list[tuple[str, dict[str, Any]]] = [
+def test_a_run_as_it_happens(capfd: pytest.CaptureFixture[str]) -> None:
+    for what, about in (
         ("started", {"sessionId": "s", "cwd": "/w"}),
         ("ended", {"outcome": "completed", "sessionId": "s", "ms": 1234}),
         ("ended", {"outcome": "failed", "sessionId": "s", "ms": 50, "error": "no", "reason": "off"}),
         ("ended", {"outcome": "cancelled", "sessionId": "s", "error": "", "reason": "turn-running"}),
-    ]
-
-    def view(_: object) -> None:
-        for one in told:
-            idle.live(*one)
-
-    assert drawn(view, None) == [
-        "compacting s in /w",
-        "completed s in 1.2 s",
-        "failed s in 0.1 s: no",
-        "cancelled s",
-    ]
+    ):
+        idle.tell(what, about)
+    assert capfd.readouterr().out.splitlines() == [
+        "compacting s in /w", "completed s in 1.2 s", "failed s in 0.1 s: no", "cancelled s",
+    ]  # fmt: skip

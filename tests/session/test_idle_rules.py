@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clients import registry
-from session.idle import rules
+from core.config import Config
+from session.idle import timers
 from session.state import schema, zones
 
 if TYPE_CHECKING:
@@ -24,20 +25,23 @@ def blank() -> SessionState:
     return schema.blank("s", "interactive", NOW_MS)
 
 
-def scheduled(used: float | None = 0.8, *, minutes: int = 10, now: int = NOW_MS) -> SessionState:
-    state, _ = rules.schedule(blank(), used=used, minutes=minutes, least=LEAST, now=now, cwd="/p")
-    return state
+def least(share: float) -> Config:
+    return Config({"compaction.idle_trigger_percent": share, "compaction.idle_trigger_minutes": 0})
+
+
+def scheduled() -> SessionState:
+    return timers.with_timer(blank(), 0.8, least(LEAST), NOW_MS, minutes=10, cwd="/p")[0]
 
 
 def status(state: SessionState, now: int, busy: bool = False) -> str:
-    return rules.status(state, now, busy=busy)
+    return timers.status(state, now, busy=busy)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
 
 
 @pytest.mark.parametrize(
-    ("used", "minutes", "least", "reason"),
+    ("used", "minutes", "share", "reason"),
     [
         (0.9, 0, 0.7, "off"),
         (0.69, 10, 0.7, "below-threshold"),
@@ -50,24 +54,24 @@ def status(state: SessionState, now: int, busy: bool = False) -> str:
         (None, 10, 0.7, "percent-unknown"),
     ],
 )
-def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int, least: float, reason: str) -> None:
-    state, why = rules.schedule(blank(), used=used, minutes=minutes, least=least, now=NOW_MS)
+def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int, share: float, reason: str) -> None:
+    state, why = timers.with_timer(blank(), used, least(share), NOW_MS, minutes=minutes)
     assert why == reason
     assert (state["idleTimer"] is not None) == (reason == "scheduled")
 
 
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
-    assert rules.ratio(70.0, 139_990, 200_000) == 0.69995
-    assert rules.ratio(70.0, 139_990, None) == 0.7
-    assert rules.ratio(None, 5, 0) is None
+    assert timers.ratio(70.0, 139_990, 200_000) == 0.69995
+    assert timers.ratio(70.0, 139_990, None) == 0.7
+    assert timers.ratio(None, 5, 0) is None
 
 
 def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
     state = {**scheduled(), "turnBeganAt": NOW_MS}
     assert status(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
-    assert status(state, NOW_MS + rules.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
-    assert status(state, NOW_MS + rules.STALE_MS) == "due"  # type: ignore[arg-type]
-    assert status({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + rules.STALE_MS) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + timers.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
+    assert status(state, NOW_MS + timers.STALE_MS) == "due"  # type: ignore[arg-type]
+    assert status({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + timers.STALE_MS) == "turn-running"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
@@ -79,9 +83,9 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = rules.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    found = timers.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert rules.words(registry.row("claude").compact_command, {"session": "x"}) == [
+    assert timers.words(registry.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",
@@ -89,7 +93,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         "x",
     ]
     with pytest.raises(ValueError, match="quotation"):
-        rules.words("run 'x", {})
+        timers.words("run 'x", {})
 
 
 steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "begin", "finish", "wait"])
@@ -103,13 +107,13 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     for step in happened:
         now += 20_000
         if step == "schedule":
-            state, _ = rules.schedule({**state, "turnBeganAt": None}, used=0.9, minutes=1, least=LEAST, now=now)
+            state, _ = timers.with_timer({**state, "turnBeganAt": None}, 0.9, least(LEAST), now, minutes=1)
             silent_since = now
         elif step == "below":
-            state, _ = rules.schedule({**state, "turnBeganAt": None}, used=0.1, minutes=1, least=LEAST, now=now)
+            state, _ = timers.with_timer({**state, "turnBeganAt": None}, 0.1, least(LEAST), now, minutes=1)
             silent_since = None
         elif step == "prompt":
-            state, silent_since = rules.turn_began(state, now), None
+            state, silent_since = timers.turn_began(state, now), None
         elif step == "turn":
             state = {**state, "turnBeganAt": None}
         elif step == "compaction":
@@ -120,7 +124,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             at_work = timer["scheduledAt"]
         elif step == "finish" and at_work is not None:
             if silent_since == at_work:
-                state, silent_since = rules.cancel(state), None
+                state, silent_since = timers.without_timer(state), None
             at_work = None
         elif step == "wait":
             now += 50_000

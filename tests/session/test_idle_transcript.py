@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from core import config
-from session.idle import transcript_check
+from session.idle import run as running
 
 NOTHING = config.Config({})
 
@@ -28,24 +28,23 @@ def test_the_folder_in_which_a_session_began(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     path = tmp_path / "session.jsonl"
-    assert transcript_check.begun_in(write(path, "no JSON", [1], header(folder)), "pi") == str(folder)
-    assert transcript_check.begun_in(write(path, header(tmp_path / "gone"), header(folder)), "pi") == str(folder)
-    assert transcript_check.begun_in(write(path, header(tmp_path / "gone")), "pi") == ""
+    assert running.begun_in(write(path, "no JSON", [1], header(folder)), "pi") == str(folder)
+    assert running.begun_in(write(path, header(tmp_path / "gone"), header(folder)), "pi") == str(folder)
+    assert running.begun_in(write(path, header(tmp_path / "gone")), "pi") == ""
     for agent, name in (("opencode", str(path)), ("nobody", str(path)), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert transcript_check.begun_in(name, agent) == ""
+        assert running.begun_in(name, agent) == ""
 
 
 def test_whether_a_transcript_holds_a_compaction(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     before = write(path, header("/"), COMPACTION)
-    size = transcript_check.size(before)
-    assert size == os.path.getsize(path) and transcript_check.size("") == transcript_check.size("/no/where") == 0
-    assert transcript_check.was_compacted(before, "pi", 0) is True
-    assert transcript_check.was_compacted(before, "pi", size) is False
-    assert transcript_check.was_compacted(before, "pi", size + 1) is True, "it was written anew"
+    size = os.path.getsize(path)
+    assert running.was_compacted(before, "pi", 0) is True
+    assert running.was_compacted(before, "pi", size) is False
+    assert running.was_compacted(before, "pi", size + 1) is True, "it was written anew"
     write(path, header("/"), COMPACTION, {"type": "message", "id": "m"}, "no JSON compaction", COMPACTION)
-    assert transcript_check.was_compacted(before, "pi", size) is True
+    assert running.was_compacted(before, "pi", size) is True
     write(path, header("/"), {"type": "message", "id": "m", "text": '"type":"compaction"'})
-    assert transcript_check.was_compacted(before, "pi", 0) is False
+    assert running.was_compacted(before, "pi", 0) is False
     for agent, name in (("opencode", before), ("gemini", before), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert transcript_check.was_compacted(name, agent, 0) is None
+        assert running.was_compacted(name, agent, 0) is None
