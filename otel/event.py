@@ -58,15 +58,15 @@ def new_event(
 ) -> Event:
     """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be.
 
-    Never raises on odd values: what JSON has no form for becomes text, a failure without an error says
-    `operation_failed`, an unknown level is `info`.
+    What JSON has no form for becomes text, a failure without an error says `operation_failed`, an unknown level is
+    `info`.
 
     Args:
-        duration_ms: how long it took, in ms; negative or not finite is left out.
-        session: id; by default that of the environment, else the role's name (`role`, or the environment's).
-        system: by default that of the environment, else the host's name in lower case.
+        duration_ms: negative or not finite is left out.
+        session: by default that of the environment, else the role's name (`role`, or the environment's).
+        system: by default that of the environment, else the host's name.
         now: when it happened, in ms since the epoch.
-        id: events with an id that is stored already are not stored again; by default a new one.
+        id: by default a new one.
     """
     made: Event = {
         "id": identifier(id) or ids.uuid7(),
@@ -101,10 +101,7 @@ def parse_level(given: object) -> str | None:
 
 
 def identifier(text: str) -> str:
-    """An id as it is stored.
-
-    One that is too long or looks like a secret is replaced by its hash: equal ids stay equal, different ones different.
-    """
+    """An id as it is stored: its hash where it is too long or looks like a secret, so that equal ids stay equal."""
     if not text:
         return ""
     plain = _line(text)
@@ -185,28 +182,17 @@ def _cut(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
-def _plain(value: object, within: tuple[int, ...] = ()) -> Any:
+def _plain(value: object, depth: int = 0) -> Any:
     """The value with JSON types only."""
-    if isinstance(value, str):
-        return words.clean(value)
-    if isinstance(value, (dict, list, tuple, set, frozenset)):
-        if len(within) > _MAX_DEPTH or id(value) in within:
+    if isinstance(value, (dict, list, tuple)):
+        if depth > _MAX_DEPTH:
             return "[cut: too deep]"
-        inside = (*within, id(value))
         if isinstance(value, dict):
-            return {_text(key): _plain(item, inside) for key, item in value.items()}
-        return [_plain(item, inside) for item in value]
+            return {words.clean(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+        return [_plain(item, depth + 1) for item in value]
     if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 1e300):
         return value
-    return _text(value)
-
-
-def _text(value: object) -> str:
-    """Any object as text, even one whose `__str__` fails."""
-    try:
-        return words.clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
-    except Exception:
-        return f"[{type(value).__name__}]"
+    return words.clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The event log: appending events to the store."""
+"""The event log: appending events to the store, and dropping old ones. Hot path."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate-id"
 NOISE = "debug-noise"
 NOISE_WINDOW_MS = 60_000
+PRUNE_BATCH = 2_000
+_PRUNE_PAUSE_S = 0.01
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
     """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
 
     Args:
-        debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); what
-            `matters` is kept beyond it.
+        debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); those
+            of compactions, injections and failures are kept beyond it.
     """
     if db.in_transaction:
         return sum(not _append(db, event, debug_limit) for event in events)
@@ -86,7 +88,41 @@ def store_waiting() -> None:
     spool.drop(taken)
 
 
-def matters(event: Event) -> bool:
+def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
+    """Drop events older than `before` (ms since the epoch); returns how many were dropped and how many are left.
+
+    Hook calls and injected texts of that age go with them. In batches with pauses, so that a process that emits never
+    waits for the whole of it.
+    """
+    import time
+
+    from core.store.history import hook_calls, injections
+
+    deleted = 0
+    while True:
+        with sqlite.transaction(db):
+            gone = stored.delete_before(db, before, PRUNE_BATCH)
+            most = max(gone, *(kind.delete_before(db, before, PRUNE_BATCH) for kind in (hook_calls, injections)))
+            kept = stored.count(db) if most < PRUNE_BATCH else 0
+        deleted += gone
+        if most < PRUNE_BATCH:
+            return deleted, kept
+        time.sleep(_PRUNE_PAUSE_S)
+
+
+def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
+    if event["component"] == stored.HOOK:
+        stored.record_hook(db, event)  # noise or not
+    elif "injected" in event:
+        from core.store.history import injections
+
+        injections.record(db, event)
+    if not _matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
+        return DUPLICATE if stored.exists(db, event["id"]) else NOISE
+    return "" if stored.insert(db, event, search_text(event)) else DUPLICATE
+
+
+def _matters(event: Event) -> bool:
     """Whether an event is kept however often its like came: of a compaction, of an injection, of something that failed.
 
     What the log is read for when something is amiss must not be what it lacks.
@@ -97,15 +133,3 @@ def matters(event: Event) -> bool:
     return any(part == "compaction" or part.startswith("inject") for part in about) or bool(
         event["metadata"].get("injected")
     )
-
-
-def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
-    if event["component"] == stored.HOOK:
-        stored.record_hook(db, event)  # noise or not
-    elif "injected" in event:
-        from core.store.history import injections
-
-        injections.record(db, event)
-    if not matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
-        return DUPLICATE if stored.exists(db, event["id"]) else NOISE
-    return "" if stored.insert(db, event, search_text(event)) else DUPLICATE

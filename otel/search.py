@@ -12,7 +12,7 @@ from otel.event import as_words, identifier, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from core.config import Config
@@ -21,62 +21,53 @@ if TYPE_CHECKING:
     Page = tuple[int, list[Event], dict[str, dict[str, int]]]
     """How many events were found, those of the page, and how many there are of each value of a facet."""
 
-MAX_FACET_VALUES = 20
-MAX_WORDS = 64
-MAX_NAMES = 100
-_MOST_FAULTS = 20
-RECENT_MS = 15 * 60_000
-FACETS = ("level", "source", "component", "action")
+_MAX_FACET_VALUES = 20
+_MAX_WORDS = 64
+_RECENT_MS = 15 * 60_000
+_FACETS = ("level", "source", "component", "action")
 _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
 
 
-def query(
-    text: str = "",
-    *,
-    level: str = "",
-    source: str = "",
-    component: str = "",
-    session: str = "",
-    system: str = "",
-    success: bool | None = None,
-    hours: float = 24,
-    now: int,
-) -> EventQuery:
-    """What to look for.
+def query(options: Mapping[str, Any], now: int) -> EventQuery:
+    """What the options of a command look for; each may be absent.
 
     Args:
-        text: words that must all occur; empty or `*` for any event.
-        level, source, component: names, comma-separated; empty for any. A level may have its name in other loggers.
-        hours: how far back from `now` (ms).
+        options: `query` (words that must all occur; empty or `*` for any event), `level`, `source`, `component` (names,
+            comma-separated; a level may have its name in other loggers), `session`, `system`, `success`, `hours` (how
+            far back from `now`, 24).
+        now: ms since the epoch.
     """
     levels = []
-    for name in _names("--level", level):
+    for name in _names(options.get("level")):
         known = parse_level(name)
         if known is None:
             fix = "give --level debug, info, warn, error or fatal"
             raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
         levels.append(known)
     return {
-        "words": words(text),
+        "words": _words(options.get("query") or ""),
         "levels": levels,
-        "sources": _names("--source", source),
-        "components": _names("--component", component),
-        "session": identifier(session),
-        "system": identifier(system),
-        "success": success,
-        "since": max(0, now - int(hours * clock.HOUR_MS)),
+        "sources": _names(options.get("source")),
+        "components": _names(options.get("component")),
+        "session": identifier(options.get("session") or ""),
+        "system": identifier(options.get("system") or ""),
+        "success": options.get("success"),
+        "since": max(0, now - int(options.get("hours", 24) * clock.HOUR_MS)),
     }
 
 
-def words(text: str) -> list[str]:
-    """What must occur in an event's search text, at most `MAX_WORDS`: the parts between spaces, `a.b` as `a b`.
+def _names(text: str | None) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
-    A part without letters and digits counts only when nothing else is asked for, and then finds nothing.
+
+def _words(text: str) -> list[str]:
+    """The parts between spaces, `a.b` as `a b`. One without letters and digits counts only where nothing else is asked
+    for, and then finds nothing.
     """
     if text.strip() in ("", "*"):
         return []
     parts = dict.fromkeys(filter(None, map(as_words, text.split())))
-    return list(parts)[:MAX_WORDS] or text.split()[:1]
+    return list(parts)[:_MAX_WORDS] or text.split()[:1]
 
 
 def find(
@@ -95,7 +86,7 @@ def find(
         "found": found,
         "page": page,
         "limit": limit,
-        "filterBy": filter_by(asked),
+        "filterBy": _filter_by(asked),
         "events": [shown(event) for event in events],
         "facets": _facets(counts),
         **origin,
@@ -104,15 +95,29 @@ def find(
 
 def stats(asked: EventQuery, *, hours: float, now: int, cluster: Config | None = None) -> dict[str, Any]:
     """How many events and errors there are in the window and in the last 15 minutes; see `find`."""
-    (whole, recent), origin = _pages([asked, {**asked, "since": now - RECENT_MS}], cluster, 0, 1)
+    (whole, recent), origin = _pages([asked, {**asked, "since": now - _RECENT_MS}], cluster, 0, 1)
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
-        "filterBy": filter_by(asked),
+        "filterBy": _filter_by(asked),
         **_rates(whole),
         "recent15m": _rates(recent),
         "facets": _facets(whole[2]),
         **origin,
     }
+
+
+def _rates(page: Page) -> dict[str, Any]:
+    total, _, counts = page
+    errors = sum(counts.get("level", {}).get(level, 0) for level in ("error", "fatal"))
+    return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
+
+
+def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
+    rows = []
+    for name in _FACETS:
+        ranked = sorted(counts.get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:_MAX_FACET_VALUES]
+        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
+    return rows
 
 
 def _pages(
@@ -143,8 +148,8 @@ def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, 
         "drop_tokens_threshold": 0,
         "split_join_tokens": "off",
         "sort_by": "timestamp:desc",
-        "facet_by": ",".join(FACETS),
-        "max_facet_values": MAX_FACET_VALUES,
+        "facet_by": ",".join(_FACETS),
+        "max_facet_values": _MAX_FACET_VALUES,
         "exclude_fields": "search_text",
         "highlight_fields": "none",
         "highlight_full_fields": "none",
@@ -155,21 +160,19 @@ def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, 
     cluster = client.connect(settings)
     try:
         answers = cluster.multi_search(
-            [{**same, "q": " ".join(one["words"]) or "*", "filter_by": filter_by(one)} for one in queries]
+            [{**same, "q": " ".join(one["words"]) or "*", "filter_by": _filter_by(one)} for one in queries]
         )
     finally:
         cluster.close()
-    return [
-        (
-            int(answer["found"]),
-            [mapping.event_from_remote(hit["document"]) for hit in answer.get("hits", ())],
-            {
-                facet["field_name"]: {one["value"]: int(one["count"]) for one in facet["counts"]}
-                for facet in answer.get("facet_counts", ())
-            },
-        )
-        for answer in answers
-    ]
+    pages: list[Page] = []
+    for answer in answers:
+        events = [mapping.event_from_remote(hit["document"]) for hit in answer.get("hits", ())]
+        counts = {
+            facet["field_name"]: {one["value"]: int(one["count"]) for one in facet["counts"]}
+            for facet in answer.get("facet_counts", ())
+        }
+        pages.append((int(answer["found"]), events, counts))
+    return pages
 
 
 def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[Page]:
@@ -179,11 +182,11 @@ def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[P
     pages: list[Page] = []
     db.execute("BEGIN")  # the page and the counts are of one moment
     for asked in queries:
-        counts: dict[str, dict[str, int]] = {name: {} for name in FACETS}
+        counts: dict[str, dict[str, int]] = {name: {} for name in _FACETS}
         found = 0
         for *values, number in stored.tally(db, asked):
             found += number
-            for name, value in zip(FACETS, values, strict=True):
+            for name, value in zip(_FACETS, values, strict=True):
                 counts[name][value] = counts[name].get(value, 0) + number
         pages.append((found, stored.newest(db, asked, limit, (page - 1) * limit) if limit else [], counts))
     db.execute("COMMIT")
@@ -197,10 +200,10 @@ def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
     store is opened anew each time: it need not be there yet, and may be replaced by another one meanwhile.
 
     Raises:
-        Failure: the store could not be read: at the start, or later `_MOST_FAULTS` times one after the other.
+        Failure: the store cannot be read; one that is busy is asked again.
     """
     last: int | None = None
-    file = faults = 0
+    file = 0
     while True:
         found: list[Event] = []
         try:
@@ -215,11 +218,10 @@ def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
                 found = stored.between(db, {**asked, "since": 0} if after else asked, after, newest)
             if db is not None:
                 db.close()
-            last, faults = newest, 0
+            last = newest
         except (sqlite.StoreError, Failure) as error:
-            faults += 1
             failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
-            if faults == _MOST_FAULTS or (last is None and failure.code != "STORE_BUSY"):
+            if failure.code != "STORE_BUSY":
                 raise failure from None
         yield found
 
@@ -237,7 +239,7 @@ def shown(event: Event) -> dict[str, Any]:
     }
 
 
-def filter_by(asked: EventQuery) -> str:
+def _filter_by(asked: EventQuery) -> str:
     """The filters in force, in Typesense's notation."""
     parts = [f"timestamp:>={asked['since']}"]
     for field, names in (("level", asked["levels"]), ("source", asked["sources"]), ("component", asked["components"])):
@@ -249,28 +251,6 @@ def filter_by(asked: EventQuery) -> str:
     if asked["success"] is not None:
         parts.append(f"success:={'true' if asked['success'] else 'false'}")
     return " && ".join(parts)
-
-
-def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
-    """The most frequent values of each facet, at most `MAX_FACET_VALUES`."""
-    rows = []
-    for name in FACETS:
-        ranked = sorted(counts.get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:MAX_FACET_VALUES]
-        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
-    return rows
-
-
-def _rates(page: Page) -> dict[str, Any]:
-    total, _, counts = page
-    errors = sum(counts.get("level", {}).get(level, 0) for level in ("error", "fatal"))
-    return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
-
-
-def _names(flag: str, text: str) -> list[str]:
-    names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
-    if len(names) > MAX_NAMES:
-        raise usage("OTEL_INVALID_ARGS", f"{flag} has {len(names)} names", f"give {flag} at most {MAX_NAMES}")
-    return names
 
 
 def _quoted(value: str) -> str:

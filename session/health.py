@@ -23,7 +23,7 @@ from core.repository.settings_file import choices
 from core.store import layout, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
-from otel.otlp import destination
+from otel.otlp import export as exporting
 from recall import static_vectors
 from session import records, settings_faults
 from session.install import installed_hooks
@@ -112,7 +112,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], dict[str, An
         problems.append({name: str(incomplete[name]) for name in ("code", "message", "fix")})
     if error is None:
         problems += outbox.problems(waiting, backend)
-        problems += destination.problems(export) if export else []
+        problems += exporting.problems(export) if export else []
     return (about if error is None else {**about, "error": error}), seen, export
 
 
@@ -143,7 +143,7 @@ def _unwritable(known: list[dict[str, str]]) -> list[dict[str, str]]:
 def _export(db: apsw.Connection) -> dict[str, Any] | None:
     """How far events have got on their way to a collector; None where that is switched off and was never used."""
     try:
-        about = destination.status(db, config.load())
+        about = exporting.status(db, config.load())
     except Failure:  # reported where the settings are
         return None
     return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None

@@ -130,7 +130,7 @@ def _documents(query: str, name: str, most: int, now: int, config: Config) -> tu
 
 
 def _events(query: str, most: int, now: int) -> tuple[list[_Found], int]:
-    found = events.find(events.query(query, hours=_EVENT_HOURS, now=now), limit=most, page=1)
+    found = events.find(events.query({"query": query, "hours": _EVENT_HOURS}, now), limit=most, page=1)
     made: list[_Found] = []
     for event in found["events"]:
         told = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())

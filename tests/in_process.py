@@ -274,7 +274,7 @@ def _product() -> Iterator[None]:
 def _forget_caches() -> None:
     loaded = sys.modules
     if "otel.otlp.records" in loaded:
-        for kept in ("resource", "scope"):
+        for kept in ("resource",):
             cleared: Callable[[], None] = getattr(loaded["otel.otlp.records"], kept).cache_clear
             cleared()
     if "recall.contextual_vectors" in loaded:

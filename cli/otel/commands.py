@@ -102,7 +102,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         code="OTEL_INVALID_ARGS",
-        view="cli.otel.view:pruned",
+        view="cli.terminal:told",
     ),
     Command(
         "otel export",
@@ -120,7 +120,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         code="OTEL_INVALID_ARGS",
-        view="cli.otel.view:exported",
+        view="cli.terminal:told",
     ),
     Command(
         "otel import",
@@ -128,6 +128,6 @@ COMMANDS: tuple[Command, ...] = (
         "Take in log records as OTLP/JSON lines, which a collector's file exporter writes.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
         code="OTEL_INVALID_ARGS",
-        view="cli.otel.view:imported",
+        view="cli.terminal:told",
     ),
 )

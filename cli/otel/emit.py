@@ -1,11 +1,13 @@
-"""`joelclaw otel emit`: record one event."""
+"""`joelclaw otel emit`: record one event. Hot path."""
 
 from __future__ import annotations
 
 from cli.answer import Answer
-from core import config, json_text
+from core import clock, config, json_text
 from core.errors import usage
-from otel import emit
+from core.store import sqlite
+from otel import log
+from otel.event import new_event, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +16,16 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 MAX_STDIN_BYTES = 262_144
+_LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
+_NAMES = {
+    **{name: name for name in (*_FIELDS, "action", "metadata", "system")},
+    "durationMs": "duration_ms",
+    "sessionId": "session",
+    "systemId": "system",
+}
+"""Keys of an event on stdin → what they are here."""
+_TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _NEXT: list[NextAction] = [
     {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"},
     {
@@ -31,16 +42,27 @@ def run(options: dict[str, Any]) -> Answer:
     fields: dict[str, Any] = {}
     ignored: list[str] = []
     if not action or options["stdin"]:
-        text = _stdin()
-        fields, ignored = emit.read_fields(text) if text.strip() else ({}, [])
-    for name in _FIELDS:
-        if options[name] is not None:
-            fields[name] = options[name]
+        given = _stdin()
+        ignored = [key for key in given if key not in _NAMES]
+        for key, value in given.items():
+            if key in _NAMES and value is not None:
+                fields[_NAMES[key]] = _checked(_NAMES[key], key, value)
+    fields |= {name: options[name] for name in _FIELDS if options[name] is not None}
     if options["metadata"] is not None:
-        fields["metadata"] = _metadata(options["metadata"])
+        example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
+        fields["metadata"] = _object(options["metadata"], "--metadata", example)
     if action:
         fields["action"] = action
-    event, reason = emit.emit(fields, config.load())
+    settings = config.load()
+    event = new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
+    if not event["action"]:
+        raise usage(
+            "OTEL_INVALID_ARGS",
+            "an event needs an action",
+            'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
+        )
+    db = sqlite.open_writing(busy_ms=settings.get_int("otel.busy_ms"), durable=False)
+    reason = log.append_one(db, event, debug_limit=settings.get_int("otel.debug_limit"))
     result: dict[str, Any] = {**event, "stored": not reason}
     if reason:
         result["reason"] = reason
@@ -49,23 +71,51 @@ def run(options: dict[str, Any]) -> Answer:
     return Answer(result, _NEXT)
 
 
-def _stdin() -> bytes:
+def _stdin() -> dict[str, Any]:
     from cli import piped
 
     try:
-        return piped.read_object(MAX_STDIN_BYTES)
+        text = piped.read_object(MAX_STDIN_BYTES)
     except piped.TooLong:
         raise usage(
             "OTEL_INVALID_ARGS", f"stdin holds more than {MAX_STDIN_BYTES} bytes", "give one event, and less metadata"
         ) from None
+    return _object(text, "stdin", 'give one JSON object, such as {"action": "a.b"}') if text.strip() else {}
 
 
-def _metadata(text: str) -> dict[str, Any]:
-    example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
+def _object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
     try:
         value = json_text.loads(text)
     except json_text.InvalidJSON as error:
-        raise usage("INVALID_JSON", f"--metadata is not JSON: {error}", example) from None
+        raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
     if not isinstance(value, dict):
-        raise usage("OTEL_INVALID_ARGS", "--metadata is JSON, but no object", example)
+        raise usage("OTEL_INVALID_ARGS", f"{where} is JSON, but no object", example)
     return value
+
+
+def _checked(name: str, key: str, value: Any) -> object:
+    checked: object
+    if name == "metadata":
+        wanted, checked = "an object", value if isinstance(value, dict) else None
+    elif name == "level":
+        wanted, checked = "debug, info, warn, error or fatal", parse_level(value)
+    elif name == "success":
+        wanted, checked = "true or false", _TRUTH.get(str(value).strip().lower())
+    elif name in ("timestamp", "duration_ms"):
+        wanted = "a number of ms" if name == "duration_ms" else "ms since the epoch, or an ISO 8601 time"
+        checked = _number(value, name)
+    else:
+        wanted, checked = "text", None if isinstance(value, (dict, list, bool)) else str(value)
+    if checked is None:
+        raise usage("OTEL_INVALID_ARGS", f"{key} is not {wanted}", f"give {key} as {wanted}")
+    return checked
+
+
+def _number(value: Any, name: str) -> float | None:
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = clock.parse_iso(value) if name == "timestamp" and isinstance(value, str) else None
+    if number is None or not 0 <= number <= _LAST_MS:
+        return None
+    return int(number) if number == int(number) else number

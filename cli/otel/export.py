@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cli import line_file
+from cli import line_file, progress
 from cli.answer import Answer, quoted, step, write_json
-from core import clock, config, home_files, json_text
+from core import clock, config, home_files
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
-from otel import export, log
-from otel.otlp import destination
-
-if TYPE_CHECKING:
-    from core.config import Config
-    from core.envelope import NextAction
+from otel import log
+from otel.otlp import export
 
 _LONGEST_LINE = 64 * 1024 * 1024
-_STATUS: NextAction = {
-    "command": "joelclaw otel export --status",
-    "description": "what waits, and how the last attempts went",
-}
+_STATUS = step("joelclaw otel export --status", "what waits, and how the last attempts went")
 
 
 def run(options: dict[str, Any]) -> Answer | int:
@@ -36,50 +27,20 @@ def run(options: dict[str, Any]) -> Answer | int:
         raise usage("OTEL_INVALID_ARGS", "--follow, --status and --to exclude each other", "give one of them")
     settings = config.load()
     if options["status"]:
-        return _status(settings)
+        try:
+            about = export.status(sqlite.open_reading(), settings)
+        except sqlite.StoreError as error:
+            raise sqlite.as_failure(error) from None
+        return Answer(about, [step("joelclaw otel export", "send what waits now")])
     if options["to"] is not None:
         return _into_file(options["to"])
+    if options["follow"]:
+        return progress.follow(export.follow(settings))
     if background:
         export.run_in_background(settings)
         return 0
-    if options["follow"]:
-        return _follow(settings)
-    return _once(settings)
-
-
-def _status(settings: Config) -> Answer:
-    db = sqlite.open_reading()
-    try:
-        about = destination.status(db, settings)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-    return Answer(about, [{"command": "joelclaw otel export", "description": "send what waits now"}])
-
-
-def _once(settings: Config) -> Answer:
     done = export.run(settings)
     return Answer({"disabled": done is None, "destinations": [one.shown() for one in done or ()]}, [_STATUS])
-
-
-def _follow(settings: Config) -> int:
-    """Until Ctrl-C or SIGTERM: then exit 0. One line of JSON for each batch of news."""
-    show = _live if os.isatty(1) and "--json" not in sys.argv else _line
-    came: list[int] = []
-
-    def end(number: int, _: object) -> None:
-        came.append(number)  # an interrupt in a finalizer of the SDK cannot leave it: the next round ends
-        raise KeyboardInterrupt
-
-    sys.unraisablehook = lambda _: None
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    try:
-        for row in export.follow(settings, lambda: bool(came)):
-            if not show(row):
-                break
-    except KeyboardInterrupt:
-        pass
-    return 0
 
 
 def _into_file(where: str) -> Answer | int:
@@ -98,17 +59,15 @@ def _into_file(where: str) -> Answer | int:
     try:
         written = json_lines.write_file(db, path)
     except OSError as error:
-        raise Failure(
-            export.FAILED, f"{where}: {error.strerror}", "name a file in a folder that can be written"
-        ) from None
-    return Answer(
-        {"file": path, **written}, [step(f"joelclaw otel import {quoted(path)}", "take them into another home")]
-    )
+        fix = "name a file in a folder that can be written"
+        raise Failure(export.FAILED, f"{where}: {error.strerror}", fix) from None
+    again = step(f"joelclaw otel import {quoted(path)}", "take them into another home")
+    return Answer({"file": path, **written}, [again])
 
 
 def import_(options: dict[str, Any]) -> Answer:
     """Take in log records from a file of OTLP/JSON lines, or stdin for `-`; bad lines are reported, good ones kept."""
-    from otel.otlp import importer
+    from otel.otlp import json_lines
 
     settings = config.load()
     holding = line_file.numbered(
@@ -116,7 +75,7 @@ def import_(options: dict[str, Any]) -> Answer:
     )
     with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
-        report = importer.import_lines(db, lines, now=clock.now_ms(), progress=advance)
+        report = json_lines.import_lines(db, lines, now=clock.now_ms(), progress=advance)
     if report.failed and not report.records and not report.others:
         first = report.errors[0]
         raise Failure(
@@ -125,14 +84,3 @@ def import_(options: dict[str, Any]) -> Answer:
             'give one {"resourceLogs": [...]} a line, as a collector\'s file exporter writes it',
         )
     return Answer({"file": options["file"], **asdict(report)}, [step("joelclaw otel stats", "what there is now")])
-
-
-def _line(row: dict[str, Any]) -> bool:
-    return write_json(json_text.dumps(row))
-
-
-def _live(row: dict[str, Any]) -> bool:
-    from cli.otel.view import live_export as live
-
-    live(row)
-    return True

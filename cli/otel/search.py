@@ -2,83 +2,59 @@
 
 from __future__ import annotations
 
-import os
-import select
-import sys
+import time
+from collections.abc import Iterator
+from typing import Any
 
-from cli.answer import Answer, write_json
-from core import clock, config, home_files, json_text
+from cli import progress
+from cli.answer import Answer, step
+from core import clock, config, home_files
+from core.config import Config
 from core.errors import usage
+from core.records import EventQuery
 from core.store import sqlite
-from core.store.upkeep import retention
 from otel import log
 from otel import search as finding
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import builtins
-    from typing import Any
-
-    from core.config import Config
-    from core.envelope import NextAction
-    from core.records import Event, EventQuery
-
-
-_POLL_MS = 250
+_POLL_S = 0.25
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
     """The newest events."""
-    asked = _query(options)
-    log.store_waiting()
-    return _page("list", asked, options, None)
+    return _page("list", finding.query(options, clock.now_ms()), options)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
     """Events that hold all the words; with `--follow`, those that come too."""
-    asked = _query(options)
+    asked = finding.query(options, clock.now_ms())
+    if not options["follow"]:
+        return _page("search", asked, options)
+    if options["backend"] == "typesense":
+        raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
     log.store_waiting()
-    if options["follow"]:
-        if options["backend"] == "typesense":
-            raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
-        return follow(asked, options["limit"])
-    return _page("search", asked, options, options["query"] or "")
+    return progress.follow(_coming(asked, options["limit"]), _live)
 
 
-def follow(asked: EventQuery, limit: int) -> int:
-    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0."""
-    try:
-        show = _live if os.isatty(1) and "--json" not in sys.argv else _lines
-        hung_up = select.poll()
-        hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
-        for found in finding.follow(asked, limit):
-            if (found and not show(found)) or hung_up.poll(_POLL_MS):
-                break
-    except KeyboardInterrupt:
-        pass
-    return 0
+def _coming(asked: EventQuery, limit: int) -> Iterator[dict[str, Any] | None]:
+    for found in finding.follow(asked, limit):
+        yield from map(finding.shown, found)
+        yield None
+        time.sleep(_POLL_S)
 
 
-def _lines(events: builtins.list[Event]) -> bool:
-    return all(write_json(json_text.dumps(finding.shown(event))) for event in events)
+def _live(event: dict[str, Any]) -> None:
+    from cli.otel import view
 
-
-def _live(events: builtins.list[Event]) -> bool:
-    from cli.otel.view import live
-
-    live(events)
-    return True
+    view.live(event)
 
 
 def stats(options: dict[str, Any]) -> Answer:
     """How many events and errors there are."""
     now = clock.now_ms()
-    asked = _query(options, now)
+    asked = finding.query(options, now)
     log.store_waiting()
     result = finding.stats(asked, hours=options["hours"], now=now, cluster=_cluster(options))
-    return Answer(
-        result, [{"command": "joelclaw otel list --level error,fatal", "description": "the errors of the last day"}]
-    )
+    return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 
 
 def prune(options: dict[str, Any]) -> Answer:
@@ -92,49 +68,23 @@ def prune(options: dict[str, Any]) -> Answer:
     home_files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        deleted, kept = retention.prune_events(db, before)
-    return Answer(
-        {
-            "deleted": deleted,
-            "kept": kept,
-            "before": clock.iso(before),
-            "days": int(days) if days == int(days) else days,
-        },
-        [{"command": "joelclaw otel stats", "description": "what is left"}],
-    )
+        deleted, kept = log.prune(db, before)
+    done = {"deleted": deleted, "kept": kept, "before": clock.iso(before), "days": int(days) if days % 1 == 0 else days}
+    return Answer(done, [step("joelclaw otel stats", "what is left")])
 
 
 def _cluster(options: dict[str, Any]) -> Config | None:
     return config.load() if options["backend"] == "typesense" else None
 
 
-def _query(options: dict[str, Any], now: int | None = None) -> EventQuery:
-    return finding.query(
-        options.get("query") or "",
-        level=options.get("level") or "",
-        source=options["source"] or "",
-        component=options["component"] or "",
-        session=options.get("session") or "",
-        system=options.get("system") or "",
-        success=options.get("success"),
-        hours=options["hours"],
-        now=clock.now_ms() if now is None else now,
-    )
-
-
-def _page(name: str, asked: EventQuery, options: dict[str, Any], text: str | None) -> Answer:
+def _page(name: str, asked: EventQuery, options: dict[str, Any]) -> Answer:
     limit, page = options["limit"], options["page"]
+    text = options["query"] or "" if name == "search" else None
+    log.store_waiting()
     result = finding.find(asked, limit=limit, page=page, text=text, cluster=_cluster(options))
-    actions: builtins.list[NextAction] = []
-    if result["found"] > limit * page:
-        actions.append(
-            {
-                "command": f"joelclaw otel {name}{' <query>' if text else ''} --page <page>",
-                "description": "older events, with the same filters",
-                "params": {
-                    **({"query": {"description": "the same words", "value": text}} if text else {}),
-                    "page": {"description": "which page", "value": page + 1, "default": 1},
-                },
-            }
-        )
-    return Answer(result, actions)
+    if result["found"] <= limit * page:
+        return Answer(result)
+    params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
+    params["page"] = {"description": "which page", "value": page + 1, "default": 1}
+    command = f"joelclaw otel {name}{' <query>' if text else ''} --page <page>"
+    return Answer(result, [step(command, "older events, with the same filters", params)])

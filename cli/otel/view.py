@@ -8,9 +8,8 @@ from typing import Any
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, pairs, rows_table, safe, size
+from cli.terminal import console, next_steps, rows_table, safe
 from core import json_text
-from core.records import Event
 from otel import search
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
@@ -18,10 +17,6 @@ _WHY_NOT = {
     "duplicate-id": "An event with this id is stored already.",
     "debug-noise": "Not stored: too many debug events of this kind within a minute.",
 }
-_IMPORTED = {
-    "lines": "lines", "records": "log records", "added": "added", "duplicates": "known before",
-    "others": "spans and metrics", "failed": "bad",
-}  # fmt: skip
 
 
 def emitted(answer: Answer) -> None:
@@ -65,19 +60,9 @@ def stats(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
-def pruned(answer: Answer) -> None:
-    """How many events were dropped and how many are left."""
-    result: Any = answer.result
-    screen = console()
-    screen.print(pairs({"dropped": result["deleted"], "kept": result["kept"], "older than": result["before"]}))
-    next_steps(answer, screen)
-
-
-def live(found: Sequence[Event]) -> None:
-    """Print events as they come, each on one line."""
-    screen = console()
-    for event in found:
-        screen.print(_line(search.shown(event)))
+def live(event: Mapping[str, Any]) -> None:
+    """Print an event on one line."""
+    console().print(_line(event))
 
 
 def _line(event: Mapping[str, Any]) -> Text:
@@ -108,50 +93,3 @@ def _print_facets(facets: Sequence[Mapping[str, Any]]) -> None:
     if rows:
         console().print()
         console().print(rows_table(rows))
-
-
-def exported(answer: Answer) -> None:
-    """What was sent where, what waits, or what was written."""
-    result: Any = answer.result
-    screen = console()
-    if "file" in result:
-        screen.print(pairs({"written": result["file"], "events": result["events"], "size": size(result["bytes"])}))
-    elif "mode" in result:
-        screen.print(pairs({"otel.export": "off (OTEL_SDK_DISABLED)" if result["disabled"] else result["mode"]}))
-        if "problem" in result:
-            screen.print(safe(f"{result['problem']['message']}\n  {result['problem']['fix']}", "bold red"))
-        if result["destinations"]:
-            names = ("signal", "endpoint", "waiting", "exported", "rejected", "lastExportAt")
-            screen.print(rows_table(result["destinations"], names))
-    elif result["disabled"]:
-        screen.print(safe("Switched off: OTEL_SDK_DISABLED, or OTEL_*_EXPORTER=none.", "yellow"))
-    else:
-        screen.print(rows_table(result["destinations"], ("signal", "endpoint", "sent", "rejected", "waiting")))
-    for one in result.get("destinations", ()):
-        said = one.get("warning") or one.get("lastError")
-        if said:
-            again = f", next try {one['nextTryAt']}" if one.get("nextTryAt") else ""
-            screen.print(safe(f"{one['signal']}: {said}{again}", "yellow"))
-    next_steps(answer, screen)
-
-
-def imported(answer: Answer) -> None:
-    """What became of the lines, and what is wrong with the bad ones."""
-    result: Any = answer.result
-    screen = console()
-    screen.print(pairs({shown: result[name] for name, shown in _IMPORTED.items() if result[name] or name == "lines"}))
-    if result["errors"]:
-        screen.print(rows_table(result["errors"], ("line", "reason")))
-    next_steps(answer, screen)
-
-
-def live_export(row: Mapping[str, Any]) -> None:
-    """One line of `--follow`."""
-    screen = console()
-    if row.get("following"):
-        places = ", ".join(one["endpoint"] for one in row["destinations"])
-        screen.print(safe(f"sending to {places}; Ctrl-C ends it", "dim"))
-    elif row.get("error"):
-        screen.print(safe(f"{row['ts']}  {row.get('signal', '')}  {row['error']}", "bold red"))
-    else:
-        screen.print(safe(f"{row['ts']}  {row['signal']:<7}  {row['sent']:,} sent  {row['endpoint']}"))

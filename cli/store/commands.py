@@ -11,7 +11,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.store.sync:init",
         "Create the cluster's collections, or bring them up to date. Run again, it changes nothing.",
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:initialised",
+        view="cli.terminal:told",
     ),
     Command(
         "store sync",
@@ -30,14 +30,14 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:sync",
+        view="cli.terminal:told",
     ),
     Command(
         "store push",
         "cli.store.sync:push",
         "Move the whole memory of this machine to the cluster.",
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:moved",
+        view="cli.terminal:told",
     ),
     Command(
         "store pull",
@@ -48,14 +48,14 @@ COMMANDS: tuple[Command, ...] = (
             P("leave", ("--leave",), "afterwards note nothing for the cluster any more", kind="flag"),
         ),
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:moved",
+        view="cli.terminal:told",
     ),
     Command(
         "store verify",
         "cli.store.sync:verify",
         "Compare the local file with the cluster, document by document.",
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:verified",
+        view="cli.terminal:told",
     ),
     Command(
         "store prune",
@@ -63,7 +63,7 @@ COMMANDS: tuple[Command, ...] = (
         "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
         (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
         code="STORE_INVALID_ARGS",
-        view="cli.store.view:pruned",
+        view="cli.terminal:told",
     ),
     Command(
         "backup",
@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
             P("force", ("--force",), "write over a file that is there", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
-        view="cli.store.view:backed_up",
+        view="cli.terminal:told",
     ),
     Command(
         "restore",
@@ -87,6 +87,6 @@ COMMANDS: tuple[Command, ...] = (
             P("verify_only", ("--verify-only",), "only say whether the backup is whole", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
-        view="cli.store.view:restored",
+        view="cli.terminal:told",
     ),
 )

@@ -42,7 +42,7 @@ METADATA = "joelclaw.metadata"
 
 _HOOKS = ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout")
 _RECALLS = ("memory.recall.completed", "memory.recall.failed")
-MOST_KEYS = 64
+_MOST_KEYS = 64
 """Metadata with more keys goes out as one attribute that is a map: receivers keep 128 attributes a record."""
 _ROLES = ("interactive", "gateway")
 _LARGEST = 1 << 63
@@ -51,12 +51,12 @@ _ERROR_CLASS = re.compile(
 )
 
 
+_SCOPE = InstrumentationScope("joelclaw", VERSION)
+
+
 @cache
 def resource(system: str) -> Resource:
-    """The resource of one machine's events; `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` beat what is here.
-
-    The instance is this memory on that machine: the same at each export, another for another home.
-    """
+    """That of one machine's events; the instance is this memory on it. The `OTEL_*` variables beat what is here."""
     digits = ids.fingerprint(f"{files.home()}\n{system}")
     ours = Resource(
         {
@@ -73,12 +73,6 @@ def resource(system: str) -> Resource:
     return ours.merge(OTELResourceDetector().detect())
 
 
-@cache
-def scope() -> InstrumentationScope:
-    """Who made the records."""
-    return InstrumentationScope("joelclaw", VERSION)
-
-
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
     """A log record for each event."""
     limits = LogRecordLimits()
@@ -86,7 +80,7 @@ def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
         ReadableLogRecord(
             log_record=_log_record(event, limits),
             resource=resource(event["systemId"]),
-            instrumentation_scope=scope(),
+            instrumentation_scope=_SCOPE,
         )
         for event in events
     ]
@@ -94,12 +88,13 @@ def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
 
 def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     at = event["timestamp"] * 1_000_000
-    trace, span = (_trace_of_span(event), _span_id(event)) if _is_span(event) else (_trace_of_session(event), 0)
+    span = _span_id(event) if _is_span(event) else 0
+    trace = _trace_id(event)
     found = _about(event)
     if "duration_ms" in event:
         found[DURATION] = event["duration_ms"]
     entries = {key: _value(value) for key, value in event["metadata"].items()}
-    if len(entries) > MOST_KEYS:
+    if len(entries) > _MOST_KEYS:
         found[METADATA] = entries
     else:
         found |= {f"{METADATA}.{key}": value for key, value in entries.items()}
@@ -133,7 +128,7 @@ def _span(event: Event, limits: SpanLimits) -> ReadableSpan:
     about = event["metadata"]
     if isinstance(about.get("agent"), str) and about["agent"]:
         found[AGENT] = about["agent"]
-    for key, value in list(about.items())[:MOST_KEYS]:
+    for key, value in list(about.items())[:_MOST_KEYS]:
         value = _value(value)
         # A value may not be a map here, nor a list of more than texts.
         if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
@@ -145,13 +140,13 @@ def _span(event: Event, limits: SpanLimits) -> ReadableSpan:
     bounded = BoundedAttributes(limits.max_span_attributes, found, max_value_len=limits.max_span_attribute_length)
     return ReadableSpan(
         name="recall" if event["action"] in _RECALLS else hook,
-        context=SpanContext(_trace_of_span(event), _span_id(event), False, TraceFlags(TraceFlags.SAMPLED)),
+        context=SpanContext(_trace_id(event), _span_id(event), False, TraceFlags(TraceFlags.SAMPLED)),
         resource=resource(event["systemId"]),
         attributes={**bounded, UID: event["id"]},
         status=status,
         start_time=max(0, end - int(event.get("duration_ms", 0) * 1_000_000)),
         end_time=end,
-        instrumentation_scope=scope(),
+        instrumentation_scope=_SCOPE,
     )
 
 
@@ -207,21 +202,19 @@ def _session(event: Event) -> str:
     return "" if name in _ROLES or name == event["source"] else name
 
 
-def _trace_of_session(event: Event) -> int:
-    """The trace of an event's session, 0 for none: a session id that is a UUID itself, the fingerprint of any other."""
+def _trace_id(event: Event) -> int:
+    """The trace of an event's session: its id where that is a UUID, the fingerprint of any other.
+
+    Without an agent session a span is a trace of its own, and another event in none (0).
+    """
     name = _session(event)
     if not name:
-        return 0
+        return int(ids.fingerprint("trace of " + event["id"]), 16) or 1 if _is_span(event) else 0
     try:
         number = UUID(name).int if len(name) == 36 else 0
     except ValueError:
         number = 0
     return number or int(ids.fingerprint(name), 16) or 1
-
-
-def _trace_of_span(event: Event) -> int:
-    """The trace of its session; a span without an agent session is a trace of its own."""
-    return _trace_of_session(event) or int(ids.fingerprint("trace of " + event["id"]), 16) or 1
 
 
 def _span_id(event: Event) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +25,12 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from core import words
+from core import clock, words
 from core.redaction import redact
 from core.store import events as stored
 from core.store import export_cursor, sqlite
 from otel.otlp import records
-from otel.otlp.destination import Delivered, Destination
+from otel.otlp.export import Delivered, Destination
 
 BATCH = 512
 BATCH_BYTES = 1_000_000
@@ -39,10 +39,9 @@ _MOST_ALONE = 5
 of the receiver, and nothing is passed over."""
 _LONGEST_WAIT_S = 300.0
 _SHOWN = 300
-_REFUSALS = (400, 413)
-_SIGNALS: dict[str, tuple[type[Any], type[Any]]] = {
-    "logs": (OTLPLogExporter, ExportLogsServiceResponse),
-    "traces": (OTLPSpanExporter, ExportTraceServiceResponse),
+_SIGNALS: dict[str, tuple[type[Any], type[Any], Any, str]] = {
+    "logs": (OTLPLogExporter, ExportLogsServiceResponse, records.log_records, "BLRP"),
+    "traces": (OTLPSpanExporter, ExportTraceServiceResponse, records.spans, "BSP"),
 }
 
 
@@ -65,14 +64,12 @@ class _OneAttempt(Exception):
 class _Session(requests.Session):
     """An HTTP session that keeps the last answer or fault."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.forget()
+    answer: requests.Response | None = None
+    fault: BaseException | None = None
 
     def forget(self) -> None:
         """Nothing was sent yet."""
-        self.answer: requests.Response | None = None
-        self.fault: BaseException | None = None
+        self.answer = self.fault = None
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send, and keep what came of it."""
@@ -86,53 +83,48 @@ class _Session(requests.Session):
         return self.answer
 
 
-def run(
-    db: apsw.Connection, destinations: Sequence[Destination], *, now: Callable[[], int], due_only: bool
-) -> list[Delivered]:
+def run(db: apsw.Connection, destinations: Sequence[Destination], *, due_only: bool) -> list[Delivered]:
     """Send what waits, up to the newest event of this moment.
 
-    Only for whoever holds the lock of the export (`otel.export`): two at once would send everything twice.
+    Only for whoever holds the lock of the export (`otel.otlp.export`): two at once would send everything twice.
     """
     logger = logging.getLogger("opentelemetry")  # what it would print on stderr is told in our own words
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
     upto = stored.last_seq(db)
-    done = []
-    for destination in destinations:
-        transfer = _Transfer(db, destination, upto, now)
-        if not due_only or transfer.cursor.next_try_at <= now():
-            done.append(transfer.run())
-    return done
+    transfers = [_Transfer(db, destination, upto) for destination in destinations]
+    return [one.run() for one in transfers if not due_only or one.cursor.next_try_at <= clock.now_ms()]
 
 
 class _Transfer:
     """One destination, from its cursor to the newest event."""
 
-    def __init__(self, db: apsw.Connection, destination: Destination, upto: int, now: Callable[[], int]) -> None:
+    def __init__(self, db: apsw.Connection, destination: Destination, upto: int) -> None:
         self._db = db
         self._destination = destination
         fresh = export_cursor.Cursor(destination.key, destination.signal, destination.shown)
         self.cursor = self._begun = export_cursor.read(db, destination.key) or fresh
         self._upto = upto
-        self._now = now
+        self._exporter_of, self._reply, self._items_of, self._processor = _SIGNALS[destination.signal]
         self._session = _Session()
-        self._exporter: Any = None
         self._alone = 0  # events refused since the last that was taken
         self._warning = ""
 
     def run(self) -> Delivered:
+        """Send what waits, and note in the cursor how it went."""
         failed = None
         if self.cursor.reached < self._upto:
+            # headers, time limit, compression and certificates: the exporter reads the variables
+            exporter = self._exporter_of(endpoint=self._destination.url, session=self._session)
             try:
-                failed = self._batches()
+                failed = self._batches(exporter)
             finally:
-                if self._exporter is not None:
-                    self._exporter.shutdown()
+                exporter.shutdown()
         if failed is not None:
             failures = self.cursor.failures + 1
             longest = min(_LONGEST_WAIT_S, 2.0 ** min(failures, 10))
             wait_s = max(failed.wait_s, longest * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
-            at = self._now()
+            at = clock.now_ms()
             self._write(failures=failures, error=failed.message, failed_at=at, next_try_at=at + int(wait_s * 1000))
         return Delivered(
             self._destination.signal,
@@ -146,19 +138,19 @@ class _Transfer:
             self.cursor.next_try_at,
         )
 
-    def _batches(self) -> _Outcome | None:
+    def _batches(self, exporter: Any) -> _Outcome | None:
         """Send log records or spans; the outcome that ended it early."""
-        most = size = batch_size(self._destination.signal)
+        given = os.environ.get(f"OTEL_{self._processor}_MAX_EXPORT_BATCH_SIZE", "").strip()
+        most = size = max(1, min(int(given), 10_000)) if given.isascii() and given.isdigit() else BATCH
         at = self.cursor.reached
         refusal: _Outcome | None = None
-        of = records.log_records if self._destination.signal == "logs" else records.spans
         while True:
             events, last = export_cursor.batch(self._db, at, self._upto, size, BATCH_BYTES)
             if not events:
                 return refusal
-            items: Sequence[Any] = of(events)
+            items: Sequence[Any] = self._items_of(events)
             if items:
-                outcome = self._send(items)
+                outcome = self._send(exporter, items)
                 if outcome.refused and len(events) > 1:
                     size = len(events) // 2
                     continue
@@ -170,7 +162,7 @@ class _Transfer:
                 elif not outcome.taken:
                     return outcome
                 else:
-                    self._taken(last, outcome, len(items) - min(len(items), outcome.rejected))
+                    self._taken(last, outcome, max(0, len(items) - outcome.rejected))
                     refusal = None
                     size = min(size * 2, most)
             elif not self._alone:
@@ -185,7 +177,7 @@ class _Transfer:
             reached=reached,
             exported=self.cursor.exported + count,
             rejected=self.cursor.rejected + rejected,
-            exported_at=self._now(),
+            exported_at=clock.now_ms(),
             failures=0,
             error=f"rejected {rejected}: {outcome.message or 'refused alone'}" if rejected else "",
             next_try_at=0,
@@ -197,15 +189,12 @@ class _Transfer:
         with sqlite.transaction(self._db):
             export_cursor.write(self._db, self.cursor)
 
-    def _send(self, batch: Any) -> _Outcome:
+    def _send(self, exporter: Any, batch: Sequence[Any]) -> _Outcome:
         """Send one batch, once."""
-        made, form = _SIGNALS[self._destination.signal]
-        if self._exporter is None:  # headers, time limit, compression and certificates: it reads the variables
-            self._exporter = made(endpoint=self._destination.url, session=self._session)
         self._session.forget()
+        why = "the batch could not be encoded, or is too large"
         try:
-            self._exporter.export(batch)
-            why = "the batch could not be encoded, or is too large"
+            exporter.export(batch)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
         answer, fault = self._session.answer, self._session.fault
@@ -218,7 +207,7 @@ class _Transfer:
             return _Outcome(refused=True, message=_line(why))
         if not 200 <= answer.status_code < 300:
             return _refusal(answer)
-        reply = form()
+        reply = self._reply()
         try:
             reply.ParseFromString(answer.content)
         except DecodeError:
@@ -228,19 +217,12 @@ class _Transfer:
         return _Outcome(taken=True, rejected=max(0, int(rejected)), message=_line(str(partial.error_message)))
 
 
-def batch_size(signal: str) -> int:
-    """Events in a batch: 512, or what the variables of the SDK's batch processors say."""
-    name = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE" if signal == "traces" else "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE"
-    given = os.environ.get(name, "").strip()
-    return max(1, min(int(given), 10_000)) if given.isascii() and given.isdigit() else BATCH
-
-
 def _refusal(answer: requests.Response) -> _Outcome:
     about = f"HTTP {answer.status_code} {answer.reason or ''}".strip()
     said = "" if "protobuf" in answer.headers.get("content-type", "") else answer.text[: _SHOWN * 4]
     asked = answer.headers.get("retry-after", "").strip()
     return _Outcome(
-        refused=answer.status_code in _REFUSALS,
+        refused=answer.status_code in (400, 413),
         message=_line(f"{about}: {said}" if said else about),
         status=answer.status_code,
         wait_s=min(float(asked), _LONGEST_WAIT_S) if asked.isascii() and asked.isdigit() else 0.0,

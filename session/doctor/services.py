@@ -18,7 +18,7 @@ from core.config import Config
 from core.errors import Failure
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
-from otel.otlp import destination
+from otel.otlp import export
 from session import own_command
 from session.doctor.finding import Finding, error, note, warning
 from session.install import installed_hooks
@@ -133,10 +133,10 @@ def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
     """Whether events get to where they are to go.
 
     Args:
-        about: what `otel.otlp.destination.status` says; None where nothing was ever exported.
+        about: what `otel.otlp.export.status` says; None where nothing was ever exported.
     """
     mode = settings.get_str("otel.export")
-    used = mode == "auto" and not destination.disabled()
+    used = mode == "auto" and not export.disabled()
     facts: dict[str, Any] = {"used": used, "mode": mode, "destinations": (about or {}).get("destinations", [])}
     current = [place for place in facts["destinations"] if place["current"]] if used else []
     found = []

@@ -10,17 +10,12 @@ from terminal import drawn, styles
 
 from cli.memory import view as memory
 from cli.recall import explain_view
-from cli.store import view as prune
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
 SHOWN_STEP = "→ joelclaw next  what comes next"
 ROW: dict[str, Any] = {
     "id": "m1", "at": "2026-09-21T12:13:20Z", "category": "ops", "verdict": "allow", "pinned": False, "stale": False,
     "forgotten": False, "supersededBy": "", "tags": [], "project": "", "observation": "it\n retries",
-}  # fmt: skip
-PRUNED: dict[str, Any] = {
-    "events": {"byAge": 1200, "bySize": 0}, "episodes": 3, "toolCalls": 0, "hooksAndInjections": 2, "dryRun": False,
-    "bytes": {"overLimit": 0, "before": 4096, "after": 2048},
 }  # fmt: skip
 SCORED: dict[str, Any] = {
     "rank": 1, "score": 0.649, "id": "m1", "words": [{"term": "lease", "weight": 1.234}],
@@ -55,30 +50,6 @@ def test_a_page_of_memories() -> None:
 def test_what_tells_a_memory_from_others(about: dict[str, Any], told: str) -> None:
     result = {"memories": [{**ROW, **about}], "page": 1, "limit": 20, "count": 1, "found": 1}
     assert drawn(memory.listed, result)[0] == f"m1  2026-09-21  ops  {told}"
-
-
-def test_what_was_pruned_or_would_be() -> None:
-    counts = ["events by age           1,200", "archived turns          3", "hooks and injected texts  2"]
-    shown = [" ".join(line.split()) for line in drawn(prune.pruned, PRUNED, STEP)]
-    told = [" ".join(line.split()) for line in counts]
-    assert shown == ["dropped", *told, "the store 2.0 KiB", "given back 2.0 KiB", SHOWN_STEP.replace("  ", " ")]
-    same = {"overLimit": 0, "before": 2048, "after": 2048}
-    nothing = {"events": {"byAge": 0, "bySize": 0}, "episodes": 0, "toolCalls": 0, "hooksAndInjections": 0}
-    for dry in (True, False):
-        well = drawn(prune.pruned, {**nothing, "bytes": same, "dryRun": dry})
-        assert well == ["nothing is old or too much", "the store  2.0 KiB"]
-    grown = {**nothing, "bytes": {"overLimit": 0, "before": 2048, "after": 4096}, "dryRun": False}
-    assert drawn(prune.pruned, grown)[1:] == ["the store  4.0 KiB"]
-    beyond = {**nothing, "bytes": {**same, "overLimit": 1024}}
-    assert drawn(prune.pruned, {**beyond, "dryRun": True}) == [
-        "would be dropped",
-        "beyond retention.store_mb  1.0 KiB: debug events, then turns",
-        "the store                  2.0 KiB",
-    ]
-    assert drawn(prune.pruned, {**beyond, "dryRun": False})[:2] == [
-        "nothing is old or too much",
-        "beyond retention.store_mb  1.0 KiB",
-    ]
 
 
 def explained(told: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from secret_samples import fill
 
 from otel.event import LEVELS, new_event
-from otel.otlp import importer, json_lines, records
+from otel.otlp import json_lines, records
 
 
 def line(*records: dict[str, Any], resource: dict[str, Any] | None = None, scope: str = "lib") -> str:
@@ -198,7 +198,7 @@ def test_any_event_survives_the_round_trip(
         session=session, system="box", now=NOW_MS,
     )  # fmt: skip
     exported = json_lines._line(encode_logs(records.log_records([event])))
-    assert list(importer._events(1, exported, importer.Report(), NOW_MS)) == [event]
+    assert json_lines.read_line(1, exported, json_lines.Report(), NOW_MS) == [event]
 
 
 JSON = st.recursive(
@@ -217,7 +217,7 @@ JSON = st.recursive(
 
 @given(resource=JSON, item=st.dictionaries(st.sampled_from(("eventName", "body", "attributes", "timeUnixNano")), JSON))
 def test_no_json_makes_it_fail(resource: Any, item: Any) -> None:
-    report = importer.Report()
+    report = json_lines.Report()
     given_line = {"resourceLogs": [resource, {"scopeLogs": [{"logRecords": [item]}]}]}
-    events = list(importer._events(1, json.dumps(given_line).encode(), report, NOW_MS))
+    events = json_lines.read_line(1, json.dumps(given_line).encode(), report, NOW_MS)
     assert len(events) + report.failed >= 1

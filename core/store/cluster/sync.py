@@ -204,9 +204,12 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
 
 def watch(
     config: Config, embed: Embed, search_text: Callable[[Event], str], seconds: float
-) -> Iterator[dict[str, Any]]:
-    """Sync again and again, with a pause of so many seconds; yields what was moved, and each new error once."""
+) -> Iterator[dict[str, Any] | None]:
+    """Sync again and again, with a pause of so many seconds; yields what was moved, each new error once, and None after
+    each round.
+    """
     error = ""
+    yield {"watching": True, "seconds": seconds}
     while True:
         pause = seconds
         try:
@@ -223,6 +226,7 @@ def watch(
             db = sqlite.open_reading()
             wait_ms = outbox.next_try(db) - clock.now_ms() if db is not None else 0
             pause = max(seconds, min(_LONGEST_PAUSE_S, wait_ms / 1000))
+        yield None
         time.sleep(pause)
 
 

@@ -1,0 +1,272 @@
+"""Where events go, how far they are, and sending them: once, on and on, or in the background of other commands.
+
+A destination is a signal and its endpoint in the standard `OTEL_*` variables, as
+https://opentelemetry.io/docs/specs/otel/protocol/exporter/ resolves it. What else the exporters read (headers, time
+limit, compression, certificates) is read by opentelemetry-sdk itself, which is loaded only where events wait.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import apsw
+
+from core import clock, files, ids
+from core.config import Config
+from core.errors import Failure, usage
+from core.process import background_jobs
+from core.store import events as stored
+from core.store import export_cursor, sqlite
+from otel import log
+
+FAILED = "OTEL_EXPORT_FAILED"
+_CONFIG = "OTEL_EXPORT_CONFIG"
+_SIGNALS = ("logs", "traces")
+_DEFAULT = "http://localhost:4318"
+_BASE = "OTEL_EXPORTER_OTLP"
+_LOCK_WAIT_S = 10.0
+_POLL_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Destination:
+    """One endpoint of one signal; `shown` is its URL without password and query."""
+
+    signal: str
+    url: str
+    shown: str
+
+    @property
+    def key(self) -> str:
+        """What its cursor is found by."""
+        return ids.fingerprint(f"{self.signal}\n{self.url}")
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """One destination's share; `again_at` in ms since the epoch."""
+
+    signal: str
+    endpoint: str
+    sent: int = 0
+    rejected: int = 0
+    waiting: int = 0
+    error: str = ""
+    warning: str = ""
+    status: int = 0
+    again_at: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """As `otel export` shows it: without what only decides when to try again, or is empty."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("status", "again_at") and (value or name not in ("error", "warning"))
+        }
+
+
+def _set(name: str) -> str:
+    return os.environ.get(name, "").strip()
+
+
+def disabled() -> bool:
+    """Whether `OTEL_SDK_DISABLED` is true: then nothing is sent."""
+    return _set("OTEL_SDK_DISABLED").lower() == "true"
+
+
+def destinations() -> list[Destination]:
+    """Those of the environment; signals whose exporter is `none` are left out.
+
+    Raises:
+        UsageError: OTEL_EXPORT_CONFIG, a variable means nothing here.
+    """
+    found = []
+    for signal in _SIGNALS:
+        name = f"OTEL_{signal.upper()}_EXPORTER"
+        exporter = _set(name).lower() or "otlp"
+        if exporter not in ("otlp", "none"):
+            raise usage(_CONFIG, f"{name} is {exporter!r}; joelclaw sends OTLP only", f"set {name} to otlp or none")
+        if exporter == "otlp":
+            found.append(_destination(signal))
+    return found
+
+
+def _destination(signal: str) -> Destination:
+    name, protocol = _of_signal(signal, "PROTOCOL")
+    if protocol.lower() not in ("", "http/protobuf"):
+        raise usage(
+            _CONFIG,
+            f"{name} is {protocol!r}; joelclaw speaks http/protobuf only",
+            f"unset {name} or set it to http/protobuf, and name the collector's HTTP port (4318; 4317 is gRPC)",
+        )
+    name, url = _of_signal(signal, "ENDPOINT")
+    if name == f"{_BASE}_ENDPOINT":
+        url = (url or _DEFAULT).removesuffix("/") + f"/v1/{signal}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https"):
+        raise usage(_CONFIG, f"{name} is no http URL", f"set {name} to a URL such as {_DEFAULT}")
+    host = f"[{host}]" if ":" in host else host
+    return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+
+
+def _of_signal(signal: str, what: str) -> tuple[str, str]:
+    """A variable's name and value: that of the signal, else that of all."""
+    own = f"{_BASE}_{signal.upper()}_{what}"
+    name = own if _set(own) else f"{_BASE}_{what}"
+    return name, _set(name)
+
+
+def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
+    """Where events would go now and how far they are; endpoints of other times too, while they have a cursor.
+
+    Never raises for wrong variables: `problem` holds what is wrong with them.
+    """
+    about: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": disabled(), "destinations": []}
+    current: list[Destination] = []
+    try:
+        current = destinations()
+    except Failure as failure:
+        about["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
+    known = export_cursor.every(db) if db is not None else ()
+    cursors = {cursor.destination: cursor for cursor in known if cursor.signal in _SIGNALS}
+    for place in current:
+        cursor = cursors.pop(place.key, None) or export_cursor.Cursor(place.key, place.signal, place.shown)
+        about["destinations"].append({**_cursor_row(db, cursor), "current": True})
+    about["destinations"] += [{**_cursor_row(db, cursor), "current": False} for cursor in cursors.values()]
+    return about
+
+
+def _cursor_row(db: apsw.Connection | None, cursor: export_cursor.Cursor) -> dict[str, Any]:
+    def iso(moment: int | None) -> str | None:
+        return clock.iso(moment) if moment else None
+
+    return {
+        "signal": cursor.signal,
+        "endpoint": cursor.endpoint,
+        "waiting": export_cursor.waiting(db, cursor.reached) if db is not None else 0,
+        "exported": cursor.exported,
+        "rejected": cursor.rejected,
+        "lastExportAt": iso(cursor.exported_at),
+        "failures": cursor.failures,
+        "lastError": cursor.error or None,
+        "lastFailureAt": iso(cursor.failed_at),
+        "nextTryAt": iso(cursor.next_try_at) if cursor.failures else None,
+    }
+
+
+def problems(about: dict[str, Any]) -> list[dict[str, str]]:
+    """Problems for `joelclaw status`: destinations of now whose last attempt failed, and wrong variables."""
+    if about["mode"] != "auto" or about["disabled"]:
+        return []
+    found = [about["problem"]] if "problem" in about else []
+    return found + [
+        {
+            "code": "OTEL_EXPORT_FAILING",
+            "message": f"{place['signal']} to {place['endpoint']}: {place['lastError']}",
+            "fix": f"{place['waiting']} events wait; `joelclaw otel export` tries now",
+        }
+        for place in about["destinations"]
+        if place["current"] and place["failures"]
+    ]
+
+
+def run(config: Config) -> list[Delivered] | None:
+    """Send what waits, and tell what came of it for each destination; None where the export is switched off."""
+    places = destinations()
+    if disabled() or not places:
+        return None
+    done = _send(config, places)
+    failed = [one for one in done if one.error]
+    if not failed:
+        return done
+    parts = [f"{one.signal} to {one.endpoint}: {one.error} ({one.waiting} events wait)" for one in failed]
+    sent = ", ".join(f"{one.signal} {one.sent}" for one in done if one.sent)
+    advice = {
+        0: "start a collector there, or set OTEL_EXPORTER_OTLP_ENDPOINT",
+        401: "check OTEL_EXPORTER_OTLP_HEADERS",
+        403: "check OTEL_EXPORTER_OTLP_HEADERS",
+        404: "check the path in OTEL_EXPORTER_OTLP_ENDPOINT: /v1/logs and its like are added to it",
+    }.get(failed[0].status, "look at the collector's log")
+    said = "; ".join([*parts, f"taken: {sent}"] if sent else parts)
+    raise Failure(FAILED, said, f"what waits is sent by the next export; {advice}")
+
+
+def run_in_background(config: Config) -> None:
+    """Send what is due for a process that `core.process.background_jobs` started: it holds the lock already.
+
+    What fails is left to the next attempt; `otel export --status` names it.
+    """
+    if disabled():
+        return
+    try:
+        done = _send_unlocked(config, destinations(), due_only=True)
+    except Failure:
+        return
+    again_at = max((one.again_at for one in done), default=0)
+    if again_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
+        background_jobs.postpone(background_jobs.EXPORT, again_at)
+
+
+def follow(config: Config) -> Iterator[dict[str, Any] | None]:
+    """Send, wait, and so on; a row at the start, one for each batch of news, and None after each round."""
+    places = destinations()
+    if disabled() or not places:
+        raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")
+    pause_s = _POLL_S
+    yield {"following": True, "destinations": [{"signal": one.signal, "endpoint": one.shown} for one in places]}
+    while True:
+        failed = False
+        again_at = 0
+        try:
+            for one in _send(config, places):
+                if one.sent or one.rejected or one.error:
+                    yield {"ts": clock.iso(clock.now_ms()), **one.shown()}
+                failed |= bool(one.error)
+                again_at = max(again_at, one.again_at)
+        except Failure as failure:
+            failed = True
+            yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
+        yield None
+        asked_s = (again_at - clock.now_ms()) / 1000
+        time.sleep(min(_LONGEST_PAUSE_S, max(pause_s, asked_s)) if failed else _POLL_S)
+        pause_s = pause_s * 2 if failed else _POLL_S
+
+
+def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
+    try:
+        with files.FileLock(background_jobs.export_lock(), wait_s=_LOCK_WAIT_S):
+            return _send_unlocked(config, places)
+    except files.LockTimeout:
+        raise Failure(
+            "OTEL_EXPORT_BUSY",
+            "another process is exporting",
+            "wait for it, or look at `joelclaw otel export --status`",
+        ) from None
+
+
+def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[Delivered]:
+    log.store_waiting()
+    db = sqlite.open_reading()
+    last = stored.last_seq(db) if db is not None else 0
+    reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}
+    if all(reached.get(place.key, 0) >= last for place in places):
+        return [Delivered(place.signal, place.shown) for place in places]
+    db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
+    from otel.otlp import transfer
+
+    try:
+        return transfer.run(db, places, due_only=due_only)
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    finally:
+        db.close()
