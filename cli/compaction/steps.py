@@ -12,7 +12,7 @@ from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
 from core.process import model_command
-from session.compaction import context, preparation, serialization, session_file, summary
+from session.compaction import context, preparation, session_file, summary, summary_prompt
 from session.compaction.context import Limits
 from session.compaction.preparation import Preparation
 
@@ -43,11 +43,14 @@ class _Session:
         window, reserve = self.options.get("window"), self.options.get("reserve")
         return context.limits(self.transcript, self.settings, window=window, reserve=reserve)
 
-    def prepared(self, limits: Limits) -> Preparation:
+    def keep_recent(self) -> int:
+        """Tokens of the newest messages that stay."""
         keep: int | None = self.options["keep_recent"]
-        if keep is None:
-            keep = self.settings.get_int("compaction.keep_recent_tokens")
-        return preparation.prepare(self.transcript, keep_recent=keep, reserve=limits.reserve, window=limits.window)
+        return self.settings.get_int("compaction.keep_recent_tokens") if keep is None else keep
+
+    def prepared(self) -> Preparation:
+        """Where it is cut."""
+        return preparation.prepare(self.transcript, keep_recent=self.keep_recent())
 
     def model(self) -> summary.Model:
         """Who writes a summary, and what it is told; a command that the user named must be there."""
@@ -65,50 +68,51 @@ class _Session:
 def decide(options: dict[str, Any]) -> Answer:
     """Whether to compact, and why."""
     asked = _Session(options)
-    limits = asked.limits()
-    made = context.decide(asked.transcript, window=limits.window, reserve=limits.reserve, enabled=asked.is_enabled)
-    size = made.size
+    limits, size = asked.limits(), context.size(asked.transcript)
+    window, reserve = limits.window, limits.reserve
+    reason = context.reason(asked.transcript, window=window, reserve=reserve, enabled=asked.is_enabled)
+    compact = reason == "above-threshold"
     result = {
         **asked.about,
-        "compact": made.compact,
-        "reason": made.reason,
+        "compact": compact,
+        "reason": reason,
         "contextTokens": size.total,
         "source": "usage" if size.from_usage else "estimate",
         "usageTokens": size.from_usage,
         "estimatedTokens": size.estimated,
         "staleUsageIgnored": size.stale is not None,
         "staleUsageTokens": size.stale,
-        "messagesSinceCompaction": made.messages_since_compaction,
-        "threshold": made.threshold,
-        "window": limits.window,
+        "messagesSinceCompaction": context.said_since_compaction(asked.transcript),
+        "threshold": window - reserve,
+        "window": window,
         "windowFrom": limits.window_from,
-        "reserve": limits.reserve,
+        "reserve": reserve,
         "enabled": asked.is_enabled,
         "problems": asked.problems,
     }
-    return Answer(result, [asked.next("prepare", "where it would be cut")] if made.compact else [])
+    return Answer(result, [asked.next("prepare", "where it would be cut")] if compact else [])
 
 
 def prepare(options: dict[str, Any]) -> Answer:
     """Where a compaction cuts, and what it takes."""
     asked = _Session(options)
-    limits = asked.limits()
-    prepared = asked.prepared(limits)
+    limits, made = asked.limits(), asked.prepared()
+    keep = asked.keep_recent()
     result = {
         **asked.about,
-        "reason": prepared.reason,
-        "firstKeptEntryId": prepared.first_kept_entry_id,
-        "isSplitTurn": prepared.is_split_turn,
-        "tokensBefore": prepared.tokens_before,
-        "previousSummary": prepared.previous_summary or None,
-        "messagesToSummarize": _ids(prepared.entries_to_summarize),
-        "turnPrefixMessages": _ids(prepared.turn_prefix_entries),
-        "fileOps": asdict(prepared.file_ops),
-        "settings": prepared.settings,
+        "reason": made.reason,
+        "firstKeptEntryId": made.first_kept_entry_id,
+        "isSplitTurn": made.is_split_turn,
+        "tokensBefore": made.tokens_before,
+        "previousSummary": made.previous_summary or None,
+        "messagesToSummarize": _ids(made.entries_to_summarize),
+        "turnPrefixMessages": _ids(made.turn_prefix_entries),
+        "fileOps": asdict(made.file_ops),
+        "settings": {"reserveTokens": limits.reserve, "keepRecentTokens": keep, "window": limits.window},
         "windowFrom": limits.window_from,
         "problems": asked.problems,
     }
-    return Answer(result, [asked.next("summarize", "the summary")] if prepared.reason == "ready" else [])
+    return Answer(result, [asked.next("summarize", "the summary")] if made.reason == "ready" else [])
 
 
 def serialize(options: dict[str, Any]) -> Answer:
@@ -121,9 +125,9 @@ def serialize(options: dict[str, Any]) -> Answer:
     elif part == "branch":
         entries = [entry for entry in asked.transcript.entries if entry.kind != "compaction"]
     else:
-        prepared = asked.prepared(asked.limits())
-        entries = prepared.entries_to_summarize if part == "summarize" else prepared.turn_prefix_entries
-    text = serialization.serialize(session_file.messages(asked.transcript, entries))
+        made = asked.prepared()
+        entries = made.entries_to_summarize if part == "summarize" else made.turn_prefix_entries
+    text = summary_prompt.serialize(session_file.messages(asked.transcript, entries))
     result = {
         **asked.about,
         "part": part,
@@ -138,10 +142,8 @@ def serialize(options: dict[str, Any]) -> Answer:
 def summarize(options: dict[str, Any]) -> Answer:
     """What a compaction would put in the place of what it drops; the whole session summed up where it drops nothing."""
     asked = _Session(options)
-    limits = asked.limits()
-    prepared = asked.prepared(limits)
+    limits, prepared, problems = asked.limits(), asked.prepared(), asked.problems
     is_ready = prepared.reason == "ready"
-    problems = asked.problems
     if is_ready:
         parts, done, reserve = summary.parts_of(prepared), prepared.file_ops, limits.reserve
     else:
@@ -168,9 +170,8 @@ def summarize(options: dict[str, Any]) -> Answer:
 def branch(options: dict[str, Any]) -> Answer:
     """What is left behind on the way from one entry to another."""
     if not options["to"]:
-        raise usage(
-            "COMPACTION_INVALID_ARGS", "--to is missing", "give --to ID, the entry that the session goes back to"
-        )
+        fix = "give --to ID, the entry that the session goes back to"
+        raise usage("COMPACTION_INVALID_ARGS", "--to is missing", fix)
     asked = _Session(options)
     budget = options["budget"]
     if budget is None:
@@ -180,7 +181,7 @@ def branch(options: dict[str, Any]) -> Answer:
     result: dict[str, Any] = {
         **asked.about,
         "from": found.leaf,
-        "to": found.target,
+        "to": options["to"],
         "commonAncestorId": found.common_ancestor,
         "branchEntries": len(found.entries),
         "entries": _ids(found.chosen),
@@ -194,7 +195,8 @@ def branch(options: dict[str, Any]) -> Answer:
         "problems": [],
     }
     if found.chosen:
-        parts = [summary.Part("branch", summary.spoken(found.messages))]
+        messages = session_file.messages(asked.transcript, reversed(found.chosen))
+        parts = [summary.Part("branch", summary.spoken(messages))]
         reserve = asked.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, asked.model(), reserve=reserve)
     result["problems"] = list(dict.fromkeys([*asked.problems, *found.problems, *result["problems"]]))

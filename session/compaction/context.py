@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from clients import registry
 from clients.entry import SAID, Entry, Transcript
 from core.config import Config
 from core.errors import usage
 from session.compaction import session_file
-
-Reason = Literal["above-threshold", "below-threshold", "switched-off", "nothing-since-compaction", "empty"]
 
 
 class ContextTokens(NamedTuple):
@@ -31,20 +29,6 @@ class Limits(NamedTuple):
     window: int
     window_from: str
     reserve: int
-
-
-class Decision(NamedTuple):
-    """Whether to compact, and why; above `threshold` tokens a session is compacted."""
-
-    reason: Reason
-    size: ContextTokens
-    messages_since_compaction: int
-    threshold: int
-
-    @property
-    def compact(self) -> bool:
-        """Whether to compact."""
-        return self.reason == "above-threshold"
 
 
 def limits(transcript: Transcript, config: Config, *, window: int | None = None, reserve: int | None = None) -> Limits:
@@ -72,37 +56,31 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
     return Limits(found, source, reserve)
 
 
-def decide(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> Decision:
-    """Compact where the context holds more than the window less the reserve, and something was said since last time.
+def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> str:
+    """Why to compact or not; above-threshold: the context holds more than the window less the reserve, compact it.
 
     `enabled`: the client's settings let it compact unasked.
     """
-    tokens = size(transcript)
-    said = said_since_compaction(transcript)
-    reason: Reason = "above-threshold" if tokens.total > window - reserve else "below-threshold"
-    if reason == "above-threshold" and not enabled:
-        reason = "switched-off"
-    if said == 0:
-        reason = "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
-    return Decision(reason, tokens, said, window - reserve)
+    if said_since_compaction(transcript) == 0:
+        return "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
+    if size(transcript).total <= window - reserve:
+        return "below-threshold"
+    return "above-threshold" if enabled else "switched-off"
 
 
 def entries(transcript: Transcript) -> tuple[Entry, ...]:
     """The entries whose messages the model sees: the latest summary, what it left as it was, and what came after."""
     at = transcript.last_compaction()
-    later = transcript.entries[at + 1 :]
-    shown = later if at < 0 else (transcript.entries[at], *_kept(transcript, at), *later)
+    shown = list(transcript.entries[at + 1 :])
+    if at >= 0:
+        compaction = transcript.entries[at].compaction
+        first = compaction.first_kept if compaction is not None else ""
+        before = transcript.entries[:at]
+        start = next((index for index, entry in enumerate(before) if first and entry.id == first), at)
+        kept = [entry for entry in before[start:] if entry.kind != "compaction"]
+        shown = [transcript.entries[at], *kept, *shown]
     # As in pi, an empty summary of a branch is not shown.
     return tuple(entry for entry in shown if entry.kind != "branch_summary" or entry.tokens != 0)
-
-
-def _kept(transcript: Transcript, at: int) -> tuple[Entry, ...]:
-    compaction = transcript.entries[at].compaction
-    first = compaction.first_kept if compaction is not None else ""
-    for index in range(at if first else 0):
-        if transcript.entries[index].id == first:
-            return tuple(entry for entry in transcript.entries[index:at] if entry.kind != "compaction")
-    return ()
 
 
 def said_since_compaction(transcript: Transcript) -> int:
@@ -117,23 +95,16 @@ def size(transcript: Transcript) -> ContextTokens:
     A usage from before the latest compaction does not count: it would cause a second compaction, which drops all that
     the first one kept. Without a newer one everything is estimated.
     """
-    boundary = transcript.last_compaction()
-    later = transcript.entries[boundary + 1 :]
+    later = transcript.entries[transcript.last_compaction() + 1 :]
     for index in range(len(later) - 1, -1, -1):
-        used = later[index].used
+        used, group = later[index].used, later[index].group
         if used:
-            rest = sum(session_file.sizes(transcript, _after(later, index)))
+            # not counted by it: what came after it, and results between its own lines
+            first = next(at for at, entry in enumerate(later) if at == index or (group and entry.group == group))
+            after = [entry for entry in later[first + 1 :] if not group or entry.group != group]
+            rest = sum(session_file.sizes(transcript, after))
             return ContextTokens(used + rest, used, rest, None)
     shown = entries(transcript)
     stale = next((entry.used for entry in reversed(shown) if entry.used), None)
     estimated = sum(session_file.sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
-
-
-def _after(later: tuple[Entry, ...], index: int) -> list[Entry]:
-    """The entries that an answer's usage does not count: those after it, and results between its own lines."""
-    group = later[index].group
-    if not group:
-        return list(later[index + 1 :])
-    first = next(place for place, entry in enumerate(later) if entry.group == group)
-    return [entry for entry in later[first + 1 :] if entry.group != group]

@@ -1,106 +1,51 @@
-"""Prepares a compaction, or leaving a branch: where to cut, what to summarise, which files to list."""
+"""Prepares a compaction, or leaving a branch: where to cut, what to summarise, which files to list.
+
+The cut is pi's (compaction.md): go back from the newest entry until `keep_recent` tokens are kept, then cut at the next
+entry that may be first. One rule is ours: no tool result is kept without its call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from clients import registry
 from clients.entry import NO_FILES, Entry, FileOperations, Message, Problems, Transcript, path_to, together
-from session.compaction import context, cut_point, session_file
+from session.compaction import context, session_file
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """A prepared compaction. Its messages are read from the session file each time they are asked for."""
+class CutPoint(NamedTuple):
+    """Indices into the entries; `turn_start` is -1 where the cut splits no turn."""
+
+    first_kept: int
+    turn_start: int
+
+
+class Preparation(NamedTuple):
+    """A prepared compaction."""
 
     transcript: Transcript
     reason: Literal["ready", "nothing-to-summarize", "nothing-since-compaction", "empty"]
-    first_kept_entry_id: str | None
-    is_split_turn: bool
     tokens_before: int
-    previous_summary: str
-    """ "" without one"""
-    entries_to_summarize: tuple[Entry, ...]
-    turn_prefix_entries: tuple[Entry, ...]
-    file_ops: FileOperations
+    first_kept_entry_id: str | None = None
+    is_split_turn: bool = False
+    previous_summary: str = ""
+    entries_to_summarize: tuple[Entry, ...] = ()
+    """of whole turns that are dropped, oldest first"""
+    turn_prefix_entries: tuple[Entry, ...] = ()
+    """the beginning of a turn whose end is kept; empty unless `is_split_turn`"""
+    file_ops: FileOperations = NO_FILES
     """cumulative over compactions"""
-    settings: dict[str, int]
-    """reserveTokens, keepRecentTokens, window"""
 
-    @property
-    def messages_to_summarize(self) -> tuple[Message, ...]:
-        """The messages of whole turns that are dropped, oldest first."""
-        return tuple(session_file.messages(self.transcript, self.entries_to_summarize))
-
-    @property
-    def turn_prefix_messages(self) -> tuple[Message, ...]:
-        """The messages at the beginning of a turn whose end is kept; empty unless `is_split_turn`."""
-        return tuple(session_file.messages(self.transcript, self.turn_prefix_entries))
+    def messages(self, entries: Iterable[Entry]) -> tuple[Message, ...]:
+        """The messages of some of its entries, read from the session file."""
+        return tuple(session_file.messages(self.transcript, entries))
 
 
-def prepare(transcript: Transcript, *, keep_recent: int, reserve: int, window: int) -> Preparation:
-    """The compaction of a session; `reason` tells whether there is anything to summarise.
-
-    `keep_recent`: tokens of the newest messages that stay as they are.
-    """
-    entries = transcript.entries
-    settings = {"reserveTokens": reserve, "keepRecentTokens": keep_recent, "window": window}
-    tokens = context.size(transcript).total
-    previous = transcript.last_compaction()
-    if context.said_since_compaction(transcript) == 0:
-        reason: Literal["empty", "nothing-since-compaction"] = "empty" if previous < 0 else "nothing-since-compaction"
-        return Preparation(transcript, reason, None, False, tokens, "", (), (), NO_FILES, settings)
-    start = _start(entries, previous)
-    cut = cut_point.find(transcript, start, keep_recent)
-    history_end = cut.turn_start if cut.splits_turn else cut.first_kept
-    history = _speaking(entries[start:history_end])
-    prefix = _speaking(entries[cut.turn_start : cut.first_kept]) if cut.splits_turn else ()
-    compaction = entries[previous].compaction if previous >= 0 else None
-    return Preparation(
-        transcript,
-        "ready" if history or prefix else "nothing-to-summarize",
-        entries[cut.first_kept].id,
-        cut.splits_turn,
-        tokens,
-        compaction.summary if compaction is not None else "",
-        history,
-        prefix,
-        _files(transcript, previous, cut.first_kept, (*history, *prefix)),
-        settings,
-    )
-
-
-def _start(entries: Sequence[Entry], previous: int) -> int:
-    """The index of the first entry that no summary covers."""
-    compaction = entries[previous].compaction if previous >= 0 else None
-    if compaction is None:
-        return 0
-    first = (index for index, entry in enumerate(entries) if entry.id == compaction.first_kept)
-    return next(first, previous + 1)
-
-
-def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    return tuple(entry for entry in entries if entry.role is not None and entry.kind != "compaction")
-
-
-def _files(transcript: Transcript, previous: int, cut: int, summarized: Iterable[Entry]) -> FileOperations:
-    """What the last summary listed, and what was done since. Where the client's compactions list no files, everything
-    that was done before the cut is still in the file."""
-    if not registry.row(transcript.client).lists_files:
-        return together(entry.files for entry in transcript.entries[:cut])
-    listed = [transcript.entries[previous].files] if previous >= 0 else []
-    return together([*listed, *(entry.files for entry in summarized if entry.kind == "message")])
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """The branch that is left."""
 
-    transcript: Transcript
     leaf: str
-    target: str
     common_ancestor: str | None
     entries: tuple[Entry, ...]
     """after the common ancestor up to the leaf, oldest first, bookkeeping included"""
@@ -111,19 +56,100 @@ class Branch:
     file_ops: FileOperations
     problems: tuple[str, ...]
 
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The messages that the summary is made from, oldest first."""
-        return tuple(session_file.messages(self.transcript, reversed(self.chosen)))
+
+def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
+    """The cut between `start`, the first entry that may be summarised, and the newest entry.
+
+    `keep_recent`: tokens of the newest messages that stay.
+    """
+    entries = transcript.entries
+    points = [index for index in range(start, len(entries)) if entries[index].can_cut]
+    if not points:
+        return CutPoint(start, -1)
+    cut = _with_calls(entries, start, _by_budget(transcript, points, start, keep_recent))
+    if registry.row(transcript.client).whole_turns:
+        while cut > start and entries[cut - 1].kind not in ("message", "compaction"):
+            cut -= 1  # bookkeeping goes with what follows it
+    is_turn = entries[cut].kind == "message" and entries[cut].role == "user"
+    return CutPoint(cut, -1 if is_turn else turn_start(entries, cut, start))
+
+
+def turn_start(entries: Sequence[Entry], index: int, start: int) -> int:
+    """The entry at or before `index` that began its turn, -1 where none from `start` on did."""
+    return next((i for i in range(index, start - 1, -1) if entries[i].starts_turn), -1)
+
+
+def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_recent: int) -> int:
+    # Only messages count, as in pi: not the texts of extensions and of summaries.
+    entries = transcript.entries
+    newest = [index for index in range(len(entries) - 1, start - 1, -1) if entries[index].kind == "message"]
+    kept = 0
+    for index, size in zip(newest, session_file.sizes(transcript, [entries[one] for one in newest]), strict=True):
+        kept += size
+        if kept >= keep_recent:
+            # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
+            # clients compact in the middle of a turn, where that is the rule: the call of those results is first.
+            whole = registry.row(transcript.client).whole_turns
+            return next((point for point in points if point >= index), points[0] if whole else points[-1])
+    return points[0]
+
+
+def _with_calls(entries: Sequence[Entry], start: int, cut: int) -> int:
+    """Move the cut back to a call whose result would be kept without it, with all lines of its answer."""
+    called: dict[str, int] = {}
+    needed: list[tuple[int, int]] = []  # result, call: an id may be used again, a result belongs to its latest call
+    for index in range(start, len(entries)):
+        needed += [(index, called[call]) for call in entries[index].answers if call in called]
+        called.update(dict.fromkeys(entries[index].calls, index))
+    for result, call in reversed(needed):
+        if call < cut <= result:
+            group = entries[call].group
+            cut = next(i for i in range(start, call + 1) if i == call or (group and entries[i].group == group))
+    return cut
+
+
+def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
+    """The compaction of a session that keeps so many tokens; `reason` tells whether there is anything to summarise."""
+    entries = transcript.entries
+    tokens = context.size(transcript).total
+    previous = transcript.last_compaction()
+    if context.said_since_compaction(transcript) == 0:
+        return Preparation(transcript, "empty" if previous < 0 else "nothing-since-compaction", tokens)
+    compaction = entries[previous].compaction if previous >= 0 else None
+    start = 0
+    if compaction is not None:  # the first entry that no summary covers
+        kept = (index for index, entry in enumerate(entries) if entry.id == compaction.first_kept)
+        start = next(kept, previous + 1)
+    first_kept, turn = find_cut(transcript, start, keep_recent)
+    history = _speaking(entries[start : first_kept if turn < 0 else turn])
+    prefix = _speaking(entries[turn:first_kept]) if turn >= 0 else ()
+    if registry.row(transcript.client).lists_files:
+        listed = [entries[previous].files] if previous >= 0 else []
+        done = [*listed, *(entry.files for entry in (*history, *prefix) if entry.kind == "message")]
+    else:  # its compactions list none: everything that was done before the cut is still in the file
+        done = [entry.files for entry in entries[:first_kept]]
+    return Preparation(
+        transcript,
+        "ready" if history or prefix else "nothing-to-summarize",
+        tokens,
+        entries[first_kept].id,
+        turn >= 0,
+        compaction.summary if compaction is not None else "",
+        history,
+        prefix,
+        together(done),
+    )
+
+
+def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    return tuple(entry for entry in entries if entry.role is not None and entry.kind != "compaction")
 
 
 def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
     """The branch that is left when a session goes from `leaf` to `target`.
 
     Args:
-        transcript: the session.
         leaf: id of the entry that is left; "" is the session's newest.
-        target: id of the entry that it goes to.
         budget: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
             while less than nine tenths are used, since it stands for much.
 
@@ -139,28 +165,19 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
     there = {entry.id for entry in path_to(target, transcript.tree, problems)}
     common = next((entry.id for entry in reversed(left) if entry.id in there), None)
     own = tuple(entry for entry in left if entry.id not in there)
-    chosen, walked, tokens = _chosen(transcript, own, budget)
-    listed = [entry.files for entry in own if entry.kind == "branch_summary"]
-    done = [entry.files for entry in walked if entry.kind == "message"]
-    return Branch(transcript, leaf, target, common, own, chosen, tokens, together([*listed, *done]), problems.all())
-
-
-def _chosen(
-    transcript: Transcript, entries: tuple[Entry, ...], budget: int
-) -> tuple[tuple[Entry, ...], tuple[Entry, ...], int]:
-    """The entries within the budget, those that were looked at, and the tokens. Tool results are left out: their calls
-    stand for them."""
     chosen: list[Entry] = []
     walked: list[Entry] = []
     total = 0
-    speaking = [entry for entry in reversed(entries) if entry.role is not None and entry.role != "tool_result"]
+    # the calls of tool results stand for them
+    speaking = [entry for entry in reversed(own) if entry.role is not None and entry.role != "tool_result"]
     for entry, size in zip(speaking, session_file.sizes(transcript, speaking), strict=True):
         walked.append(entry)
-        if budget > 0 and total + size > budget:
-            if entry.kind in ("compaction", "branch_summary") and total < budget * 0.9:
-                chosen.append(entry)
-                total += size
+        fits = budget <= 0 or total + size <= budget
+        if fits or (entry.kind in ("compaction", "branch_summary") and total < budget * 0.9):
+            chosen.append(entry)
+            total += size
+        if not fits:
             break
-        chosen.append(entry)
-        total += size
-    return tuple(chosen), tuple(walked), total
+    listed = [entry.files for entry in own if entry.kind == "branch_summary"]
+    done = together([*listed, *(entry.files for entry in walked if entry.kind == "message")])
+    return Branch(leaf, common, own, tuple(chosen), total, done, problems.all())

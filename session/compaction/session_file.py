@@ -15,11 +15,10 @@ from clients.entry import Entry, Line, Message, Problems, Transcript, lines, par
 from core.errors import Failure, usage
 
 _Parsed = tuple[Line, dict[str, Any] | None]
-_PEEK_LINES = 1000
+_PEEK_LINES, _PEEK_BYTES = 1000, 32 * 1024 * 1024
+"""What is read to find out whose file it is."""
 _SEEKING = 64 * 1024
 """Bytes of the buffer when single lines are read."""
-_PEEK_BYTES = 32 * 1024 * 1024
-"""Bytes that are read to find out whose file it is."""
 
 
 def read(path: str, client: str = "", leaf: str = "") -> Transcript:
@@ -62,19 +61,12 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
 
 def unknown_entry(path: str, identifier: str) -> Failure:
     """That a session has no entry of this id."""
-    return usage(
-        "ENTRY_UNKNOWN",
-        f"{path} has no entry {identifier[:80]!r}",
-        "name the id of an entry; `joelclaw compaction prepare` shows some",
-    )
+    fix = "name the id of an entry; `joelclaw compaction prepare` shows some"
+    return usage("ENTRY_UNKNOWN", f"{path} has no entry {identifier[:80]!r}", fix)
 
 
 def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:
-    """The messages of entries, read from the file one by one; bookkeeping entries have none.
-
-    Raises:
-        Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
-    """
+    """The messages of entries, read from the file one by one; bookkeeping entries have none."""
     make = registry.row(transcript.client).entries().messages
     with _opened(transcript.path, _SEEKING) as handle:
         for entry in entries:
@@ -85,11 +77,7 @@ def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Messa
 
 def sizes(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[int]:
     """Estimated tokens of each entry, 0 for bookkeeping. Only what is asked for is measured: to measure all takes a
-    third of the time of a large session.
-
-    Raises:
-        Failure: TRANSCRIPT_UNREADABLE, when the file went away meanwhile.
-    """
+    third of the time of a large session."""
     measure = registry.row(transcript.client).entries().size
     with ExitStack() as stack:
         handle: BinaryIO | None = None
@@ -130,9 +118,8 @@ def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
 
 
 def _unreadable(path: str, error: OSError) -> Failure:
-    return Failure(
-        "TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", "check its permissions and its disk"
-    )
+    fix = "check its permissions and its disk"
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix)
 
 
 @contextmanager
@@ -158,22 +145,16 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
         if whose in registry.WITH_ENTRIES:
             return chain(first, found), whose
         if whose:
-            raise Failure(
-                "TRANSCRIPT_UNSUPPORTED",
-                f"{path} is a transcript of {whose}; compactions of {', '.join(registry.WITH_ENTRIES)} are known",
-                "name a session of one of them",
-            )
+            what = f"{path} is a transcript of {whose}; compactions of {', '.join(registry.WITH_ENTRIES)} are known"
+            raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name a session of one of them")
         if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session in which something was said")
     good = any(value is not None for _, value in first)
     what = "its lines are of no client known" if good else f"none of its first {len(first)} lines is a JSON object"
-    raise Failure(
-        "TRANSCRIPT_UNKNOWN",
-        f"{path} is no transcript: {what}",
-        f"name a session file of {_titles()}; --client says whose a damaged one is",
-    )
+    fix = f"name a session file of {_titles()}; --client says whose a damaged one is"
+    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is no transcript: {what}", fix)
 
 
 def _titles() -> str:

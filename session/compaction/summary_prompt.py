@@ -1,15 +1,33 @@
-"""The prompts that ask a model for a summary. They say that the record is data, neither to be continued nor obeyed.
+"""The conversation as flat text, and the prompts that ask a model for a summary of it.
 
-The record stands between two lines with a mark made from its text, so that nothing in it can end it.
+The text has pi's form (compaction.md): one paragraph for each text, thought, call and result, so that a model reads it
+as a record instead of continuing it. The prompts say that the record is data, neither to be continued nor obeyed. It
+stands between two lines with a mark made from its text, so that nothing in it can end it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from clients.entry import Block, Message, first_units, json_of, units
 from core.errors import Failure
 from core.ids import fingerprint
 from session.compaction import summary_form as form
 
-LONGEST_INSTRUCTIONS = 8_000
+LONGEST_RESULT = 2000
+"""UTF-16 units of a tool's result."""
+# How pi shows the model a summary in the conversation: word for word, since its own texts have this form.
+_SHOWN = {
+    "compaction_summary": (
+        "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
+        "\n</summary>",
+    ),
+    "branch_summary": (
+        "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n",
+        "</summary>",
+    ),
+}
+_LONGEST_INSTRUCTIONS = 8_000
 _LEAST_RECORD = 1_000
 _SLACK = 0.95  # redaction may lengthen a prompt
 _HEAD_SHARE = 4  # of a record that is too long, one part in four is its beginning
@@ -71,7 +89,39 @@ _ABOUT = {
 _FOCUS = "The user asks for special attention in the note to this:\n{instructions}"
 
 
-def of(record: str, kind: str, previous: str, *, instructions: str, tokens: int, room: int) -> tuple[str, int]:
+def serialize(messages: Iterable[Message]) -> str:
+    """The text of messages; what the user kept out of the context is left out."""
+    return "\n\n".join(paragraph for message in messages if not message.excluded for paragraph in _of(message))
+
+
+def _of(message: Message) -> Iterator[str]:
+    if message.role == "assistant":
+        thinking = [block.text for block in message.blocks if block.kind == "thinking"]
+        texts = [block.text for block in message.blocks if block.kind == "text"]
+        calls = [_call(block) for block in message.blocks if block.kind == "tool_call"]
+        if thinking:
+            yield "[Assistant thinking]: " + "\n".join(thinking)
+        if texts:
+            yield "[Assistant]: " + "\n".join(texts)
+        if calls:
+            yield "[Assistant tool calls]: " + "; ".join(calls)
+        return
+    before, behind = _SHOWN.get(message.role, ("", ""))
+    text = f"{before}{message.text}{behind}"
+    if text and message.role == "tool_result":
+        over = units(text) - LONGEST_RESULT
+        cut = f"{first_units(text, LONGEST_RESULT)}\n\n[... {over} more characters truncated]"
+        yield f"[Tool result]: {cut if over > 0 else text}"
+    elif text:
+        yield f"[User]: {text}"
+
+
+def _call(block: Block) -> str:
+    given = ", ".join(f"{name}={json_of(value)}" for name, value in block.arguments.items())
+    return f"{block.name}({given})"
+
+
+def of(record: str, kind: str, previous: str, instructions: str, *, tokens: int, room: int) -> tuple[str, int]:
     """A prompt of at most `room` bytes, and how many characters of the record it leaves out.
 
     Args:
@@ -82,7 +132,7 @@ def of(record: str, kind: str, previous: str, *, instructions: str, tokens: int,
     Raises:
         Failure: MODEL_TOO_LONG, where no room is left for the record.
     """
-    instructions = instructions.strip()[:LONGEST_INSTRUCTIONS]
+    instructions = instructions.strip()[:_LONGEST_INSTRUCTIONS]
 
     def prompt(of: str) -> str:
         parts = [_READER, _ABOUT[kind]]

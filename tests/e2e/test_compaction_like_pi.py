@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, currently_in_test_context, event, given, set
 from hypothesis import strategies as st
 
 from clients.entry import FileOperations, Transcript
-from session.compaction import context, cut_point, preparation, session_file
-from session.compaction.serialization import serialize
+from session.compaction import context, preparation, session_file
+from session.compaction.summary_prompt import serialize
 
 from .conftest import chosen
 
@@ -281,8 +281,8 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
-    found = cut_point.find(ours, start, keep_recent)
-    starts = [cut_point.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
+    found = preparation.find_cut(ours, start, keep_recent)
+    starts = [preparation.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
     assert starts == theirs["turnStarts"]
     if separates(path, start, cut["firstKeptEntryIndex"]):
         # ON PURPOSE: pi cuts at an extension's text between a call and its result; we go back to the call.
@@ -291,11 +291,11 @@ def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transc
         note("pi would separate a call from its result")
     else:
         assert (found.first_kept, found.turn_start) == (cut["firstKeptEntryIndex"], cut["turnStartIndex"])
-        assert found.splits_turn == cut["isSplitTurn"]
+        assert (found.turn_start >= 0) == cut["isSplitTurn"]
 
 
 def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
-    made = preparation.prepare(ours, keep_recent=keep_recent, reserve=16_384, window=200_000)
+    made = preparation.prepare(ours, keep_recent=keep_recent)
     wanted: Any = theirs.get("prepared")
     if said_since(path, ours.last_compaction()) == 0:
         # ON PURPOSE: pi asks only whether the compaction is the very last entry, and never whether anything was said.
@@ -309,10 +309,10 @@ def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours
     assert made.is_split_turn == wanted["isSplitTurn"]
     assert made.previous_summary == wanted["previousSummary"]
     assert made.tokens_before == theirs["withoutStale"]
-    assert len(made.messages_to_summarize) == wanted["messagesToSummarize"]
-    assert len(made.turn_prefix_messages) == wanted["turnPrefixMessages"]
-    assert serialize(made.messages_to_summarize) == without_halves(wanted["history"])
-    assert serialize(made.turn_prefix_messages) == without_halves(wanted["prefix"])
+    history, prefix = made.messages(made.entries_to_summarize), made.messages(made.turn_prefix_entries)
+    assert (len(history), len(prefix)) == (wanted["messagesToSummarize"], wanted["turnPrefixMessages"])
+    assert serialize(history) == without_halves(wanted["history"])
+    assert serialize(prefix) == without_halves(wanted["prefix"])
     assert files(made.file_ops) == wanted["fileOps"]
     assert lists(made.file_ops) == wanted["lists"]
 
@@ -323,7 +323,7 @@ def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: s
     assert made.common_ancestor == theirs["commonAncestorId"]
     assert [entry.id for entry in made.entries] == theirs["ids"]
     assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
-    assert serialize(made.messages) == without_halves(theirs["text"])
+    assert serialize(session_file.messages(ours, reversed(made.chosen))) == without_halves(theirs["text"])
     assert files(made.file_ops) == theirs["fileOps"]
     assert lists(made.file_ops) == theirs["lists"]
 
@@ -440,9 +440,8 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     ours = session_file.read(str(path))
     said = []
     for window in range(1498, 1503):
-        made = context.decide(ours, window=window, reserve=500)
-        assert made.compact == pi(path, window=window, reserve=500)["shouldCompact"]
-        said.append(made.compact)
+        said.append(context.reason(ours, window=window, reserve=500) == "above-threshold")
+        assert said[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
     assert said == [True, True, False, False, False]
     assert list(accumulate(said)) == [1, 2, 2, 2, 2]
 
@@ -458,9 +457,9 @@ def test_a_result_keeps_its_call(pi: Asked, tmp_path: Path) -> None:
     writer.message("toolResult", toolCallId="c1", content=[{"type": "text", "text": "y" * 40}])
     path = write(tmp_path / "session.jsonl", writer.entries)
     assert pi(path, keepRecent=50)["cut"]["firstKeptEntryIndex"] == 3
-    made = preparation.prepare(session_file.read(str(path)), keep_recent=50, reserve=0, window=100)
+    made = preparation.prepare(session_file.read(str(path)), keep_recent=50)
     assert (made.first_kept_entry_id, made.is_split_turn) == ("e001", True)
-    assert [message.entry for message in made.turn_prefix_messages] == ["e000"]
+    assert [one.id for one in made.turn_prefix_entries] == ["e000"]
 
 
 def test_stale_usage(pi: Asked, tmp_path: Path) -> None:
@@ -476,8 +475,7 @@ def test_stale_usage(pi: Asked, tmp_path: Path) -> None:
     assert (theirs["contextTokens"], theirs["shouldCompact"]) == (184_297, True)
     assert theirs["prepared"] is not None
     ours = session_file.read(str(path))
-    made = context.decide(ours, window=200_000, reserve=20_000)
-    assert (made.compact, made.reason, made.size.stale) == (False, "nothing-since-compaction", 184_297)
-    assert made.size.total < 10
-    prepared = preparation.prepare(ours, keep_recent=20_000, reserve=20_000, window=200_000)
-    assert prepared.reason == "nothing-since-compaction"
+    size = context.size(ours)
+    assert (size.stale, size.total < 10) == (184_297, True)
+    assert context.reason(ours, window=200_000, reserve=20_000) == "nothing-since-compaction"
+    assert preparation.prepare(ours, keep_recent=20_000).reason == "nothing-since-compaction"

@@ -15,7 +15,7 @@ from pi_session import PiSession
 
 from core.errors import Failure
 from session.compaction import context, preparation, session_file
-from session.compaction.serialization import serialize
+from session.compaction.summary_prompt import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 COMMANDS = (("summarize",), ("branch", "--to", "e001"))
@@ -208,10 +208,10 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     except Failure as failure:
         assert failure.code.startswith("TRANSCRIPT_")
         return
-    context.decide(ours, window=10_000, reserve=10)
-    made = preparation.prepare(ours, keep_recent=50, reserve=10, window=10_000)
-    serialize(made.messages_to_summarize)
-    serialize(made.turn_prefix_messages)
+    context.reason(ours, window=10_000, reserve=10)
+    made = preparation.prepare(ours, keep_recent=50)
+    serialize(made.messages(made.entries_to_summarize))
+    serialize(made.messages(made.turn_prefix_entries))
     serialize(session_file.messages(ours, context.entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))

@@ -16,7 +16,7 @@ from terminal import on_terminal, without_style
 
 from clients.entry import Entry
 from clients.entry import Transcript as SessionFile
-from session.compaction import cut_point, session_file
+from session.compaction import preparation, session_file
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 KEYS = {
@@ -209,7 +209,7 @@ def test_the_cut_never_parts_a_call_from_its_result(
             entries.append(Entry(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
     whose = client.draw(st.sampled_from(["pi", "claude", "codex"]))
-    cut = cut_point.find(SessionFile(whose, "/s", tuple(entries), {}), start, keep)
+    cut = preparation.find_cut(SessionFile(whose, "/s", tuple(entries), {}), start, keep)
     assert start <= cut.first_kept <= len(entries)
     assert -1 <= cut.turn_start <= cut.first_kept
     latest: dict[str, int] = {}

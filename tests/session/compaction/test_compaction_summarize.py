@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from session.compaction import plain_summary
+from session.compaction import summary
 from session.compaction import summary_form as form
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_without_a_model_prompts_commands_and_files_are_told(run: Run, tmp_path:
     assert result["source"] == "extractive" and result["fallback"] is None and result["problems"] == []
     assert result["firstKeptEntryId"] == "e4" and result["isSplitTurn"] is False
     text = result["summary"]
-    assert text.splitlines()[0] == plain_summary.MARK_LINE
+    assert text.splitlines()[0] == summary.MARK_LINE
     assert "## Goal\n- Make the import fast. Never touch prod/.\n- Go on with step 2.\n\n" in text
     assert "And step 3?" not in text  # that is kept as it is
     assert "Decision:" not in text
@@ -177,12 +177,12 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     quoted = run(*words).result
     history, turn = quoted["summary"].split(f"\n\n---\n\n{form.TURN}\n\n")
     assert "Never touch prod/." in history and "- Now one long turn." in turn
-    assert quoted["summary"].count(plain_summary.MARK) == 1
+    assert quoted["summary"].count(summary.MARK) == 1
 
     mixed = run(*words, "--command", model("print(REPLY if number == 2 else 'I would rather not.')")).result
     assert mixed["source"] == "extractive" and mixed["fallback"]["part"] == "turn"
     assert [part["source"] for part in mixed["parts"]] == ["model", "extractive"]
-    assert mixed["summary"].startswith(f"*{plain_summary.MARK} in one part")
+    assert mixed["summary"].startswith(f"*{summary.MARK} in one part")
 
 
 @pytest.mark.parametrize(
@@ -271,5 +271,5 @@ def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_pat
 def test_recorded_sessions_of_each_client(run: Run, path: Path) -> None:
     result = run("compaction", "summarize", str(path), "--keep-recent", "400").result
     assert result["source"] == "extractive"
-    assert result["summary"].startswith(f"*{plain_summary.MARK}")
+    assert result["summary"].startswith(f"*{summary.MARK}")
     assert "## Goal\n" in result["summary"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clients.entry import Compaction, Entry, FileOperations, Transcript
-from session.compaction import context, cut_point, preparation
+from session.compaction import context, preparation
 
 
 def entry(identifier: str, role: Any = "user", tokens: int = 100, **more: Any) -> Entry:
@@ -73,10 +73,9 @@ TURNS = (
     ],
 )
 def test_where_the_cut_falls(keep: int, start: int, first: str, turn: str) -> None:
-    cut = cut_point.find(transcript(*TURNS), start, keep)
+    cut = preparation.find_cut(transcript(*TURNS), start, keep)
     assert TURNS[cut.first_kept].id == first
-    assert cut.splits_turn is bool(turn)
-    assert turn == (TURNS[cut.turn_start].id if cut.splits_turn else "")
+    assert turn == (TURNS[cut.turn_start].id if cut.turn_start >= 0 else "")
 
 
 def test_a_call_whose_result_is_kept_is_kept_with_all_lines_of_its_answer() -> None:
@@ -84,23 +83,23 @@ def test_a_call_whose_result_is_kept_is_kept_with_all_lines_of_its_answer() -> N
         entry("u1"), answer("a1", group="g"), answer("a2", group="g", calls=("c1",)), answer("a3", calls=("c2",)),
         entry("r1", "tool_result", answers=("c1",)), answer("a4"),
     )  # fmt: skip
-    assert entries[cut_point.find(transcript(*entries), 0, 200).first_kept].id == "a4"
-    assert entries[cut_point.find(transcript(*entries), 0, 201).first_kept].id == "a1"
+    assert entries[preparation.find_cut(transcript(*entries), 0, 200).first_kept].id == "a4"
+    assert entries[preparation.find_cut(transcript(*entries), 0, 201).first_kept].id == "a1"
     again = (*entries, answer("a5", calls=("c1",)), entry("r2", "tool_result", answers=("c1",)))
-    assert again[cut_point.find(transcript(*again), 0, 150).first_kept].id == "a5", "the latest call of an id"
+    assert again[preparation.find_cut(transcript(*again), 0, 150).first_kept].id == "a5", "the latest call of an id"
 
 
 def test_extensions_are_not_counted_and_bookkeeping_goes_with_what_follows_it() -> None:
     note = entry("n", "custom", 900, kind="custom_message")
     entries = (entry("u1"), other("x"), entry("u2"), note, answer("a2"))
     for client, first in (("pi", "x"), ("codex", "u2")):
-        assert entries[cut_point.find(transcript(*entries, client=client), 0, 200).first_kept].id == first
+        assert entries[preparation.find_cut(transcript(*entries, client=client), 0, 200).first_kept].id == first
 
 
 def test_where_results_alone_fill_the_budget_the_rule_is_the_clients() -> None:
     entries = (entry("u1"), answer("a1", calls=("c1",)), entry("r1", "tool_result", answers=("c1",)))
     for client, first in (("pi", "u1"), ("codex", "a1")):
-        assert entries[cut_point.find(transcript(*entries, client=client), 0, 50).first_kept].id == first
+        assert entries[preparation.find_cut(transcript(*entries, client=client), 0, 50).first_kept].id == first
 
 
 def tree(*chosen: Entry) -> Transcript:
@@ -127,7 +126,7 @@ def test_what_a_left_branch_is_made_of(budget: int, chosen: list[str], tokens: i
     made = tree(entry("a"), summed, entry("r", "tool_result", 900), answer("c"), other("x"), entry("d"))
     found = preparation.prepare_branch(made, "", "there", budget=budget)
     assert ([one.id for one in found.chosen], found.tokens) == (chosen, tokens)
-    assert (found.leaf, found.target, found.common_ancestor) == ("d", "there", "root")
+    assert (found.leaf, found.common_ancestor) == ("d", "root")
     assert [one.id for one in found.entries] == ["a", "s", "r", "c", "x", "d"]
 
 

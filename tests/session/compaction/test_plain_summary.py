@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clients.entry import NO_FILES, Block, Message
 from core.quoting import cost
-from session.compaction import plain_summary, summary
+from session.compaction import summary
 from session.compaction import summary_form as form
 
 QUOTES = summary.Model(None, "", 1_000_000, strict=False)
@@ -25,8 +25,8 @@ def agent(*commands: object) -> Message:
     return Message("a", "assistant", (Block("text", "Step 1 is done. I decided for SQLite."), *calls))
 
 
-def lines(*messages: Message, previous: str = "", tokens: int = plain_summary.TOKENS) -> dict[str, list[str]]:
-    found, _ = plain_summary.sections(messages, previous, tokens)
+def lines(*messages: Message, previous: str = "", tokens: int = summary.QUOTED_TOKENS) -> dict[str, list[str]]:
+    found, _ = summary.quoted(messages, previous, tokens)
     return {name: body.split("\n") for name, body in found.items() if body}
 
 
@@ -71,8 +71,8 @@ def test_summary_upon_summary_stays_bounded() -> None:
         part = summary.Part("history", (user(f"Now task {turn}. " + "word " * 60), agent(f"make step{turn}")), text)
         made = summary.summarize([part], NO_FILES, QUOTES)
         text = made["summary"]
-        assert made["estimatedTokens"] <= plain_summary.TOKENS + 100
-    assert text.count(plain_summary.MARK) == 1 and "make step39" in text and "task 38" in text
+        assert made["estimatedTokens"] <= summary.QUOTED_TOKENS + 100
+    assert text.count(summary.MARK) == 1 and "make step39" in text and "task 38" in text
     assert "did not fit" in made["problems"][0]
 
 
@@ -106,8 +106,8 @@ TEXT = st.one_of(
     st.lists(TEXT, max_size=4).map("\n".join),
 )
 def test_whatever_was_said_is_bounded_and_keeps_the_form(messages: list[Message], tokens: int, previous: str) -> None:
-    found, _ = plain_summary.sections(messages, previous, tokens)
+    found, _ = summary.quoted(messages, previous, tokens)
     text = form.render(found)
-    assert cost(plain_summary.MARK_LINE + text) <= tokens + len(found) * 60
+    assert cost(summary.MARK_LINE + text) <= tokens + len(found) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
     assert list(form.parse(text)) == [name for name in form.SECTIONS if found.get(name)]
