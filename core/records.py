@@ -59,7 +59,6 @@ class Filters(TypedDict, total=False):
     """The names in use that mean other projects, with "" where what is of none is left out too; where there are none,
     nothing has to be left out."""
     category: str
-    verdicts: Sequence[str]
     tags: Sequence[str]
     """All of them."""
     apart: bool

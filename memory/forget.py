@@ -8,11 +8,10 @@ import apsw
 
 from core.errors import Failure
 from core.records import Document
-from core.store import document_rows, documents, sqlite
-from core.store.history import hook_calls, injections
+from core.store import document_rows, documents, history, sqlite
 from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
-from recall.by_name import call_text
+from recall.by_name import calls
 from recall.static_vectors import document_vector
 
 SHORTEST_PREFIX = 8
@@ -62,7 +61,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     with sqlite.transaction(db):
         found = []
         for identifier in identifiers:
-            call = call_text.view(db, identifier)
+            call = calls.view(db, identifier)
             if call is None:
                 raise _unknown([identifier])
             found.append(call)
@@ -87,15 +86,15 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         session = session_rows.whole_id(db, given) or given
         found = documents.of_session(db, session)
         known = session_rows.session(db, session)
-        if not found and known is None and hook_calls.extent(db, session) is None:
+        if not found and known is None and history.extent(db, session) is None:
             message = f"nothing is kept of a session {session}"
             raise Failure("SESSION_NOT_FOUND", message, "sessions are in the hits of recall")
         signatures = vectors and document_rows.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
         segments.renew(db, session)
-        for kept in (forgotten, injections, hook_calls):
-            kept.forget(db, session)
+        forgotten.forget(db, session)
+        history.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0
 
 

@@ -18,8 +18,7 @@ from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.output import escaped
 from core.records import Document
-from core.store import curation, documents, foreign_file, migrate, sqlite
-from core.store.layout import COLLECTIONS
+from core.store import COLLECTIONS, curation, documents, foreign_file, migrate, sqlite
 from core.store.sessions import segments
 from core.store.upkeep import store_file
 from memory import json_form, markdown_memories, near_duplicate, other_stores

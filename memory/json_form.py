@@ -12,8 +12,7 @@ from typing import Any
 from core import clock, ids, words
 from core.records import Document
 from core.redaction import redact
-from core.store import documents
-from core.store.layout import COLLECTIONS
+from core.store import COLLECTIONS, documents
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, archived, clean_name, clean_tags, set_category, set_verdict
 from recall import categories, hit

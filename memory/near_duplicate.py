@@ -115,9 +115,7 @@ def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes,
     exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
-    filters: Filters = {
-        "collections": [collection], "session": "", "projects": (), "others": (), "category": "", "verdicts": [],
-    }  # fmt: skip
+    filters: Filters = {"collections": [collection]}
     source = LocalCandidates(db, vectors=vectors)
     # Words cost four times what the vector does, and find nothing of this likeness that it does not.
     terms = [] if vector and source.semantic else words.query_terms(document["text"][:_LONGEST])

@@ -7,8 +7,7 @@ rate of fewer than `LEAST` things has the value None and the status `not enough 
 from __future__ import annotations
 
 from core import clock
-from core.store import documents, events, overview
-from core.store.layout import COLLECTIONS
+from core.store import COLLECTIONS, documents, events, overview
 from core.store.sessions import session_rows
 from recall import categories
 
@@ -114,7 +113,7 @@ def _counted(db: apsw.Connection | None, since: int) -> list[tuple[str, int, int
     """
     if db is None:
         return [(name, 0, 0) for name in _METRICS]
-    from core.store.history import hook_calls
+    from core.store import history
 
     asked: EventQuery = {
         "words": ["recall", "completed"], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
@@ -126,7 +125,7 @@ def _counted(db: apsw.Connection | None, since: int) -> list[tuple[str, int, int
     answered = [one for one in recalls if one["metadata"].get("returned")]
     last = overview.last_used(db) if answered else None
     written = overview.verdicts_since(db, "observations", since)
-    hooks = hook_calls.outcomes(db, since)
+    hooks = history.hook_outcomes(db, since)
     return [
         ("rewrite_fallback_rate", sum("fallback" in one or "fail" in one for one in tried), len(tried)),
         ("memory_yield_rate", len(answered), len(recalls)),

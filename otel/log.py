@@ -96,13 +96,13 @@ def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
     """
     import time
 
-    from core.store.history import hook_calls, injections
+    from core.store import history
 
     deleted = 0
     while True:
         with sqlite.transaction(db):
             gone = stored.delete_before(db, before, PRUNE_BATCH)
-            most = max(gone, *(kind.delete_before(db, before, PRUNE_BATCH) for kind in (hook_calls, injections)))
+            most = max(gone, history.delete_before(db, before, PRUNE_BATCH))
             kept = stored.count(db) if most < PRUNE_BATCH else 0
         deleted += gone
         if most < PRUNE_BATCH:
@@ -114,9 +114,7 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
     if event["component"] == stored.HOOK:
         stored.record_hook(db, event)  # noise or not
     elif "injected" in event:
-        from core.store.history import injections
-
-        injections.record(db, event)
+        stored.record_injection(db, event)
     if not _matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
         return DUPLICATE if stored.exists(db, event["id"]) else NOISE
     return "" if stored.insert(db, event, search_text(event)) else DUPLICATE

@@ -1,7 +1,6 @@
 """The taxonomy of memories (version v1): category ids, the aliases people type, and a guess from a text's words.
 
-Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours. On the
-hot path: nothing but `core.words` is imported.
+Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours. Hot path.
 """
 
 from __future__ import annotations
@@ -30,22 +29,16 @@ IDS = (
 )
 
 _ALIASES = {
-    "preferences": "jc:preferences",
+    **{known.removeprefix(_PREFIX): known for known in IDS},
     "prefs": "jc:preferences",
     "rules": "jc:rules-conventions",
     "conventions": "jc:rules-conventions",
-    "rules-conventions": "jc:rules-conventions",
     "architecture": "jc:system-architecture",
     "arch": "jc:system-architecture",
-    "system-architecture": "jc:system-architecture",
     "ops": OPERATIONS,
-    "operations": OPERATIONS,
     "memory": "jc:memory-system",
-    "memory-system": "jc:memory-system",
-    "projects": "jc:projects",
     "people": "jc:people-relationships",
     "relationships": "jc:people-relationships",
-    "people-relationships": "jc:people-relationships",
 }
 
 # Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
@@ -92,17 +85,13 @@ _category_of: dict[str, list[str]] = {}
 
 def resolve(name: str) -> str:
     """The id of a category by id or alias, whatever its case; "" for "". A name not known is kept: x → `jc:x`."""
-    slug = "-".join(name.lower().replace("_", " ").split())
-    if slug.startswith(_PREFIX):
-        slug = slug[len(_PREFIX) :]
-    if not slug:
-        return ""
-    return _ALIASES.get(slug) or _PREFIX + slug
+    slug = "-".join(name.lower().replace("_", " ").split()).removeprefix(_PREFIX)
+    return _ALIASES.get(slug, _PREFIX + slug) if slug else ""
 
 
 def short(category_id: str) -> str:
     """The id without its prefix, as people read it: `jc:operations` → `operations`."""
-    return category_id[len(_PREFIX) :] if category_id.startswith(_PREFIX) else category_id
+    return category_id.removeprefix(_PREFIX)
 
 
 def classify(text: str) -> tuple[str, float]:

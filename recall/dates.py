@@ -6,19 +6,15 @@ Imported where a word of the query may name one. Days are those of the user's ti
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from core.clock import DAY_MS
 from core.words import split
-from recall.trust import Span
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EPOCH = date(1970, 1, 1)
-_MONTH_NAMES = (
-    "", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
 _SHORT_MONTHS = {"feb": 2, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
@@ -27,15 +23,14 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 _DAYS_OF = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_MOST_DAYS = 400_000
-"""What is longer ago is named by no user."""
+_Days = tuple[date, date, tuple[int, int]]
+"""First and last day, and the days before and after that are close to them."""
 
 
-def named(query: str, now: int) -> Span | None:
-    """The first time that a query names, None where it names none.
+def named(query: str, now: int) -> tuple[int, int, tuple[int, int]] | None:
+    """The first time that a query names: its start and end (ms), and the days before and after that are close to it.
 
-    Args:
-        now: ms since the epoch.
+    None where it names none. `now` in ms since the epoch.
     """
     words = split(query)
     zone = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
@@ -48,78 +43,60 @@ def named(query: str, now: int) -> Span | None:
         if days is not None:
             first, last, slack = days
             start, end = ((day - _EPOCH).days * DAY_MS - zone for day in (first, last + timedelta(1)))
-            return Span(start, end, now, slack)
+            return start, end, slack
     return None
-
-
-_Days = tuple[date, date, tuple[int, int]]
-"""First and last day, and the slack."""
 
 
 def _relative(words: Sequence[str], at: int, today: date) -> _Days | None:
     word, after = words[at], words[at + 1] if at + 1 < len(words) else ""
+    before = words[at - 1] if at else ""
     if word in ("today", "yesterday"):
         day = today - timedelta(word == "yesterday")
         return day, day, (0, 0)
     if word in ("last", "past", "this", "previous"):
-        monday = today - timedelta(today.weekday())
         if after == "week":
-            before = monday - timedelta(7), monday - timedelta(1), (0, 3)
-            return (monday, today, (0, 0)) if word == "this" else before
+            monday = today - timedelta(today.weekday())
+            return (monday, today, (0, 0)) if word == "this" else (monday - timedelta(7), monday - timedelta(1), (0, 3))
         if after == "month":
             first = today.replace(day=1)
             return _month(first if word == "this" else first - timedelta(1))
         if after == "year":
             return _year(today.year - (word != "this"), (0, 0))
-        if after in _WEEKDAYS:
-            return _weekday(after, today)
-        if after.isdigit() and words[at + 2 : at + 3] and words[at + 2] in _DAYS_OF:
-            return today - timedelta(min(_whole(after), _MOST_DAYS) * _DAYS_OF[words[at + 2]]), today, (0, 0)
-    if word in _WEEKDAYS and at and words[at - 1] == "on":
-        return _weekday(word, today)
-    if word == "ago" and at > 1 and words[at - 1] in _DAYS_OF:
-        count = _NUMBERS.get(words[at - 2]) or _whole(words[at - 2])
-        unit = _DAYS_OF[words[at - 1]]
+        unit = _DAYS_OF.get(words[at + 2]) if at + 2 < len(words) else None
+        if unit and after.isdigit():
+            return today - timedelta(_whole(after) * unit), today, (0, 0)
+    if (word == "on" or word in ("last", "past", "this", "previous")) and after in _WEEKDAYS:  # the last one
+        day = today - timedelta((today.weekday() - _WEEKDAYS.index(after) - 1) % 7 + 1)
+        return day, day, (0, 1)
+    if word == "ago" and at > 1 and before in _DAYS_OF:
+        count, unit = _NUMBERS.get(words[at - 2]) or _whole(words[at - 2]), _DAYS_OF[before]
         if count:
             day, around = today - timedelta(count * unit), timedelta(unit // 2)
             return day - around, day + around, (unit // 2, unit // 2)
     return None
 
 
-def _weekday(name: str, today: date) -> _Days:
-    """The last one before today."""
-    day = today - timedelta((today.weekday() - _WEEKDAYS.index(name) - 1) % 7 + 1)
-    return day, day, (0, 1)
-
-
 def _absolute(words: Sequence[str], at: int, today: date) -> _Days | None:
-    word = words[at]
-    if word.isdigit():
-        return _numeric(words, at)
-    month = _MONTH_NAMES.index(word) if word in _MONTH_NAMES[1:] else _SHORT_MONTHS.get(word, 0)
+    word, before = words[at], words[at - 1] if at else ""
+    if _is_year(word):  # 2024-05-08, 2024-05, or behind a word like "in"
+        month, day = ([_whole(part) if len(part) <= 2 else 0 for part in words[at + 1 : at + 3]] + [0, 0])[:2]
+        if 1 <= month <= 12:
+            first = date(_whole(word), month, 1)
+            return _around(first.replace(day=day)) if 1 <= day <= 31 else _month(first)
+        return _year(_whole(word), (0, 7)) if before in _PREPOSITIONS else None
+    month = _MONTHS.index(word) + 1 if word in _MONTHS else _SHORT_MONTHS.get(word, 0)
     if not month:
         return None
     beside = [_ordinal(other) for other in (*reversed(words[max(at - 2, 0) : at]), *words[at + 1 : at + 2])]
-    if at and words[at - 1] == "of":
+    if before == "of":
         beside = beside[1:]
     day = next((number for number in (*beside[:1], *beside[-1:]) if 1 <= number <= 31), 0)
     year = next((_whole(other) for other in words[at + 1 : at + 4] if _is_year(other)), 0)
-    if word in ("may", "march") and not (day or year or (at and words[at - 1] in _PREPOSITIONS)):
+    if word in ("may", "march") and not (day or year or before in _PREPOSITIONS):
         return None
     if not year:
         year = today.year if month <= today.month else today.year - 1
     return _around(date(year, month, day)) if day else _month(date(year, month, 1))
-
-
-def _numeric(words: Sequence[str], at: int) -> _Days | None:
-    """2024-05-08, 2024-05, or a year after a word like "in"."""
-    if not _is_year(words[at]):
-        return None
-    year = _whole(words[at])
-    month, day = ([_whole(word) if len(word) <= 2 else 0 for word in words[at + 1 : at + 3]] + [0, 0])[:2]
-    if 1 <= month <= 12:
-        return _around(date(year, month, day)) if 1 <= day <= 31 else _month(date(year, month, 1))
-    return _year(year, (0, 7)) if at and words[at - 1] in _PREPOSITIONS else None
 
 
 def _around(day: date) -> _Days:

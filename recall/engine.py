@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from core import words
+from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
-from core.store.layout import COLLECTIONS
-from recall import hit, rewrite, trust
-from recall.ranking import Ranking
+from recall import hit, ranking
+from recall.query import expand
 from recall.scope import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     import apsw
 
     from core.config import Config
-    from core.records import CandidateSource, Document, Filters, Hit, RecallResult
+    from core.records import CandidateSource, Document, Fallback, Filters, Hit, RecallResult
     from recall.contextual_vectors import Question
     from recall.query import Query
     from recall.ranking import Ranked
-
 
 CANDIDATES = 50
 """Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
@@ -59,20 +58,31 @@ def recall(
         from core.store import migrate
 
         db, vectors = migrate.in_memory(), False
-    store = db
-
-    def answer(found_in: CandidateSource) -> RecallResult:
-        return _answer(found_in, store, query, now, config)
-
+    local = LocalCandidates(db, vectors=vectors)
     if config.get_str("store.backend") == "sqlite":
-        return answer(LocalCandidates(db, vectors=vectors))
-    from recall import cluster
+        return _answer(local, db, query, now, config)
+    from core.errors import Failure
+    from core.store.cluster import client
+    from core.store.cluster.source import ClusterSource
 
     try:
-        return cluster.ask(config, patience_ms, answer, db)
+        if (known := client.recent_fault(config)) is not None:
+            raise known
+        limit_ms = config.get_float("store.timeout_ms")
+        limit_s = (limit_ms if patience_ms is None else min(limit_ms, patience_ms)) / 1000
+        link = client.connect(config, limit_s=limit_s)
+        try:
+            return _answer(ClusterSource(link, db), db, query, now, config)
+        finally:
+            link.close()
     except Exception as error:  # anything may come out of a server that is not ours
-        fallback = cluster.fallback(config, error)
-    return {**answer(LocalCandidates(db, vectors=vectors)), "fallback": fallback}
+        if isinstance(error, Failure):
+            code, message = error.code, error.message
+        else:
+            code, message = type(error).__name__, f"{type(error).__name__}: {error}"
+        client.note_fault(config, code, message)  # left alone for some time
+    fallback: Fallback = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
+    return {**_answer(local, db, query, now, config), "fallback": fallback}
 
 
 def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: int, config: Config) -> RecallResult:
@@ -80,25 +90,19 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     text = query.text
     if len(text) > _QUERY_CHARS:
         text = text[: _QUERY_CHARS // 2] + " " + text[-_QUERY_CHARS // 2 :]
-    expanded, rewritten = rewrite.expand(text, enabled=budget["rewriteEnabled"])
+    expanded, rewritten = expand(text, enabled=budget["rewriteEnabled"])
     most = query.limit if query.limit is not None else config.get_int("recall.limit")
     scope = Scope(db, query)
     filters = _filters(query, scope)
-    trace = None
-    if query.explain:
-        from recall.score_trace import ScoreTrace
-
-        trace = ScoreTrace(found_in)
-        found_in = trace.source
     wide = max(int(most * budget["fetchMultiplier"]) + 1, CANDIDATES)
     contextual = None
     if budget["applied"] == "deep":
         wide *= _WIDER
         contextual = _contextual(db, found_in, text)
-    ranking = Ranking(text, scope, now, config.get_float("recall.episode_decay"), contextual)
+    order = ranking.Ranking(text, scope, now, config.get_float("recall.episode_decay"), contextual)
     terms = words.query_terms(expanded)
     asked = None
-    searches: Iterable[tuple[list[str], bool, Any]] = [(terms, True, None)]
+    searches: Any = [(terms, True, None)]
     if query.by_name:
         from recall.by_name.search import ByName
 
@@ -109,10 +113,10 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     found: list[Hit] = []
     for searched, by_meaning, holds in searches:
         vector = _vector(expanded) if by_meaning and found_in.semantic else b""
-        ranked = ranking.rank(found_in, searched, vector, filters, wide)
+        ranked = order.rank(found_in, searched, vector, filters, wide)
         if asked is not None and holds is not None:
             ranked = asked.holding(found_in, ranked, holds)
-        reasons = [(entry, trust.reasons(entry[3], entry[0], now, query)) for entry in ranked]
+        reasons = [(entry, ranking.distrust(entry[3], entry[0], now, query)) for entry in ranked]
         dropped += [(entry, why) for entry, why in reasons if why]
         found = _hits(found_in, [entry for entry, why in reasons if not why], most, query, scope)
         if ranked:
@@ -144,8 +148,10 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         "backend": found_in.backend,
         "preferredProject": query.prefer or None,
     }
-    if trace is not None:
-        result["explanation"] = trace.explanation(ranking, ranked, dropped, hits, query.min_score)
+    if query.explain:
+        from recall import score_trace
+
+        result["explanation"] = score_trace.explanation(found_in, order, query, ranked, dropped, hits)
     return result
 
 
@@ -157,7 +163,7 @@ def _filters(query: Query, scope: Scope) -> Filters:
         category = categories.resolve(category)
     return {
         "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
-        "projects": scope.names, "others": scope.others, "category": category, "verdicts": (), "apart": query.apart,
+        "projects": scope.names, "others": scope.others, "category": category, "apart": query.apart,
         "tags": query.tags,
     }  # fmt: skip
 
@@ -184,7 +190,7 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
     considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
         entry = considered[document["rowid"]]
-        score = entry[0] * trust.ECHO if trust.echoes(document["text"], asked) else entry[0]
+        score = entry[0] * ranking.ECHO if ranking.echoes(document["text"], asked) else entry[0]
         if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked

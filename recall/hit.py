@@ -39,23 +39,17 @@ def made(
 
 def of_document(document: Document, score: float, raw: float, boost: float) -> Hit:
     """The hit of a memory."""
-    hit = made(
-        document["id"], score, document["text"], raw=raw, kind=document["observation_type"] or document["collection"],
-        source=document["source"], collection=document["collection"], session=document["session_id"],
-        timestamp=clock.iso(document["created_at"]), path=document["path"], project=document["project"],
-        origin=origin_of(document),
-    )  # fmt: skip
-    hit["usageBoost"] = round(boost, 4)
-    hit["writeVerdict"] = document["write_verdict"]
-    hit["categoryId"] = document["category_id"]
-    hit["categoryConfidence"] = document["category_confidence"]
-    hit["recallCount"] = document["recall_count"]
-    hit["retrievalPriority"] = document["retrieval_priority"]
-    hit["privacy"] = document["privacy"]
-    hit["title"] = document["title"]
-    hit["tags"] = document["tags"]
-    hit["context"] = document["context"]
-    return hit
+    return {
+        "id": document["id"], "score": round(score, 4), "rawScore": round(raw, 4), "usageBoost": round(boost, 4),
+        "observation": document["text"], "type": document["observation_type"] or document["collection"],
+        "source": document["source"], "collection": document["collection"], "writeVerdict": document["write_verdict"],
+        "categoryId": document["category_id"], "categoryConfidence": document["category_confidence"],
+        "session": document["session_id"], "timestamp": clock.iso(document["created_at"]),
+        "recallCount": document["recall_count"], "retrievalPriority": document["retrieval_priority"],
+        "privacy": document["privacy"], "path": document["path"], "title": document["title"],
+        "tags": document["tags"], "project": document["project"], "context": document["context"],
+        "origin": origin_of(document),
+    }  # fmt: skip
 
 
 def origin_of_call(tool: str) -> str:

@@ -19,9 +19,8 @@ from core.store.spaces import Pending
 from core.store.sqlite import apsw
 from recall import contextual_vectors
 
-_PAGE = 64
-"""Documents read at once. Each few are stored in a transaction of their own, so that hooks do not wait for them."""
-_TRANSACTION = 16
+_AT_ONCE = 16
+"""Documents that are read, embedded and stored together, so that hooks do not wait for them."""
 _STOP_S = 24 * 3600
 """A run in the background is killed after so long; the next one goes on."""
 _NICENESS = 10
@@ -110,10 +109,6 @@ def index(
     """
     require()
     began = time.monotonic()
-
-    def over() -> bool:
-        return budget_s is not None and time.monotonic() - began >= budget_s
-
     try:
         with sqlite.transaction(db):
             number = spaces.ensure(db, contextual_vectors.SPACE, contextual_vectors.DIMENSIONS)
@@ -122,21 +117,17 @@ def index(
         started(most)
         indexed = taken = 0
         last: Pending | None = None
-        while taken < most and not over():
-            page = spaces.pending(db, number, min(_PAGE, most - taken), after=last)
-            if not page:
+        while taken < most and (budget_s is None or time.monotonic() - began < budget_s):
+            some = spaces.pending(db, number, min(_AT_ONCE, most - taken), after=last)
+            if not some:
                 break
-            for at in range(0, len(page), _TRANSACTION):
-                if over():
-                    break
-                some = page[at : at + _TRANSACTION]
-                texts = [contextual_vectors.document_text(text, around, title) for _, _, title, text, around in some]
-                made = list(contextual_vectors.embed_passages(texts))
-                with sqlite.transaction(db):  # it holds nothing but the writes
-                    indexed += spaces.add_vectors(db, number, list(zip(some, made, strict=True)))
-                taken += len(some)
-                progress(len(some))
-            last = page[-1]
+            texts = [contextual_vectors.document_text(text, around, title) for _, _, title, text, around in some]
+            made = list(contextual_vectors.embed_passages(texts))
+            with sqlite.transaction(db):  # it holds nothing but the writes
+                indexed += spaces.add_vectors(db, number, list(zip(some, made, strict=True)))
+            taken += len(some)
+            progress(len(some))
+            last = some[-1]
         remaining = spaces.missing(db, number)
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None

@@ -1,15 +1,31 @@
-"""What is asked of a recall: one record, from the command line to the searches. Hot path."""
+"""What is asked of a recall: one record, its budget, and its words with abbreviations written out. Hot path."""
 
 from __future__ import annotations
+
+from core import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Budget
+    from core.records import Budget, Rewrite
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
+_PAIRS = (
+    "db database auth authentication authz authorization config configuration repo repository env environment"
+    " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
+    " a11y accessibility ci pipeline pr pull docs documentation dir directory param parameter async asynchronous"
+    " sync synchronization ts typescript js javascript py python postgres postgresql tz timezone ui interface"
+    " infra infrastructure prod production dev development impl implementation fn function msg message err error"
+    " lib library pkg package cmd command ctx context creds credentials"
+).split()
+"""A short word and what it stands for, in turn."""
+_COMMANDS = frozenset(
+    "git npm npx pnpm yarn bun node deno python python3 pip uv cargo rustc go make cmake docker kubectl helm terraform"
+    " curl ssh scp rsync ls cd cat grep rg sed awk find chmod chown sudo apt brew systemctl psql sqlite3 redis-cli"
+    " joelclaw".split()
+)
 
 
 class Query:
@@ -33,35 +49,17 @@ class Query:
         explain: say in `explanation` how each score came about, and why each candidate was dropped.
     """
 
-    __slots__ = (
-        *("apart", "budget", "by_name", "category", "collections", "explain", "include_discard", "include_hold"),
-        *("limit", "min_score", "own", "prefer", "project", "raw", "session", "strictly", "tags", "text"),
-    )
-
     def __init__(
         self, text: str, *, limit: int | None = None, min_score: float = 0.0, budget: str = "auto", category: str = "",
         collections: Sequence[str] = (), tags: Sequence[str] = (), session: str = "", project: str = "",
         strictly: bool = False, apart: bool = False, prefer: str = "", include_hold: bool = False,
         include_discard: bool = False, by_name: bool = False, own: str = "", raw: bool = False, explain: bool = False,
     ) -> None:  # fmt: skip
-        self.text = text
-        self.limit = limit
-        self.min_score = min_score
-        self.budget = budget
-        self.category = category
-        self.collections = collections
-        self.tags = tags
-        self.session = session
-        self.project = project
-        self.strictly = strictly
-        self.apart = apart
-        self.prefer = prefer
-        self.include_hold = include_hold
-        self.include_discard = include_discard
-        self.by_name = by_name
-        self.own = own
-        self.raw = raw
-        self.explain = explain
+        self.text, self.limit, self.min_score, self.budget = text, limit, min_score, budget
+        self.category, self.collections, self.tags, self.session = category, collections, tags, session
+        self.project, self.strictly, self.apart, self.prefer = project, strictly, apart, prefer
+        self.include_hold, self.include_discard = include_hold, include_discard
+        self.by_name, self.own, self.raw, self.explain = by_name, own, raw, explain
 
     def profile(self) -> Budget:
         """The budget in force. auto is deep for a query of over 90 characters or one that holds " and " or "why"."""
@@ -78,3 +76,36 @@ class Query:
             "requested": self.budget, "applied": applied, "reason": reason, "fetchMultiplier": multiplier,
             "maxInject": most, "rewriteEnabled": rewrite,
         }  # fmt: skip
+
+
+def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
+    """The query with abbreviations written out at its end (and the other way round), and what was done.
+
+    The skip reasons are those of the mirrored CLI, which asks a model here.
+    """
+    if not enabled:
+        return query, {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"}
+    reason = _skip_reason(query.strip())
+    if reason:
+        return query, {"rewritten": False, "strategy": "skipped", "reason": reason}
+    short, long = _PAIRS[::2], _PAIRS[1::2]
+    table = dict(zip(short + long, long + short, strict=True))
+    present = words.split(query)
+    added = [table[word] for word in dict.fromkeys(present) if word in table and table[word] not in present]
+    if not added:
+        return query, {"rewritten": False, "strategy": "abbreviations", "reason": "nothing_to_expand"}
+    return f"{query} {' '.join(added)}", {"rewritten": True, "strategy": "abbreviations", "reason": "expanded"}
+
+
+def _skip_reason(text: str) -> str:
+    """Why a query is better left as it is, or "" where it may be expanded."""
+    if not text:
+        return "skip.empty_query"
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return "skip.literal_query"
+    parts = text.split()
+    if len(parts) == 1 and ("/" in text or "\\" in text or "." in text.strip(".") or "::" in text or "_" in text):
+        return "skip.direct_identifier"
+    if parts[0] in _COMMANDS and len(parts) > 1 and parts[1].isascii() and (parts[1].islower() or parts[1][0] == "-"):
+        return "skip.command_like"
+    return "skip.short_query" if len(text) <= 24 and len(parts) <= 3 else ""

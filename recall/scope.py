@@ -5,11 +5,9 @@ A memory that names no project belongs to that of its session, where that is kno
 
 from __future__ import annotations
 
-from core.project import names_of, own_names, same
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
@@ -28,11 +26,10 @@ class Scope:
     of none, others' go only where they are clearly better.
     """
 
-    __slots__ = ("_db", "_factors", "_of_session", "_query", "names", "others", "prefer")
-
     def __init__(self, db: apsw.Connection, query: Query) -> None:
         self._db = db
         self._query = query
+        self._limited = bool(query.project or query.apart)
         self._factors: dict[str, float] = {"": 1.0}
         self._of_session: dict[str, str | None] = {}
         self.prefer = query.prefer
@@ -40,12 +37,12 @@ class Scope:
         """Those that mean the project, with "" for memories of none; empty for all."""
         self.others: Sequence[str] = ()
         """Names in use of others; with "" where something of none is left out, too."""
-        if query.project or query.apart:
+        if self._limited:
             from core.store import document_rows
             from core.store.sessions import session_rows
 
             known = document_rows.projects(db)
-            named = (own_names if query.apart else names_of)(query.project, known)
+            named = self._meant(known)
             others = [name for name in known if name not in named]
             none_too = query.strictly or (query.apart and (others or session_rows.has_others(db, named)))
             self.names = named if query.strictly else (*named, "")
@@ -56,15 +53,14 @@ class Scope:
 
         A cluster has names that this machine does not know.
         """
-        query = self._query
-        if not (query.project or query.apart):
+        if not self._limited:
             return False
         if found:
-            return not self._is_meant(found)
-        if query.strictly or not query.apart or not session:
-            return query.strictly
+            return found not in self._meant((found,))
+        if self._query.strictly or not self._query.apart or not session:
+            return self._query.strictly
         of_session = self._project_of(session)
-        return of_session is not None and not self._is_meant(of_session)
+        return of_session is not None and of_session not in self._meant((of_session,))
 
     def factor(self, project: str, session: str) -> float:
         """What a memory's project leaves of its score, by what it names and the session it is of."""
@@ -73,12 +69,16 @@ class Scope:
         if not project and session:
             project = self._project_of(session) or ""
         if project not in self._factors:
+            from core.project import same
+
             self._factors[project] = 1.0 if same(project, self.prefer) else OTHER_PROJECT
         return self._factors[project]
 
-    def _is_meant(self, found: str) -> bool:
-        query = self._query
-        return bool(query.project) and found in (own_names if query.apart else names_of)(query.project, (found,))
+    def _meant(self, known: Iterable[str]) -> list[str]:
+        """Those names that mean the project that is asked for."""
+        from core.project import names_of, own_names
+
+        return (own_names if self._query.apart else names_of)(self._query.project, known)
 
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" where it has none; None where the session is not known."""

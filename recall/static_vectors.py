@@ -1,18 +1,15 @@
 """Static sentence vectors: the sum of its tokens' rows in a table distilled from all-MiniLM-L6-v2.
 
-The table is package data made by `bench/distill.py`, read through `mmap`: a query costs a millisecond, no model and no
-import. Rows hold the token's direction and its weight (SIF, Arora et al. 2017: frequent tokens are short), so that a
-plain sum is the weighted mean up to its length, which cosine does not see.
+The table is package data made by `bench/distill.py`, read through `mmap`: a query costs a millisecond and no model.
+Rows hold the token's direction and its weight (SIF, Arora et al. 2017), so that a plain sum is the weighted mean up to
+its length, which cosine does not see.
 
 The file, little endian: the header; u16 slots of a hash index by open addressing (a row, or EMPTY; a token's slot is
-its bytes as one integer modulo the number of slots, a prime: good enough, and no import); for each token length in
-bytes, from 0 to `longest`, a u16 with the first row of that length, and one more with the count; the UTF-8 of the
-tokens in the order of the rows, shortest first; the rows, int8. Tokens of one length are one fixed-width run, so a
-row's token is found without a table of offsets.
+its bytes as one integer modulo the number of slots, a prime); for each token length in bytes, from 0 to `longest`, a
+u16 with the first row of that length, and one more with the count; the UTF-8 of the tokens in the order of the rows,
+shortest first, so that those of one length are one fixed-width run; the rows, int8.
 
-Words and tokens are those of BERT's uncased tokenizer (Devlin et al. 2019): control characters go, text is lower-cased
-and loses its accents, punctuation marks and CJK ideographs stand alone, and a word is split greedily into the longest
-tokens that the vocabulary has.
+Words and tokens are those of BERT's uncased tokenizer (Devlin et al. 2019).
 """
 
 from __future__ import annotations
@@ -35,8 +32,8 @@ CONTEXT_WEIGHT = 0.4
 
 MAGIC = b"JCLSTAT1"
 HEADER_FORMAT = "<8sHHIIIIfII"
-"""magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale, CRC-32 of what follows
-the header, `header_check` of the header up to here. `scale` times a stored component is the distilled one."""
+"""magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of
+what follows the header, `header_check` of the header up to here."""
 HEADER_SIZE = 40
 EMPTY = 0xFFFF
 
@@ -53,7 +50,7 @@ class TableDamaged(Exception):  # the state of the file, which callers report as
 
 
 def header_check(head: bytes) -> int:
-    """The check number of a header: its bytes as one integer, modulo the prime 2**31 - 1."""
+    """The check number of a header."""
     return int.from_bytes(head, "little") % 0x7FFFFFFF
 
 
@@ -111,17 +108,15 @@ class Table:
             return -1
         low, high, base = self._first[length]
         slots = self._slots
-        size = len(slots)
-        slot = int.from_bytes(key, "little") % (size >> 1) << 1
-        for _ in range(size // 2):  # a table without an empty slot must end too
+        slot = int.from_bytes(key, "little") % (len(slots) >> 1) << 1
+        for _ in range(len(slots) // 2):  # a table without an empty slot must end too
             row = slots[slot] | slots[slot + 1] << 8
             if row == EMPTY:
                 return -1
-            if low <= row < high:
-                at = base + row * length
-                if self._data[at : at + length] == key:
-                    return row
-            slot = (slot + 2) % size
+            at = base + row * length
+            if low <= row < high and self._data[at : at + length] == key:
+                return row
+            slot = (slot + 2) % len(slots)
         return -1
 
     def row(self, number: int) -> bytes:
@@ -142,13 +137,8 @@ WORD_LIMIT = 100
 
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _CJK = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
 _ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
 _ASCII.update({ord(char): " " for char in "\t\n\r "})
 _ASCII.update({ord(char): f" {char} " for char in _PUNCTUATION})
@@ -178,7 +168,7 @@ _beyond_ascii = _Unicode(_ASCII)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of `text`: lower case, no accents, punctuation and ideographs alone. Takes any string."""
+    """The words of any text: lower case, no accents or control characters, punctuation and ideographs alone."""
     if text.isascii():
         return text.lower().translate(_ASCII).split()
     import unicodedata
@@ -187,12 +177,7 @@ def split_words(text: str) -> list[str]:
 
 
 def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
-    """The rows of the tokens of one word, longest token first; empty where some part of it is no token.
-
-    Args:
-        lookup: gives a token's row or -1; a token inside a word starts with "##".
-        longest: characters of the vocabulary's longest token.
-    """
+    """The rows of a word's tokens, each the longest that `lookup` (-1: none) knows; empty where a part is no token."""
     size = len(word)
     rows: list[int] = []
     start = 0 if size <= WORD_LIMIT else size
@@ -213,13 +198,10 @@ class _Words(dict[str, int]):
     One addition of such integers adds 256 components. A lane holds 2**31 / 127 tokens, far over TEXT_LIMIT.
     """
 
-    __slots__ = ("_table",)
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    table: Table | None = None
 
     def __missing__(self, word: str) -> int:
-        table = self._table
+        table = self.table = self.table or Table()
         lanes = bytearray(_LANE_BYTES)
         total = 0
         for row in pieces(word, table.row_of, table.longest):
@@ -231,13 +213,7 @@ class _Words(dict[str, int]):
         return total
 
 
-_open: list[_Words] = []
-
-
-def _sums() -> _Words:
-    if not _open:
-        _open.append(_Words(Table()))
-    return _open[0]
+_sums = _Words()
 
 
 def _lanes(total: int) -> list[int]:
@@ -259,23 +235,19 @@ def _scaled(components: list[int] | list[float]) -> bytes:
 
 
 def _sum(text: str) -> int:
-    return sum(map(_sums().__getitem__, split_words(text[:TEXT_LIMIT])))
+    return sum(map(_sums.__getitem__, split_words(text[:TEXT_LIMIT])))
 
 
 def embed(text: str) -> bytes:
-    """The vector of `text`: 256 int8, the largest |component| 127 (cosine is scale free).
+    """The vector of `text`: 256 int8, the largest |component| 127 (cosine is scale free); b"" when no token is known.
 
-    b"" when no token of the text is in the table. Only the first TEXT_LIMIT characters count. Raises TableDamaged.
+    Only the first TEXT_LIMIT characters count. Raises TableDamaged.
     """
-    total = _sum(text)
-    return _scaled(_lanes(total)) if total else b""
+    return embed_in_context(text, "")
 
 
 def embed_in_context(text: str, context: str) -> bytes:
-    """One vector for a text and its neighbourhood: unit(text) + CONTEXT_WEIGHT * unit(context), as `embed` gives it.
-
-    With either of them empty (or without a known token) it is `embed` of the other.
-    """
+    """As `embed`, for a text and its neighbourhood: unit(text) + CONTEXT_WEIGHT * unit(context), or what there is."""
     own, around = _sum(text), _sum(context)
     if not own or not around:
         return _scaled(_lanes(own or around)) if own or around else b""
@@ -291,6 +263,6 @@ def document_vector(text: str, context: str = "", title: str = "") -> bytes:
     """
     whole = f"{title}\n{text}" if title else text
     try:
-        return embed_in_context(whole, context) if context else embed(whole)
+        return embed_in_context(whole, context)
     except TableDamaged:
         return b""

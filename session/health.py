@@ -20,7 +20,7 @@ from core.errors import Failure
 from core.process import extras
 from core.repository import switches
 from core.repository.settings_file import choices
-from core.store import layout, overview, sqlite
+from core.store import SCHEMA, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from otel.otlp import export as exporting
@@ -92,7 +92,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], dict[str, An
             seen = overview.read(db, now=clock.now_ms())
             if outbox.enabled(db):
                 waiting = outbox.waiting(db)
-            if seen["schema"] == layout.SCHEMA:  # one of an earlier version is migrated by the next write
+            if seen["schema"] == SCHEMA:  # one of an earlier version is migrated by the next write
                 export = _export(db)
     except Failure as failure:
         error = _problem(failure)
@@ -103,7 +103,7 @@ def _store(problems: list[dict[str, str]]) -> tuple[dict[str, Any], dict[str, An
         "bytes": _bytes(where),
         "walBytes": _bytes(where + "-wal"),
         "schema": seen["schema"],
-        "knownSchema": layout.SCHEMA,
+        "knownSchema": SCHEMA,
         "backend": backend,
         "waiting": waiting,
     }

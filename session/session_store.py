@@ -93,7 +93,7 @@ class SessionStore(StoreAccess):
         """
 
         def read(db: apsw.Connection) -> list[Work]:
-            from core.store.sessions import name_rows, session_rows, turn_rows
+            from core.store.sessions import name_rows, session_rows
 
             own = own_names(project, session_rows.projects(db))
             worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
@@ -105,7 +105,7 @@ class SessionStore(StoreAccess):
                 {
                     "session": one,
                     "names": name_rows.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
-                    "prompts": turn_rows.prompts(db, one["id"], _PROMPTS),
+                    "prompts": session_rows.prompts(db, one["id"], _PROMPTS),
                 }
                 for one in last
             ]

@@ -278,4 +278,4 @@ def _forget_caches() -> None:
             cleared: Callable[[], None] = getattr(loaded["otel.otlp.records"], kept).cache_clear
             cleared()
     if "recall.contextual_vectors" in loaded:
-        loaded["recall.contextual_vectors"]._engine.__init__()
+        loaded["recall.contextual_vectors"]._engine.clear()

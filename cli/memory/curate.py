@@ -14,8 +14,8 @@ from core.store import sqlite
 from core.store.sessions import observed
 from memory import curation, json_form
 from memory import forget as forgetting
-from recall.by_name import call_text
-from recall.by_name.session_calls import PREFIX
+from recall.by_name import calls as found_calls
+from recall.by_name.calls import PREFIX
 
 _CODE = "MEMORY_INVALID_ARGS"
 _PASSED_ON = ("category", "project", "verdict", "source", "days", "older_than")
@@ -56,7 +56,7 @@ def show(options: dict[str, Any]) -> Answer | int:
         refuse_terminal("MEMORY_INVALID_ARGS")
     db = sqlite.open_reading()
     if options["id"].startswith(PREFIX):
-        call: Any = call_text.view(db, options["id"])
+        call: Any = found_calls.view(db, options["id"])
         if call is None:
             message = f"there is no tool call {options['id']}"
             raise Failure("MEMORY_NOT_FOUND", message, "take the id from `joelclaw recall NAME --json`")

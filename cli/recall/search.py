@@ -8,7 +8,7 @@ from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
 from core import clock, config, files
 from core.errors import usage
-from core.store.layout import COLLECTIONS
+from core.store import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
 
 def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
-    from recall.by_name import query_names
+    from recall.by_name.search import units_of
     from recall.query import Query
 
     project, session = options["project"] or "", recalls.session_meant(options["session"] or "")
@@ -138,7 +138,7 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     raw = bool(options["raw"] or options["verbatim"])
 
     def asked(text: str) -> Query:
-        own = session_around() if query_names.units_of(text) else ""  # it reads what each client calls its session
+        own = session_around() if units_of(text) else ""  # it reads what each client calls its session
         return Query(
             text, limit=options["limit"], min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,

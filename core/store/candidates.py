@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import document_rows
-from core.store.layout import COLLECTION_SHIFT, COLLECTIONS, row_range
+from core.store import COLLECTION_SHIFT, COLLECTIONS, NAME_OF, document_rows, marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from core.records import Candidate, Document, Filters, Traits
     from core.store.row_filter import RowFilter
 
-# Columns of the lexical index: text, neighbouring turns, identifier parts.
 _CONTEXT_WEIGHT = 0.5
 _WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
+"""Of the columns of the lexical index: text, neighbouring turns, identifier parts."""
 _AFFORDABLE = 20_000
 """Matching documents that BM25 may be computed for: about 20 ms."""
 _ENOUGH = 50
 _SMALL = 64
-_SCANNED = 15_000
-"""So many vectors are compared one by one no later than signatures are searched for so many rows: 17 ms."""
 
 
 class LocalCandidates:
@@ -41,7 +38,6 @@ class LocalCandidates:
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
         self.semantic = vectors and document_rows.has_signatures(db)
-        """Whether vectors can be searched."""
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
@@ -62,21 +58,52 @@ class LocalCandidates:
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """What the segments around episodes say: BM25 and coverage."""
-        return _around(self._db, rowids, [_quoted(term) for term in terms])
+        """What the segments around episodes say: BM25, and the share of the query's weight that they cover.
+
+        A term weighs as much as the best of these segments scores for it, which is about its idf.
+        """
+        first, last = row_range("episodes")
+        episodes = [rowid for rowid in rowids if first <= rowid <= last]
+        placed = {
+            int(rowid): int(segment)
+            for rowid, segment in self._db.execute(
+                "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
+                " AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document"
+                f" WHERE rowid IN ({marks(episodes)})",
+                episodes,
+            )
+            if segment is not None
+        }
+        if not placed:
+            return {}
+        wanted = tuple(set(placed.values()))
+        query = (
+            "SELECT rowid, max(-bm25(segment_lexicon), 0.0) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
+            f" AND +rowid IN ({marks(wanted)})"
+        )
+        scores = dict.fromkeys(wanted, 0.0)
+        covered = dict.fromkeys(wanted, 0.0)
+        total = 0.0
+        for term in terms:
+            found = list(self._db.execute(query, (_quoted(term), *wanted)))
+            weight = max((score for _, score in found), default=0.0)
+            total += weight
+            for segment, score in found:
+                scores[segment] += score
+                covered[segment] += weight
+        return {row: (scores[segment], covered[segment] / total if total else 0.0) for row, segment in placed.items()}
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
         """What each term of the search adds to the BM25 of these documents."""
         small = self.size() <= _SMALL
         scored = "" if small or not terms else self._selective(terms)
-        among = f" AND +rowid IN ({', '.join('?' * len(rowids))})"
         found: dict[str, dict[int, float]] = {}
         for term in terms if rowids else ():
             if small:
                 scores = self._lexical_small([term], {}, None)
                 found[term] = {rowid: scores[rowid] for rowid in rowids if rowid in scores}
             elif _quoted(term) in scored:
-                found[term] = self._scored(among, rowids, _quoted(term), len(rowids))
+                found[term] = self._scored(f" AND +rowid IN ({marks(rowids)})", rowids, _quoted(term), len(rowids))
         return {term: rows for term, rows in found.items() if rows}
 
     def absent(self, terms: Sequence[str]) -> float:
@@ -107,14 +134,18 @@ class LocalCandidates:
     def _chosen(self, filters: Filters, size: int) -> RowFilter | None:
         """The rows that a filter lets through; None where it leaves out nothing but collections."""
         others = filters.get("projects") and filters.get("others")
-        if not (others or any(filters.get(name) for name in ("session", "category", "verdicts", "tags"))):
+        if not (others or any(filters.get(name) for name in ("session", "category", "tags"))):
             return None
         from core.store.row_filter import RowFilter
 
         return RowFilter(self._db, filters, size)
 
     def _lexical(self, match: str, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> dict[int, float]:
-        where, parameters = _of_collections(filters)
+        codes = _codes(filters)  # `+rowid` keeps FTS5 from looking each row up by itself
+        where = "" if len(codes) == len(COLLECTIONS) else f" AND {_of('+rowid', codes)}"
+        parameters: tuple[int, ...] = ()
+        if len(codes) == 1:
+            where, parameters = " AND rowid BETWEEN ? AND ?", row_range(NAME_OF[codes[0]])
         if chosen_rows is None:
             return self._scored(where, parameters, match, limit)
         wide = chosen_rows.looked_at(limit)
@@ -147,9 +178,8 @@ class LocalCandidates:
                 match = f"{columns} : {_quoted(term)}"
                 for (rowid,) in self._db.execute("SELECT rowid FROM lexicon WHERE lexicon MATCH ?", (match,)):
                     found.setdefault(rowid, weight)
-            frequency = len(found)
+            idf = log(1 + (max(size - len(found), 0) + 0.5) / (len(found) + 0.5))
             for rowid, weight in found.items():
-                idf = log(1 + (max(size - frequency, 0) + 0.5) / (frequency + 0.5))
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
         chosen = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
@@ -161,8 +191,8 @@ class LocalCandidates:
         BM25 costs about a microsecond a matching document, and the commoner a term, the less it tells.
         """
         if len(terms) == 1 or self.size() <= _AFFORDABLE:
-            return _match(terms)
-        counted = sorted((self._matches(_quoted(term), _AFFORDABLE + 1), term) for term in terms)
+            return " OR ".join(map(_quoted, terms))
+        counted = sorted((self._matches(_quoted(term), _AFFORDABLE + 1), _quoted(term)) for term in terms)
         chosen: list[str] = []
         total = 0
         for count, term in counted:
@@ -172,108 +202,54 @@ class LocalCandidates:
             if count:
                 chosen.append(term)
         if chosen:
-            return _match(chosen)
-        together = " AND ".join(_quoted(term) for term in terms)
-        return together if self._matches(together, _ENOUGH) >= _ENOUGH else _match([counted[0][1]])
+            return " OR ".join(chosen)
+        together = " AND ".join(map(_quoted, terms))
+        return together if self._matches(together, _ENOUGH) >= _ENOUGH else counted[0][1]
 
     def _matches(self, match: str, limit: int) -> int:
-        return int(
-            self._db.execute(
-                "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)", (match, limit)
-            ).get
-        )
+        counted = "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)"
+        return int(self._db.execute(counted, (match, limit)).get)
 
     def _nearest(self, vector: bytes, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> list[int]:
+        """The rows with the nearest signatures, nearest first."""
         codes = _codes(filters)
-        every = [""] if len(codes) == len(COLLECTIONS) else [f" AND collection = {code}" for code in codes]
         if chosen_rows is None:
-            return self._signatures(every, vector, limit)[:limit]
+            return self._signatures(codes, vector, limit)
         wide = chosen_rows.looked_at(limit)
         if wide:
-            nearest = self._signatures(every, vector, wide)[:wide]
+            nearest = self._signatures(codes, vector, wide)
             chosen = chosen_rows.among(nearest)[:limit]
             if len(chosen) == limit or len(nearest) < wide:
                 return chosen
-        if chosen_rows.gather() <= _SCANNED:
-            return self._scanned(chosen_rows.where("document"), codes, vector, limit)
-        # sqlite-vec 0.1.9 compares the rows of `rowid IN` by their lower 32 bits, which those of two collections share.
-        passes = [f" AND collection = {code}{chosen_rows.where('rowid', code)}" for code in codes]
-        return self._signatures(passes, vector, limit)[:limit]
-
-    def _scanned(self, where: str, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
-        """What `_signatures` finds among the rows that were gathered: few are read sooner than all signatures."""
+        # the signatures of the rows that were gathered, made of their vectors: few are read sooner than all signatures
         rows = self._db.execute(
-            "SELECT document, vec_distance_hamming(vec_quantize_binary(vec_int8(value)),"
-            f" vec_quantize_binary(vec_int8(?))) AS distance FROM vector WHERE space = ?{where} AND"
-            f" document >> {COLLECTION_SHIFT} IN ({', '.join(map(str, codes))}) ORDER BY distance, document LIMIT ?",
-            (vector, document_rows.STATIC_SPACE, limit),
+            "SELECT document FROM vector WHERE space = ?"
+            f"{chosen_rows.where('document')} AND {_of('document', codes)} ORDER BY"
+            " vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?))), document"
+            " LIMIT ?",
+            (document_rows.STATIC_SPACE, vector, limit),
         )
-        return [int(rowid) for rowid, _ in rows]
+        return [int(rowid) for (rowid,) in rows]
 
-    def _signatures(self, passes: Sequence[str], vector: bytes, limit: int) -> list[int]:
-        """The rows with the nearest signatures, nearest first; a pass for each of the further conditions."""
+    def _signatures(self, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
         found: list[tuple[float, int]] = []
-        for where in passes:
+        for where in [f" AND collection = {code}" for code in codes] if len(codes) < len(COLLECTIONS) else [""]:
             rows = self._db.execute(
                 "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?"
                 + where,
                 (vector, limit),
             )
             found += [(float(distance), int(rowid)) for distance, rowid in rows]
-        return [rowid for _, rowid in sorted(found)]
-
-
-def _around(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-    """What the segments around episodes say of a query: BM25, and the share of the query's weight that they cover.
-
-    Both are 0 for a segment without a match; documents without a segment are left out. A term weighs as much as the
-    best of these segments scores for it, which is about its idf.
-
-    Args:
-        terms: each an expression of the lexical index.
-    """
-    base, last = row_range("episodes")
-    episodes = [rowid for rowid in rowids if base <= rowid <= last]
-    if not episodes:
-        return {}
-    marks = ", ".join("?" * len(episodes))
-    placed = {
-        int(rowid): int(segment)
-        for rowid, segment in db.execute(
-            "SELECT rowid, (SELECT rowid FROM segment WHERE session_id = document.session_id"
-            f" AND first <= document.rowid ORDER BY first DESC LIMIT 1) FROM document WHERE rowid IN ({marks})",
-            episodes,
-        )
-        if segment is not None
-    }
-    if not placed:
-        return {}
-    wanted = tuple(set(placed.values()))
-    query = (
-        "SELECT rowid, -bm25(segment_lexicon) FROM segment_lexicon WHERE segment_lexicon MATCH ?"
-        f" AND +rowid IN ({', '.join('?' * len(wanted))})"
-    )
-    scores = dict.fromkeys(wanted, 0.0)
-    covered = dict.fromkeys(wanted, 0.0)
-    total = 0.0
-    for term in terms:
-        found = [(int(segment), max(float(score), 0.0)) for segment, score in db.execute(query, (term, *wanted))]
-        weight = max((score for _, score in found), default=0.0)
-        total += weight
-        for segment, score in found:
-            scores[segment] += score
-            covered[segment] += weight
-    return {rowid: (scores[segment], covered[segment] / total if total else 0.0) for rowid, segment in placed.items()}
+        return [rowid for _, rowid in sorted(found)[:limit]]
 
 
 def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
     """The cosine, -1 to 1, of those documents that have a vector in the space; sqlite-vec must be loaded."""
     if not (number and vector and rowids):
         return {}
-    marks = ", ".join("?" * len(rowids))
     rows = db.execute(
         "SELECT document, vec_distance_cosine(vec_int8(value), vec_int8(?)) FROM vector"
-        f" WHERE document IN ({marks}) AND space = ?",
+        f" WHERE document IN ({marks(rowids)}) AND space = ?",
         (vector, *rowids, number),
     )
     return {int(rowid): 1.0 - float(distance) for rowid, distance in rows}
@@ -283,19 +259,9 @@ def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""').replace("\0", " ") + '"'
 
 
-def _match(terms: Sequence[str]) -> str:
-    return " OR ".join(_quoted(term) for term in terms)
-
-
 def _codes(filters: Filters) -> list[int]:
     return [COLLECTIONS[name] for name in filters.get("collections", ())] or list(COLLECTIONS.values())
 
 
-def _of_collections(filters: Filters) -> tuple[str, list[Any]]:
-    """Conditions on the lexical index. `+rowid` keeps FTS5 from looking each row up by itself."""
-    codes = _codes(filters)
-    if len(codes) == 1:
-        return " AND rowid BETWEEN ? AND ?", [codes[0] << COLLECTION_SHIFT, ((codes[0] + 1) << COLLECTION_SHIFT) - 1]
-    if len(codes) < len(COLLECTIONS):
-        return f" AND (+rowid >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})", []
-    return "", []
+def _of(row: str, codes: Sequence[int]) -> str:
+    return f"({row} >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})"

@@ -1,13 +1,9 @@
-"""Lists memories by what is known of them, and changes what a person says of one: its tags, what took its place.
-
-Neither the text nor the vectors change here, so the indexes stay as they are.
-"""
+"""Lists memories by what is known of them, and changes their tags and what took their place; the indexes stay."""
 
 from __future__ import annotations
 
 from core import json_text
-from core.store import document_rows
-from core.store.layout import row_range
+from core.store import document_rows, marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
 
 _MANY = 2_000
 PINNED = "pinned"
-"""The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.trust`)."""
+"""The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.ranking`)."""
 
 
 def listed(
@@ -46,6 +42,7 @@ def listed(
     first, last = row_range(collection)
     where = ["rowid BETWEEN ? AND ?"]
     values: list[Any] = [first, last]
+    names = asked["projects"]
 
     def narrow(condition: str, *given: object) -> None:
         where.append(condition)
@@ -58,19 +55,16 @@ def listed(
     if asked["category"]:
         narrow("category_id = ?", asked["category"])
     if asked["verdicts"]:
-        narrow(f"write_verdict IN ({_marks(asked['verdicts'])})", *asked["verdicts"])
+        narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
     if asked["source"]:
         narrow("source = ?", asked["source"])
     if asked["since"] is not None:
         narrow("created_at >= ?", asked["since"])
     if asked["before"] is not None:
         narrow("created_at < ?", asked["before"])
-    if asked["projects"]:
-        names = asked["projects"]
-        of_sessions = (
-            f" OR (project = '' AND session_id IN (SELECT id FROM session WHERE project IN ({_marks(names)})))"
-        )
-        narrow(f"(project IN ({_marks(names)}){of_sessions})", *names, *names)
+    if names:
+        of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
+        narrow(f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))", *names, *names)
     joined = " AND ".join(where)
     found = int(db.execute(f"SELECT count(*) FROM document WHERE {joined}", values).get)
     # where many are asked for, the newest of them are soon met in the order of time; else all of them are sorted
@@ -83,10 +77,7 @@ def listed(
 
 
 def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: bool) -> None:
-    """Set a memory's tags, and whether it is marked as stale, inside the caller's transaction.
-
-    Its age stays what it is: to tag a memory is not to say it again.
-    """
+    """Set a memory's tags, and whether it is stale, inside the caller's transaction; its age stays what it is."""
     db.execute("UPDATE document SET tags = ?, stale = ? WHERE rowid = ?", (json_text.dumps(list(tags)), stale, rowid))
 
 
@@ -104,7 +95,3 @@ def unlink(db: apsw.Connection, older: Document, now: int) -> None:
     db.execute(
         "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?", (older["superseded_by"], older["id"])
     )
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store.layout import COLLECTION_SHIFT, COLLECTIONS
+from core.store import COLLECTION_SHIFT, NAME_OF, marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ COLUMNS = (
     " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
 )
 NAMES = tuple(COLUMNS.replace(" ", "").split(","))
-_NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 STATIC_SPACE = 1
 """The number of the static space among the vectors; every store has it."""
 
@@ -29,7 +28,7 @@ STATIC_SPACE = 1
 def from_row(row: Sequence[Any]) -> Document:
     """The document of a row of COLUMNS."""
     values: dict[str, Any] = dict(zip(NAMES, row, strict=True))
-    values["collection"] = _NAME_OF[values["rowid"] >> COLLECTION_SHIFT]
+    values["collection"] = NAME_OF[values["rowid"] >> COLLECTION_SHIFT]
     values["tags"] = json_text.loads(values["tags"])
     values["history"] = json_text.loads(values["history"])
     for flag in ("write_gate_fallback", "stale"):
@@ -45,14 +44,14 @@ def has_signatures(db: apsw.Connection) -> bool:
 def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
     """Note that these documents were recalled at `at` (ms)."""
     db.execute(
-        f"UPDATE document SET recall_count = recall_count + 1, last_used_at = ? WHERE id IN ({_marks(identifiers)})",
+        f"UPDATE document SET recall_count = recall_count + 1, last_used_at = ? WHERE id IN ({marks(identifiers)})",
         (at, *identifiers),
     )
 
 
 def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
     """The documents of these rows, in this order; rows that are gone are left out."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM document WHERE rowid IN ({_marks(rowids)})", tuple(rowids))
+    rows = db.execute(f"SELECT {COLUMNS} FROM document WHERE rowid IN ({marks(rowids)})", tuple(rowids))
     found = {int(row[0]): row for row in rows}
     return [from_row(found[rowid]) for rowid in rowids if rowid in found]
 
@@ -63,26 +62,18 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
         " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
         " tags LIKE '%\"pinned\"%', superseded_by, project, session_id"
-        f" FROM document WHERE rowid IN ({_marks(rowids)})",
+        f" FROM document WHERE rowid IN ({marks(rowids)})",
         tuple(rowids),
     )
     return [
         {
-            "rowid": rowid,
-            "collection": _NAME_OF[rowid >> COLLECTION_SHIFT],
-            "chars": chars,
-            "confirmed_at": confirmed,
-            "recall_count": recalls,
-            "retrieval_priority": priority,
-            "write_verdict": verdict,
-            "stale": bool(stale),
-            "pinned": bool(pinned),
-            "superseded_by": superseded,
-            "project": project,
-            "session": session,
+            "rowid": rowid, "collection": NAME_OF[rowid >> COLLECTION_SHIFT], "chars": chars,
+            "confirmed_at": confirmed, "recall_count": recalls, "retrieval_priority": priority,
+            "write_verdict": verdict, "stale": bool(stale), "pinned": bool(pinned), "superseded_by": superseded,
+            "project": project, "session": session,
         }
         for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session in rows
-    ]
+    ]  # fmt: skip
 
 
 def projects(db: apsw.Connection) -> list[str]:
@@ -93,7 +84,3 @@ def projects(db: apsw.Connection) -> list[str]:
         " WHERE name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
     )
     return [str(name) for (name,) in rows]
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

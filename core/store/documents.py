@@ -1,21 +1,25 @@
-"""Inserts, changes, forgets and finds the documents of the SQLite store; `document_rows` reads their rows."""
+"""Inserts, changes, forgets and finds documents; `document_rows` reads their rows."""
 
 from __future__ import annotations
 
 from core import json_text, words
+from core.store import COLLECTION_SHIFT, marks, row_range
 from core.store.document_rows import COLUMNS, NAMES, STATIC_SPACE, from_row, has_signatures
-from core.store.layout import COLLECTION_SHIFT, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     import apsw
 
     from core.records import Document
 
-_INSERT = f"INSERT INTO document ({COLUMNS}) VALUES ({', '.join('?' * len(NAMES))})"
+ECHO = 0.1
+FIZZLE = -0.05
+LIMIT = 1.0
+SYNC = "knowledge-sync"
+"""The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
 MERGE_AFTER = 500
 """New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
 
@@ -38,26 +42,19 @@ def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures
 
     Args:
         vector: int8 vector of the static space, empty where the text has none.
-        signatures: whether sqlite-vec is loaded.
+        signatures: whether sqlite-vec is loaded; so everywhere here.
     """
     base, last = row_range(document["collection"])
-    rowid = int(
-        db.execute(
-            "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?", (base, base, last)
-        ).get
-    )
-    db.execute(_INSERT, _parameters(document, rowid))
+    free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
+    rowid = int(db.execute(free, (base, base, last)).get)
+    db.execute(f"INSERT INTO document ({COLUMNS}) VALUES ({marks(NAMES)})", _parameters(document, rowid))
     _index(db, rowid, document, vector, signatures)
     return rowid
 
 
 def _parameters(document: Document, rowid: int) -> tuple[Any, ...]:
-    values: Mapping[str, Any] = {
-        **document,
-        "rowid": rowid,
-        "tags": json_text.dumps(document["tags"]),
-        "history": json_text.dumps(document["history"]),
-    }
+    texts = {name: json_text.dumps(document[name]) for name in ("tags", "history")}
+    values: Mapping[str, Any] = {**document, "rowid": rowid, **texts}
     return tuple(values[name] for name in NAMES)
 
 
@@ -173,21 +170,11 @@ def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "")
         yield from_row(row)
 
 
-ECHO = 0.1
-FIZZLE = -0.05
-LIMIT = 1.0
-
-
 def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
     """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1.
 
-    Goes into the caller's transaction. Use is noted as `last_used_at`; the age of the memory stays what it is.
-
-    Args:
-        at: ms since the epoch.
-
-    Returns:
-        The new priority, None where there is no such memory (any more).
+    Inside the caller's transaction. `at` (ms) is noted as `last_used_at` of a use; the age stays what it is. Returns
+    the new priority, None where there is no such memory (any more).
     """
     row = db.execute(
         "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
@@ -196,3 +183,49 @@ def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) 
         (-LIMIT, LIMIT, ECHO if used else FIZZLE, used, at, identifier),
     ).fetchone()
     return None if row is None else float(row[0])
+
+
+def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
+    """The rows of every section of synced files that was not forgotten, by the path of its file."""
+    found: dict[str, list[int]] = {}
+    for path, rowid in db.execute(
+        "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?",
+        (*row_range("knowledge"), SYNC),
+    ):
+        found.setdefault(path, []).append(rowid)
+    return found
+
+
+def has_sections_below(db: apsw.Connection, folder: str) -> bool:
+    """Whether a file below the folder has a section that can be recalled."""
+    start = folder.rstrip("/") + "/"
+    query = (
+        "SELECT EXISTS (SELECT 1 FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL"
+        " AND substr(path, 1, ?) = ?)"
+    )
+    return bool(db.execute(query, (*row_range("knowledge"), len(start), start)).get)
+
+
+def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
+    """Take sections out for good, inside the caller's transaction; returns how many there were.
+
+    A forgotten one stays a tombstone: its file may come back, and it should not.
+    """
+    removed = 0
+    for rowid in rowids:
+        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
+            remove(db, rowid, signatures=signatures)
+            removed += db.changes()
+    return removed
+
+
+def make_durable(db: apsw.Connection) -> None:
+    """Make all that was committed so far survive a power cut, inside one transaction of its own.
+
+    A commit that waits for the disk waits for the whole log; so there must be something to commit.
+    """
+    version = int(db.execute("PRAGMA user_version").get)
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("BEGIN IMMEDIATE")
+    db.execute(f"PRAGMA user_version = {version}")
+    db.execute("COMMIT")

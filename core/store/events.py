@@ -18,6 +18,8 @@ _COLUMNS = (
 )
 HOOK = "hook"
 """The component of the events that hooks send about themselves."""
+_INJECTED_CHARS = 12_000
+"""Of a text that is kept; none of ours is longer."""
 _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
 
 
@@ -45,8 +47,7 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
 def record_hook(db: apsw.Connection, event: Event) -> None:
     """Keep the call that an event of the component `HOOK` tells of, inside the caller's transaction.
 
-    Another event is passed over, and one that is kept already. Read by `core.store.history`; written here, since every
-    hook does, and a module more costs it more than the row.
+    Another event is passed over, and one that is kept already. `core.store.history` reads these rows.
     """
     outcome = _OUTCOMES.get(event["action"])
     if outcome is None:
@@ -66,6 +67,22 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     )  # fmt: skip
 
 
+def record_injection(db: apsw.Connection, event: Event) -> None:
+    """Keep the text that an event carries, inside the caller's transaction; one that is kept already stays."""
+    given, about = event.get("injected"), event["metadata"]
+    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+        return  # a line of the spool that another program wrote
+    db.execute(
+        "INSERT OR IGNORE INTO injection (id, session_id, at, kind, text, tokens, ms, memories)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            event["id"], event["sessionId"], event["timestamp"], str(given.get("kind", "")),
+            given["text"][:_INJECTED_CHARS], _plain(about, "estimatedTokens", int, 0), event.get("duration_ms"),
+            json_text.dumps(_plain(about, "memoryIds", list, [])),
+        ),
+    )  # fmt: skip
+
+
 def _plain(about: dict[str, Any], name: str, kind: type | tuple[type, ...], otherwise: object) -> Any:
     value = about.get(name)
     return value if isinstance(value, kind) else otherwise
@@ -77,18 +94,14 @@ def exists(db: apsw.Connection, identifier: str) -> bool:
 
 
 def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
-    """How many debug events of the same source, component and action lie within `window_ms` of this one.
-
-    On both sides of it, so that no window of that length gets too many when events come out of order.
-    """
+    """How many debug events of the same source, component and action lie within `window_ms` before or after this."""
     at = event["timestamp"]
-    return int(
-        db.execute(
-            "SELECT count(*) FROM event WHERE level = 'debug' AND source = ? AND component = ? AND action = ?"
-            " AND timestamp > ? AND timestamp < ?",
-            (event["source"], event["component"], event["action"], at - window_ms, at + window_ms),
-        ).get
+    query = (
+        "SELECT count(*) FROM event WHERE level = 'debug' AND source = ? AND component = ? AND action = ?"
+        " AND timestamp > ? AND timestamp < ?"
     )
+    values = (event["source"], event["component"], event["action"], at - window_ms, at + window_ms)
+    return int(db.execute(query, values).get)
 
 
 def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:

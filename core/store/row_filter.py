@@ -1,14 +1,13 @@
 """The documents that a filter admits: gathered where they are few, asked about once they are found where they are many.
 
-A search in one session or one project shall cost no more than one in everything. The rows of a session come from its
-index and those of a project from three, into a table of this connection by which both searches are narrowed. Where a
-third of all is admitted, or more, to gather them takes longer than to look among the best of all.
+The rows of a session come from its index and those of a project from three, into a table of this connection by which
+both searches are narrowed. Where a third of all is admitted, or more, that takes longer than to look among the best.
 """
 
 from __future__ import annotations
 
 from core import json_text
-from core.store.layout import COLLECTION_SHIFT
+from core.store import marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _FEW = 4_096
 """So many rows are never many: to gather them takes a millisecond."""
 _MANY = 1 / 3
 _GUESSED = 1 / 4
-"""The share of a category or a verdict, which no index counts."""
+"""The share of a category or a tag, which no index counts."""
 _ROOM = 1.5
 """So many times as many of the best are looked at as would do if the share among them were that among all."""
 _MOST = 400
@@ -34,25 +33,24 @@ _MOST = 400
 
 
 class RowFilter:
-    """The rows that a filter admits, whatever it says of collections: those are a range of rows each.
-
-    One at a time on a connection: the next has its rows in the same place.
+    """The rows that a filter admits, whatever it says of collections; one at a time on a connection.
 
     Args:
-        filters: at least a session, a category, verdicts, tags, or projects of which there are others.
+        filters: at least a session, a category, tags, or projects of which there are others.
         size: how many documents there are, roughly.
     """
 
-    __slots__ = ("_asked", "_count", "_db", "_indexed", "_share")
+    __slots__ = ("_asked", "_db", "_gathered", "_indexed", "_share")
 
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
-        session, category, verdicts = filters.get("session"), filters.get("category"), filters.get("verdicts", ())
+        session, category = filters.get("session"), filters.get("category")
         names = filters["projects"] if filters.get("others") else ()
         apart = filters.get("apart", False)
         self._db = db
-        self._count = -1
+        self._gathered = False
         self._indexed: Condition | None = None
-        asked: list[Condition] = []
+        self._asked: list[Condition] = []
+        asked = self._asked
         if session:
             asked.append(("+session_id = ?", [session]))
             # without its second condition SQLite does not take the index of sessions, which has no row without one
@@ -62,22 +60,19 @@ class RowFilter:
             self._indexed = self._indexed or _rows_of(names, apart)
         if category:
             asked.append(("+category_id = ?", [category]))
-        if verdicts:
-            asked.append((f"+write_verdict IN ({_marks(verdicts)})", [*verdicts]))
         tags = filters.get("tags", ())
         for tag in tags:  # few hold the letters, so that few lists are taken apart
             found = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
             asked.append((found, [json_text.dumps(tag), tag]))
-        self._asked = asked
         self._share = 0.0
         if size > _FEW and not session:
             rows = _counted(db, names, apart) if names else size
             if rows > max(_FEW, size * _MANY):
-                self._share = rows / size * (_GUESSED if category or verdicts or tags else 1)
+                self._share = rows / size * (_GUESSED if category or tags else 1)
 
     def looked_at(self, limit: int) -> int:
-        """How many of the best of all are to be looked at for `limit` admitted ones; 0 where `gather` is quicker."""
-        if not self._share or self._count >= 0:
+        """How many of the best of all are to be looked at for `limit` admitted ones; 0 where `where` is quicker."""
+        if not self._share or self._gathered:
             return 0
         wide = int(limit / self._share * _ROOM) + 1
         return wide if wide <= _MOST else 0
@@ -86,20 +81,14 @@ class RowFilter:
         """Those of a few rows that are admitted, in their order."""
         where, parameters = self._conditions()
         found = self._db.execute(
-            f"SELECT rowid FROM document WHERE rowid IN ({_marks(rows)}) AND {where}", (*rows, *parameters)
+            f"SELECT rowid FROM document WHERE rowid IN ({marks(rows)}) AND {where}", (*rows, *parameters)
         )
         kept = {int(row) for (row,) in found}
         return [row for row in rows if row in kept]
 
-    def where(self, row: str, code: int | None = None) -> str:
-        """A condition that admitted rows alone fulfil; `row` has their number. With `code`, those of one collection."""
-        self.gather()
-        of_one = "" if code is None else f" WHERE id >> {COLLECTION_SHIFT} = {code}"
-        return f" AND {row} IN (SELECT id FROM temp.admitted{of_one})"
-
-    def gather(self) -> int:
-        """Put the rows where `where` finds them, at the first call; returns how many they are."""
-        if self._count < 0:
+    def where(self, row: str) -> str:
+        """A condition that admitted rows alone fulfil; `row` has their number. The first call gathers them."""
+        if not self._gathered:
             rows, parameters = self._indexed or ("", [])
             if not rows or len(self._asked) > 1:
                 where, more = self._conditions()
@@ -109,8 +98,8 @@ class RowFilter:
             self._db.execute("CREATE TABLE IF NOT EXISTS temp.admitted (id INTEGER PRIMARY KEY)")
             self._db.execute("DELETE FROM temp.admitted")
             self._db.execute(f"INSERT INTO temp.admitted {rows}", parameters)
-            self._count = self._db.changes()
-        return self._count
+            self._gathered = True
+        return f" AND {row} IN (SELECT id FROM temp.admitted)"
 
     def _conditions(self) -> Condition:
         return " AND ".join(sql for sql, _ in self._asked), [value for _, values in self._asked for value in values]
@@ -120,9 +109,9 @@ def _is_of(names: Sequence[str], apart: bool) -> Condition:
     """Whether a row belongs to one of the projects; `+` keeps SQLite from walking an index of all rows."""
     named, none = _named(names)
     if not none:
-        return f"+project IN ({_marks(named)})", named
+        return f"+project IN ({marks(named)})", named
     of_others = f"+project = '' AND +session_id NOT IN ({_of_others(named, apart)})"
-    return f"(+project IN ({_marks(named)}) OR {of_others})", [*named, *named]
+    return f"(+project IN ({marks(named)}) OR {of_others})", [*named, *named]
 
 
 def _rows_of(names: Sequence[str], apart: bool) -> Condition:
@@ -132,7 +121,7 @@ def _rows_of(names: Sequence[str], apart: bool) -> Condition:
     each with an index of its own: one condition of all three stops SQLite 3.54 with "internal query planner error".
     """
     named, none = _named(names)
-    rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({_marks(named)})"
+    rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({marks(named)})"
     if not none:
         return rows, named
     rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
@@ -143,7 +132,7 @@ def _rows_of(names: Sequence[str], apart: bool) -> Condition:
 def _counted(db: apsw.Connection, names: Sequence[str], apart: bool) -> int:
     """How many rows `_rows_of` finds: told by the table `tally`, and not by walking them."""
     named, none = _named(names)
-    of_them = f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({_marks(names)})"
+    of_them = f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({marks(names)})"
     total = int(db.execute(of_them, names).get)
     if none:
         of_others = "SELECT count(*) FROM document WHERE project = '' AND session_id <> '' AND session_id IN"
@@ -154,14 +143,10 @@ def _counted(db: apsw.Connection, names: Sequence[str], apart: bool) -> int:
 def _of_others(named: Sequence[str], apart: bool) -> str:
     """The sessions that are known to belong to another project than these; with `apart`, also those of none."""
     placed = "" if apart else "project <> '' AND "
-    return f"SELECT id FROM session WHERE {placed}project NOT IN ({_marks(named)})"
+    return f"SELECT id FROM session WHERE {placed}project NOT IN ({marks(named)})"
 
 
 def _named(names: Sequence[str]) -> tuple[list[str], bool]:
     """The names of projects, and whether what belongs to none is admitted too."""
     named = [name for name in names if name]
     return named, len(named) < len(names)
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -1,4 +1,4 @@
-"""Vector spaces besides the static one: their numbers, which documents lack a vector in them, and storing vectors.
+"""Vector spaces besides the static one: which documents lack a vector in them, and storing vectors.
 
 A document's vectors of every space go when its text changes (`documents.replace`) or it is forgotten.
 """
@@ -33,11 +33,7 @@ def ensure(db: apsw.Connection, name: str, dimensions: int) -> int:
 
 
 def pending(db: apsw.Connection, number: int, limit: int, *, after: Pending | None = None) -> list[Pending]:
-    """At most `limit` documents without a vector in the space, newest first, forgotten ones left out.
-
-    Args:
-        after: the last one of the page before.
-    """
+    """At most `limit` documents without a vector in the space, newest first, behind the last one of the page before."""
     where, parameters = _WITHOUT_VECTOR, [number]
     if after is not None:
         where, parameters = f"{where} AND (created_at, rowid) < (?, ?)", [number, after[1], after[0]]

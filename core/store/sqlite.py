@@ -1,7 +1,6 @@
-"""Opens the SQLite file, and says what its errors mean to the user.
+"""Opens the SQLite file: in WAL, so that readers never wait for a writer.
 
-WAL, so that readers never wait for a writer. `busy_timeout` is set before anything that may lock. Nothing is
-checkpointed when a connection closes: with one short process per command that would cost each of them an `fsync`.
+Nothing is checkpointed when a connection closes: with one short process per command each of them would pay an `fsync`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import time
 
 from core import files
 from core.errors import Failure
-from core.store import layout
+from core.store import SCHEMA
 
 # apsw imports collections.abc, which costs 3 ms, for what Python has loaded already as _collections_abc (from 3.13 on,
 # Python makes that link itself). The stand-ins are taken away again, for a later `import collections`.
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE_NAME = "store.db"
+MARK = ".mark"
+"""Behind the store's name: the file with the number of the last event that was acknowledged."""
+StoreError = apsw.Error
+"""What SQLite raises; `as_failure` says what it means."""
 _QUICK_TRIES = 10
 _LOG_BYTES = 1_000_000
 _FOLDED_BUSY_MS = 10_000
 """How long the statements behind a folding wait: those of an import, or a follower."""
-StoreError = apsw.Error
-"""What SQLite raises; `as_failure` says what it means."""
-MARK = ".mark"
-"""Behind the store's name: the file with the number of the last event that was acknowledged."""
 _MARK_DIGITS = 20
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
@@ -53,8 +52,8 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
     Args:
         busy_ms: how long a statement waits for another process's write.
-        durable: whether a commit waits for the disk (`synchronous=FULL`), which a power cut cannot undo. Without it a
-            commit survives the death of the process but perhaps not of the machine.
+        durable: whether a commit waits for the disk, which a power cut cannot undo. Without it a commit survives the
+            death of the process but perhaps not of the machine.
 
     Raises:
         Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
@@ -63,20 +62,17 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     try:
         files.touch_private(where)
         _look_for_log(where)
-        db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
-        _prepare(db, busy_ms)
+        db = _connect(where, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
-        if db.execute("PRAGMA user_version").get != layout.SCHEMA:
+        if db.execute("PRAGMA user_version").get != SCHEMA:
             from core.store import migrate
 
             migrate.in_file(db, where, busy_ms)
         return db
-    except apsw.Error as error:
-        raise as_failure(error) from None
     except files.LockTimeout:
         raise Failure("STORE_BUSY", f"{where} is being set up by another process", "try again") from None
-    except OSError as error:
-        raise _fault(error) from None
+    except (apsw.Error, OSError) as error:
+        raise as_failure(error) from None
 
 
 def open_reading() -> apsw.Connection | None:
@@ -94,12 +90,11 @@ def open_reading() -> apsw.Connection | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _fault(error) from None
+        raise as_failure(error) from None
     _look_for_log(where)
     try:
         try:
-            db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
-            _prepare(db, 1000)
+            db = _connect(where, 1000)
             version = int(db.execute("PRAGMA user_version").get)
         except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
             # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
@@ -107,11 +102,11 @@ def open_reading() -> apsw.Connection | None:
                 raise
             db = open_unchanged(where)
             version = int(db.execute("PRAGMA user_version").get)
-        if version == layout.SCHEMA:
+        if version == SCHEMA:
             return db
         from core.store import migrate
 
-        if version > layout.SCHEMA:
+        if version > SCHEMA:
             raise migrate.too_new(where, version)
         try:
             return open_writing(busy_ms=1000, durable=True)
@@ -149,17 +144,18 @@ def log_bytes(where: str = "") -> int:
         return 0
 
 
-def _prepare(db: apsw.Connection, busy_ms: int) -> None:
-    db.set_busy_handler(_patience(busy_ms))
+def _connect(where: str, busy_ms: int) -> apsw.Connection:
+    db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_handler(_patience(busy_ms))  # before anything that may lock
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     db.wal_autocheckpoint(0)  # see fold_log
+    return db
 
 
 def _patience(busy_ms: int) -> Callable[[int], bool]:
     """How to wait for a lock: a few quick tries, then the more often the longer the wait has been.
 
-    SQLite's own handler asks ever more seldom, so that of fifty writers at once the late pass the early, and some wait
-    till they give up.
+    SQLite's own handler asks ever more seldom, so that of fifty writers at once some wait till they give up.
     """
     began = 0.0
 
@@ -269,8 +265,7 @@ def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
 def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
     """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others.
 
-    The first process to open a store reads its whole log, and SQLite's own checkpoints, which go by what one
-    process knows, never shorten it where every process is short.
+    SQLite's own checkpoints, which go by what one process knows, never shorten it where every process is short.
     """
     if log_bytes(db.filename) <= over:
         return
@@ -283,14 +278,8 @@ def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
         db.set_busy_handler(_patience(_FOLDED_BUSY_MS))
 
 
-def as_failure(error: apsw.Error) -> Failure:
-    """What an SQLite error means to the user, and what to do about it."""
-    from core.store import faults
+def as_failure(error: apsw.Error | OSError) -> Failure:
+    """What an error of SQLite or of the system means to the user, and what to do about it."""
+    from core.store import migrate
 
-    return faults.of_database(error)
-
-
-def _fault(error: OSError) -> Failure:
-    from core.store import faults
-
-    return faults.of_system(error)
+    return migrate.as_failure(error)

@@ -20,7 +20,7 @@ from core.config import Config
 from core.errors import Failure, usage
 from core.records import Document
 from core.redaction import redact
-from core.store import documents, knowledge, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import markdown, markdown_files
 from memory.write import archived, clean_name, clean_tags, set_category, succeeding
 from recall.static_vectors import document_vector
@@ -161,7 +161,7 @@ class _Run:
         """Stored path → path and status."""
         self.kept_below: list[str] = []
         """Folders of which nothing may be removed: not listed, or vanished."""
-        self.stored_rows = knowledge.rows_by_file(db)
+        self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:
                 self.skip(folder, "its path looks like a secret, so it is not kept for the next sync")
@@ -217,13 +217,13 @@ class _Run:
     def _remove(self, rows: list[int]) -> None:
         if rows:
             with sqlite.transaction(self.db):
-                self.count("removed", knowledge.remove(self.db, rows, self.now, signatures=self.vectors))
+                self.count("removed", documents.remove_sections(self.db, rows, signatures=self.vectors))
 
     def close(self) -> None:
         """Make durable what was stored, then save what was read."""
         if any(self.indexed[name] for name in ("added", "updated", "removed")):
             try:
-                knowledge.make_durable(self.db)
+                documents.make_durable(self.db)
             except sqlite.StoreError:
                 return  # the state must not be ahead of the store
         if (self.folders, self.entries) != self.before:
@@ -277,7 +277,7 @@ class _Run:
             title = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
             document = _document(f"kn-{ids.fingerprint(about)}", section.text, title, at, category)
             document["path"] = name
-            document["source"] = knowledge.SOURCE
+            document["source"] = documents.SYNC
             document["observation_type"] = kind
             document["tags"] = tags
             document["stale"] = file.stale
@@ -310,7 +310,7 @@ class _Run:
 
 def _counts(older: Document | None) -> bool:
     """Whether a section will be in recall: new, or not forgotten by the user."""
-    return older is None or (older["forgotten_at"] is None and older["collection"] == knowledge.COLLECTION)
+    return older is None or (older["forgotten_at"] is None and older["collection"] == "knowledge")
 
 
 def _differs(older: Document | None, newer: Document) -> bool:
@@ -321,7 +321,7 @@ def _differs(older: Document | None, newer: Document) -> bool:
 
 
 def _document(identifier: str, text: str, title: str, at: int, category: str = "") -> Document:
-    document = documents.blank(knowledge.COLLECTION, identifier, text, at)
+    document = documents.blank("knowledge", identifier, text, at)
     document["title"] = title
     document["fingerprint"] = ids.fingerprint(text.lower())
     archived(document, "archived")

@@ -17,7 +17,7 @@ from typing import Any
 
 from core import clock, config, words
 from core.errors import Failure
-from core.store import documents, knowledge, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import markdown_files
 from memory.knowledge import search as sections
 
@@ -299,7 +299,7 @@ def by_meaning(
         now=clock.now_ms(),
         config=settings,
     )
-    return result["hits"], result["found"], db is not None and knowledge.any_below(db, vault)
+    return result["hits"], result["found"], db is not None and documents.has_sections_below(db, vault)
 
 
 def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from core import clock, shell_command
 from core.errors import Failure
 from core.records import Call
 from core.redaction import MARK
-from core.store.sessions import call_rows, session_rows, turn_rows
+from core.store.sessions import call_rows, session_rows
 from memory.archive import transcript_files
 
 MOST_LINES = 20_000
@@ -61,7 +61,7 @@ def about(db: apsw.Connection, session: str) -> dict[str, Any]:
     folder = known["folder"]
     return {
         "sessionId": session,
-        "startedAt": clock.iso(turn_rows.spoken(db, session)[1] or None),
+        "startedAt": clock.iso(session_rows.spoken(db, session)[1] or None),
         "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
         **{name: known[name] for name in ("client", "project", "folder")},
     }
@@ -92,7 +92,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             shown = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"take it in: joelclaw memory archive {shown}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    said = [(text, at) for _, text, at in turn_rows.last_turns(db, session, MOST_LINES)]
+    said = [(text, at) for _, text, at in session_rows.last_turns(db, session, MOST_LINES)]
     lines = _lines(said, call_rows.calls(db, session, last=MOST_LINES))
     return Transcript(session, {**about(db, session), "path": path}, lines)
 

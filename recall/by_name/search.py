@@ -1,10 +1,12 @@
-"""A recall that means names too: which searches it makes, what answers beside the documents, and its hits. Hot path."""
+"""A recall that means names too: what a query names, which searches it makes, and its hits. Hot path.
+
+A name is found as it is written; words are found by what they mean. A query that is one name means that name.
+"""
 
 from __future__ import annotations
 
-from core.names import is_file
-from recall.by_name import session_calls
-from recall.by_name.query_names import QueryNames, units_of
+from core import words
+from recall.by_name import calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +15,20 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Budget, CandidateSource, Filters, Hit
-    from recall.by_name.session_calls import Match
+    from recall.by_name.calls import Match
     from recall.query import Query
     from recall.ranking import Ranked
     from recall.scope import Scope
 
     Holds = Callable[[str], bool]
 
-
+COMMANDS = "commands"
+"""What a query may ask for beside files, folders and programs."""
+_EDGES = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
+_LEAST = 3
+_TELLING_NUMBER = 5
+"""Digits from which a number tells something even among words: shorter ones are line numbers and counts."""
+_ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
 SNIPPET_CHARS = 320
 """Of a call where nobody says how long an answer may be."""
 LEAST_CHARS = 160
@@ -34,6 +42,106 @@ _HITS = 5
 """Of an answer that has so many characters; more have room in proportion."""
 
 
+class QueryNames:
+    """What a query names.
+
+    Attributes:
+        names: the names, without the quotes and brackets around them, each once.
+        words: its other words, lower-cased, without stop words.
+        alone: the query is one name and nothing else.
+        phrases: the names as rows of words, as the lexical index of documents holds them.
+    """
+
+    def __init__(self, query: str) -> None:
+        chunks = query.split()
+        bare = [bare_name(chunk) for chunk in chunks]
+        self.alone = len(chunks) == 1 and _is_name(bare[0], alone=True)
+        self.names = list(dict.fromkeys(name for name in bare if _is_name(name, alone=self.alone)))
+        named = set(self.names)
+        others = dict.fromkeys(word for name in bare if name not in named for word in words.split(name))
+        self.words = [word for word in others if word not in words.STOP_WORDS]
+        self.phrases = [phrase for name in self.names for phrase in _phrases(name)]
+
+    def held_by(self, text: str) -> bool:
+        """Whether a text holds one of the names, written together or apart (`retryBackoff`, retry backoff)."""
+        lower = text.lower()
+        if any(name.lower() in lower for name in self.names):
+            return True
+        units = f" {' '.join(words.split(text))} {words.parts(text)} "
+        return any(f" {phrase} " in units for phrase in self.phrases)
+
+    def nearly_held_by(self, text: str) -> bool:
+        """Whether a text holds all parts of one of the names, wherever they stand."""
+        units = {*words.split(text), *words.parts(text).split()}
+        return any(units.issuperset(phrase.split()) for phrase in self.phrases)
+
+
+def units_of(query: str) -> list[str]:
+    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
+    units: list[str] = []
+    program: list[str] = []
+    for token in query.replace(",", " ").split():
+        if is_anchor(token) or token == COMMANDS:
+            if program:
+                units.append(" ".join(program))
+            program = []
+            units.append(token)
+        else:
+            program.append(token)
+    if program:
+        units.append(" ".join(program))
+    return units if any(map(is_anchor, units)) else []
+
+
+def is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder: a query without any is taken for words."""
+    return (unit.endswith("/") and len(unit) > 1) or _is_file(unit)
+
+
+def _is_file(unit: str) -> bool:
+    if "." not in unit:
+        return False
+    from core.names import is_file
+
+    return is_file(unit)
+
+
+def bare_name(chunk: str) -> str:
+    """A word of a query without the punctuation around it, `./` before it and `:12` or `:12:5` behind it."""
+    bare = chunk.strip(_EDGES).removesuffix("'s")
+    while "/" in bare or "." in bare:
+        head, colon, tail = bare.rpartition(":")
+        if not (colon and tail.isdigit() and head):
+            break
+        bare = head
+    return bare.strip("/") if bare.count("/") == 1 and bare[-1:] == "/" else bare
+
+
+def _phrases(name: str) -> list[str]:
+    """The words of a name in a row, as the lexical index of documents holds them; of camel case also its humps."""
+    found = [" ".join(words.split(name)), words.parts(name) if name.isalnum() else ""]
+    return [phrase for phrase in found if phrase]
+
+
+def _is_name(bare: str, *, alone: bool) -> bool:
+    signs = sum(map(str.isalnum, bare))
+    if signs < _LEAST:
+        return False
+    if bare.isdigit():
+        return alone or len(bare) >= _TELLING_NUMBER
+    if bare.isalnum():
+        mixed = bare.isascii() and not bare.isalpha()
+        return (mixed and signs > _LEAST) or (any(map(str.isupper, bare[1:])) and any(map(str.islower, bare)))
+    inner = bare.strip("-./\\:")
+    if "_" in inner or "/" in inner or "\\" in inner or "::" in inner:
+        return True
+    if "." in inner:
+        return bare.lower() not in _ABBREVIATIONS
+    if "-" in bare:
+        return alone or bare[0] == "-" or inner.count("-") > 1 or not inner.replace("-", "").isalpha()
+    return False
+
+
 class ByName:
     """What a query names, and what answers it beside the documents: the work of a session in a place, and tool calls.
 
@@ -42,8 +150,6 @@ class ByName:
         filters: those of the documents.
         most: hits.
     """
-
-    __slots__ = ("_documents", "_most", "beside", "cards", "names")
 
     def __init__(
         self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters, scope: Scope, most: int
@@ -56,14 +162,14 @@ class ByName:
         only_cards = bool(self.cards) and not self.cards[0]["path"]
         self._documents = not only_cards and (not chosen or bool(filters["collections"]))
         self.beside: list[Match] = []
-        if not only_cards and not narrowed and (not chosen or session_calls.COLLECTION in chosen):
-            found = session_calls.matches(db, text, self.names, filters, scope, most)
+        if not only_cards and not narrowed and (not chosen or calls.COLLECTION in chosen):
+            found = calls.matches(db, text, self.names, filters, scope, most)
             self.beside = [match for match in found if match.score >= query.min_score]
 
     def _cards(self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters) -> list[Hit]:
         """What a session was at work on in the places that a query is made of; of one file alone, `path` is that."""
         names = self.names.names
-        if not all("/" in name or is_file(name) for name in names):  # an identifier is asked for too
+        if not all("/" in name or _is_file(name) for name in names):  # an identifier is asked for too
             return []
         units = units_of(text)
         if not units:
@@ -71,7 +177,7 @@ class ByName:
         from recall.by_name import work_cards
 
         found = work_cards.ask(db, text, units, query, filters["projects"], lean=budget["applied"] == "lean")
-        if found is None or session_calls.is_command(db, text, filters):
+        if found is None or calls.is_command(db, text, filters):
             return []
         return [work_cards.hit(found)]
 
@@ -107,7 +213,7 @@ class ByName:
         name is mostly asked for because of the latter.
         """
         most = max(self._most - len(self.cards), 0)
-        named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= session_calls.WHOLE_QUERY)
+        named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= calls.WHOLE_QUERY)
         kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
         chosen: list[tuple[float, Hit | None, Match | None]] = [
             (match.score, None, match) for match in self.beside[: most - kept]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
-from core.store.history import injections
 from core.store.sessions import call_rows, name_rows, session_rows
 from recall import hit as hits
 from recall.by_name.card_weights import (
@@ -21,7 +20,7 @@ from recall.by_name.card_weights import (
     ranked_commands,
     weights_of,
 )
-from recall.by_name.query_names import COMMANDS, is_anchor
+from recall.by_name.search import COMMANDS, is_anchor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
 
     An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
     """
-    told = injections.notes_with(db, f'recall "{query}"', _NOTES)
+    told = session_rows.notes_with(db, f'recall "{query}"', _NOTES)
     if not told:
         return ""
     known = dict(session_rows.latest_first(db))

@@ -28,7 +28,7 @@ from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import forget
 from otel import log, spool
-from recall.by_name import call_text
+from recall.by_name import calls
 from recall.static_vectors import document_vector
 from session import daily_log
 from session.backup import archive
@@ -146,7 +146,7 @@ def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith("call:"):
-            call = call_text.view(db, identifier)
+            call = calls.view(db, identifier)
             if call is None:
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))

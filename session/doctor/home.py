@@ -13,9 +13,8 @@ import apsw
 from core import clock, files, home_files
 from core.errors import Failure
 from core.repository import switches
-from core.store import sqlite
-from core.store.history import hook_calls
-from core.store.history.hook_calls import Called
+from core.store import history, sqlite
+from core.store.history import Called
 from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
@@ -140,7 +139,7 @@ def store() -> tuple[dict[str, Any], list[Finding], list[Called]]:
         db = sqlite.open_reading()
         if db is None:
             return facts, [], []
-        return facts, _figures(db, facts), hook_calls.by_event(db, clock.now_ms() - PERIOD_MS)
+        return facts, _figures(db, facts), history.hooks_by_event(db, clock.now_ms() - PERIOD_MS)
     except Failure as failure:
         return facts, [error(failure.code, "store", failure.message, failure.fix)], []
 

@@ -14,7 +14,7 @@ from clients.settings import Settings
 from core import VERSION, clock
 from core.errors import Failure
 from core.repository import project_file, switches, trust
-from core.store.history.hook_calls import Called
+from core.store.history import Called
 from memory.archive import known_files
 from session import own_command
 from session.doctor import services, trial

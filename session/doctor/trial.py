@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from clients import hook_trial
 from clients.client import Client
-from core.store.history import hook_calls
+from core.store import history
 from otel import spool
 from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks
@@ -145,7 +145,7 @@ def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
         began = time.monotonic()
         status, out, err = _until_over(words, environment, given)
         ms = round((time.monotonic() - began) * 1000)
-        return Call(status, out, err, ms, hook_calls.traces(home) or _waiting(home))
+        return Call(status, out, err, ms, history.traces(home) or _waiting(home))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from core import shell_command
 from core.names import is_file, names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
-from core.store.sessions import call_rows, name_rows, session_rows, turn_rows
+from core.store.sessions import call_rows, name_rows, session_rows
 from recall.by_name import card_weights
 from session import own_command
 from session.inject import failures, work
@@ -74,7 +74,7 @@ def of(
     calls = call_rows.calls(db, session)
     ranked = failures.standing(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS))
     commands = [call for call in ranked if call["command"] not in summary]
-    prompts = [text[:_PROMPT_CHARS] for text in turn_rows.prompts(db, session, _PROMPTS)]
+    prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, session, _PROMPTS)]
     lines = _standing(about, calls, prompts, summary)
     lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
     names = name_rows.names(db, session)

@@ -93,6 +93,6 @@ def _is_known(hit: Hit, state: SessionState, said: frozenset[str]) -> bool:
         return True
     if hit["collection"] != "episodes":
         return False
-    from recall import trust
+    from recall import ranking
 
-    return trust.echoes(hit["observation"], said)
+    return ranking.echoes(hit["observation"], said)

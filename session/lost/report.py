@@ -17,7 +17,7 @@ from core.project import names_of as project_names
 from core.quoting import as_code, clip, one_line
 from core.records import Session
 from core.store import documents
-from core.store.sessions import call_rows, name_rows, session_rows, transcripts, turn_rows
+from core.store.sessions import call_rows, name_rows, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
 from session.inject import failures, startup, topics
@@ -63,7 +63,7 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str
     calls = call_rows.calls(db, session, last=MOST_CALLS)
     before = [call for call in calls if call["number"] <= last["call"]]
     # What the user said before it; where the client gives no time, up to the prompt of the last call.
-    turns = turn_rows.last_turns(db, session, MOST_TURNS, until=last["at"] or _FOREVER)
+    turns = session_rows.last_turns(db, session, MOST_TURNS, until=last["at"] or _FOREVER)
     said = [(identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")]
     if before and not last["at"]:
         said = said[: before[-1]["prompt"]]

@@ -16,8 +16,8 @@ from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
 from core.records import Extent, Session
-from core.store.history import hook_calls
-from core.store.sessions import name_rows, session_rows, turn_rows
+from core.store import history
+from core.store.sessions import name_rows, session_rows
 from session.inject import work
 from session.records import SessionState
 from session.state import session_list, state_file, zones
@@ -75,8 +75,8 @@ def known(db: apsw.Connection) -> list[Known]:
         identifier, at = summary["sessionId"], summary["updatedAt"]
         one = found.setdefault(identifier, Known(identifier, at, None))
         one.updated_at, one.problem = max(one.updated_at, at), summary.get("problem", "")
-    for identifier in hook_calls.sessions(db):
-        hooks = hook_calls.extent(db, identifier) if identifier not in found else None
+    for identifier in history.sessions(db):
+        hooks = history.extent(db, identifier) if identifier not in found else None
         if hooks is not None:
             found[identifier] = Known(identifier, hooks["last"], None, hooks=hooks)
     return sorted(found.values(), key=lambda one: (-one.updated_at, one.id))
@@ -110,10 +110,10 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
     if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(name_rows.compactions(db, one.id)))
-        spoken, first, _ = turn_rows.spoken(db, one.id)
+        spoken, first, _ = session_rows.spoken(db, one.id)
         if spoken and first:
             started = min(started or first, first)
-        prompts = [] if task else turn_rows.prompts(db, one.id, _PROMPTS)
+        prompts = [] if task else session_rows.prompts(db, one.id, _PROMPTS)
         task = task or work.opening(work.last_task(prompts) or (prompts[-1] if prompts else ""), _TASK_CHARS)
     return {
         "sessionId": one.id,
@@ -150,7 +150,7 @@ def meant(db: apsw.Connection, given: str) -> str:
     found: list[str] = []
     if len(given) >= _SHORTEST:
         found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(given)]
-        found += hook_calls.sessions_beginning(db, given, _MOST_LISTED + 1)
+        found += history.sessions_beginning(db, given, _MOST_LISTED + 1)
         found = list(dict.fromkeys([*found, *session_rows.sessions_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:
         return found[0]
@@ -166,7 +166,7 @@ def meant(db: apsw.Connection, given: str) -> str:
 
 def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is kept of a session of exactly this id."""
-    if state_file.exists(session) or hook_calls.extent(db, session) is not None:
+    if state_file.exists(session) or history.extent(db, session) is not None:
         return True
     return session_rows.whole_id(db, session, least=len(session) + 1) == session
 

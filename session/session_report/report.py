@@ -12,8 +12,8 @@ import apsw
 
 from core import clock
 from core.config import Config
-from core.store.history import hook_calls, injections, session_log
-from core.store.sessions import name_rows, session_rows, turn_rows
+from core.store import history
+from core.store.sessions import name_rows, session_rows
 from memory.noise import is_own
 from memory.reports import LEAST
 from session.session_report import listing
@@ -29,15 +29,17 @@ _OUTCOMES = ("ok", "degraded", "failed", "late")
 def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, Any]:
     """What is known of a session."""
     archived = session_rows.session(db, session)
-    about = listing.Known(session, 0, archived, hooks=hook_calls.extent(db, session)).read()
+    about = listing.Known(session, 0, archived, hooks=history.extent(db, session)).read()
     state = about.state
-    hooks, events = hook_calls.of_session(db, session), session_log.events(db, session)
-    injected = injections.of_session(db, session)
-    prompts = [one for one in turn_rows.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])]
-    calls = session_log.call_times(db, session)
+    hooks, events = history.hooks_of(db, session), history.events(db, session)
+    injected = history.injected(db, session)
+    prompts = [
+        one for one in session_rows.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])
+    ]
+    calls = history.call_times(db, session)
     named = [name for one in injected for name in one["memories"]]
     named += [name for event in events if isinstance(name := event["metadata"].get("memoryId"), str)]
-    texts = session_log.memory_texts(db, named, _MEMORY_CHARS)
+    texts = history.memory_texts(db, named, _MEMORY_CHARS)
     moments = telling.of_events(events, injected, texts)
     moments += telling.of_compactions(events, name_rows.compactions(db, session)) + telling.of_hooks(hooks)
     turns = telling.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: listing.zone(percent, config))
@@ -99,21 +101,21 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     A rate is 0 to 1, and None where fewer than `leastCounted` things were counted."""
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
-    for _, action, number in session_log.counts(db, since):
+    for _, action, number in history.event_counts(db, since):
         action = action.removeprefix("gateway.")
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
-    recalls = session_log.recalls(db, since)
+    recalls = history.recalls(db, since)
     hits = sum(returned > 0 for returned, _ in recalls)
     names = ("customType", "count", "tokens", "memories")
-    given = [dict(zip(names, row, strict=True)) for row in injections.by_kind(db, since)]
-    errors = session_log.errors(db, since, _MOST_ERRORS)
+    given = [dict(zip(names, row, strict=True)) for row in history.injections_by_kind(db, since)]
+    errors = history.errors(db, since, _MOST_ERRORS)
     return {
         "hours": hours,
         "since": clock.iso(since),
         "computedAt": clock.iso(now),
         "leastCounted": LEAST,
-        "sessions": hook_calls.sessions_since(db, since),
+        "sessions": history.sessions_since(db, since),
         "compactions": actions.get("compaction.before", 0),
         "hooks": _hooks(db, since),
         "recalls": {
@@ -125,7 +127,7 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
         "injections": {**{name: sum(row[name] for row in given) for name in names[1:]}, "byType": given},
         "feedback": {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": rate(echo, echo + fizzle)},
         "errors": {
-            "total": session_log.error_count(db, since),
+            "total": history.error_count(db, since),
             "latest": [{**one, "at": clock.iso(one["at"])} for one in errors],
         },
     }
@@ -160,10 +162,10 @@ def _dearest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _hooks(db: apsw.Connection, since: int) -> dict[str, Any]:
     times: dict[tuple[str, str], list[float]] = {}
-    for client, event, ms in hook_calls.times(db, since):
+    for client, event, ms in history.hook_times(db, since):
         times.setdefault((client, event), []).append(ms)
     became: dict[tuple[str, str], dict[str, int]] = {}
-    for client, event, outcome, number in hook_calls.outcomes(db, since):
+    for client, event, outcome, number in history.hook_outcomes(db, since):
         became.setdefault((client, event), dict.fromkeys(_OUTCOMES, 0))[outcome] = number
     rows: list[dict[str, Any]] = []
     for (client, event), outcomes in became.items():

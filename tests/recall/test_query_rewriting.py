@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory import noise
-from recall import categories, rewrite
+from recall import categories
+from recall import query as asked
 
 
 @pytest.mark.parametrize(
@@ -24,8 +25,7 @@ from recall import categories, rewrite
     ],
 )  # fmt: skip
 def test_why_a_query_is_left_as_it_is(query: str, reason: str) -> None:
-    assert rewrite.skip_reason(query) == (f"skip.{reason}" if reason else "")
-    text, about = rewrite.expand(query, enabled=True)
+    text, about = asked.expand(query, enabled=True)
     assert (about["strategy"] == "skipped") is bool(reason)
     if reason:
         assert (text, about["reason"], about["rewritten"]) == (query, f"skip.{reason}", False)
@@ -33,7 +33,7 @@ def test_why_a_query_is_left_as_it_is(query: str, reason: str) -> None:
 
 def test_abbreviations_are_written_out_and_the_other_way_round() -> None:
     def expanded(query: str) -> tuple[str, bool, str, str]:
-        text, about = rewrite.expand(query, enabled=True)
+        text, about = asked.expand(query, enabled=True)
         return text, about["rewritten"], about["strategy"], about["reason"]
 
     assert expanded("where does the db config live?") == (
@@ -46,7 +46,7 @@ def test_abbreviations_are_written_out_and_the_other_way_round() -> None:
     assert expanded("the repository of the gateway, again")[0].endswith("again repo")
     nothing = "what did we agree about tabs"
     assert expanded(nothing) == (nothing, False, "abbreviations", "nothing_to_expand")
-    text, about = rewrite.expand("where does the db config live?", enabled=False)
+    text, about = asked.expand("where does the db config live?", enabled=False)
     assert (text, about) == (
         "where does the db config live?", {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"},
     )  # fmt: skip

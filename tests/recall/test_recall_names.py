@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recall import snippet
-from recall.by_name import call_text
-from recall.by_name.query_names import QueryNames
+from recall.by_name import calls
+from recall.by_name.search import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"
@@ -192,7 +192,7 @@ WHERE = "(session 0b5e7c11, prompt 3, call 7"
 )  # fmt: skip
 def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: str) -> None:
     one = call(**about)
-    assert call_text.text_of(one, [wanted], room) == f"{call_text.place(one)}: {text}"
+    assert calls.text_of(one, [wanted], room) == f"{calls.place(one)}: {text}"
 
 
 def episodes(run: Run, count: int) -> None:

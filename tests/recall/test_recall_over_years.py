@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.clock import DAY_MS, iso, parse_iso
-from recall import dates, trust
+from recall import ranking
 from recall.ranking import time_named
 
 HARBOUR = "the harbour crane was painted {} and the gate of the lock was oiled as well"
@@ -117,7 +117,7 @@ def test_times_are_read(query: str, start: str, end: str, monkeypatch: pytest.Mo
      "a mar in the paint", "sun and moon", "version 2023 of the schema", "on the branch", "99 May be", ""],
 )  # fmt: skip
 def test_what_names_no_time(query: str) -> None:
-    assert dates.named(query, NOW) is None
+    assert time_named(query, NOW) is None
 
 
 def test_of_the_same_time_and_score_the_newer_goes_first(run: Run, tmp_path: Path) -> None:
@@ -129,14 +129,14 @@ def test_of_the_same_time_and_score_the_newer_goes_first(run: Run, tmp_path: Pat
 
 
 def test_days_after_the_last_ones_do_not_count() -> None:
-    span = dates.named("the last 10 days", NOW)
+    span = time_named("the last 10 days", NOW)
     assert span is not None
     assert span.factor(NOW) == 1.0
     assert span.factor(NOW + 2 * DAY_MS) == span.factor(NOW - 40 * DAY_MS) < 1.0
 
 
 def test_a_day_counts_and_those_beside_it_for_half() -> None:
-    span = dates.named("on 8 May 2023", NOW)
+    span = time_named("on 8 May 2023", NOW)
     assert span is not None
     factors = {text: span.factor(day(text)) for text in ("2023-05-01", "2023-05-08", "2023-05-22", "2023-05-24")}
     assert factors == {"2023-05-01": 0.85, "2023-05-08": 1.0, "2023-05-22": 0.85, "2023-05-24": 0.7}
@@ -161,8 +161,10 @@ def test_any_query_is_read(query: str, now: int) -> None:
 @given(st.integers(0, 20_000), st.sampled_from(["observations", "episodes", "knowledge"]))
 def test_age_takes_no_more_than_its_share(days: int, collection: str) -> None:
     least = {"observations": 0.4, "episodes": 0.95, "knowledge": 1.0}[collection]
-    assert least <= trust.age_factor(collection, days * DAY_MS, 0.05) <= 1.0
-    assert trust.age_factor(collection, (days + 1) * DAY_MS, 0.05) <= trust.age_factor(collection, days * DAY_MS, 0.05)
+    assert least <= ranking.age_factor(collection, days * DAY_MS, 0.05) <= 1.0
+    assert ranking.age_factor(collection, (days + 1) * DAY_MS, 0.05) <= ranking.age_factor(
+        collection, days * DAY_MS, 0.05
+    )
 
 
 def test_what_age_takes_is_a_setting(run: Run, tmp_path: Path, home: Path) -> None:

@@ -207,3 +207,12 @@ def test_an_empty_query_finds_nothing(filled: Path, run: Run) -> None:
     for query in ("", " ", "\n", "\t \r\n"):
         result = attempt(filled, "recall", query, env=NOW).result
         assert (result["hits"], result["count"], result["rewrite"]["reason"]) == ([], 0, "skip.empty_query")
+
+
+@pytest.mark.parametrize(("length", "asked"), [(4_000, 4_000), (4_001, 4_001), (9_000, 4_001)])
+def test_of_a_long_query_both_ends_are_searched_for(run: Run, length: int, asked: int) -> None:
+    query = "a" * (length // 2) + "b" * (length - length // 2)
+    searched = run("recall", query, "--budget", "lean").result["rewrittenQuery"]
+    assert len(searched) == asked and (searched == query) is (length <= 4_000)
+    if length > 4_000:
+        assert searched == "a" * 2_000 + " " + "b" * 2_000

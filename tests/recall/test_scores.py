@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.clock import DAY_MS
-from recall import fusion, hit, trust
+from recall import hit, ranking
 from recall.query import Query
 
 
@@ -23,12 +23,12 @@ from recall.query import Query
 def test_words_and_meaning_are_added_as_chances(
     bm25: float, cosine: float | None, contextual: float | None, score: float
 ) -> None:
-    assert fusion.fuse(bm25, cosine, 2.0, contextual) == pytest.approx(score)
+    assert ranking.fuse(bm25, cosine, 2.0, contextual) == pytest.approx(score)
 
 
 def test_the_half_grows_with_the_query_and_the_store() -> None:
-    assert fusion.lexical_half(4, 99) == pytest.approx(0.7 * 2 * log(100))
-    assert fusion.lexical_half(1, 0) == pytest.approx(0.35)
+    assert ranking.half(0.7, 4, 99) == pytest.approx(0.7 * 2 * log(100))
+    assert ranking.half(0.7, 1, 0) == pytest.approx(0.35)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_half_grows_with_the_query_and_the_store() -> None:
     [(0, 0, 1.0), (2, 0, 1.15), (-2, 0, 0.85), (0, 1, 1 + 0.06 * log(2)), (1, 1_000_000, 1.15 * 1.3)],
 )
 def test_what_use_does_to_a_score(priority: float, recalls: int, boost: float) -> None:
-    assert trust.usage_boost(priority, recalls) == pytest.approx(boost)
+    assert ranking.usage_boost(priority, recalls) == pytest.approx(boost)
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_what_use_does_to_a_score(priority: float, recalls: int, boost: float) -
     ],
 )  # fmt: skip
 def test_what_age_leaves(collection: str, days: int, left: float) -> None:
-    assert trust.age_factor(collection, days * DAY_MS, 0.05) == pytest.approx(left)
+    assert ranking.age_factor(collection, days * DAY_MS, 0.05) == pytest.approx(left)
 
 
 def test_a_turn_of_150_characters_loses_nothing() -> None:
-    assert [trust.substance("episodes", chars) for chars in (0, 75, 150)] == pytest.approx([0.85, 0.925, 1.0])
-    assert trust.substance("observations", 0) == 1.0
+    assert [ranking.substance("episodes", chars) for chars in (0, 75, 150)] == pytest.approx([0.85, 0.925, 1.0])
+    assert ranking.substance("observations", 0) == 1.0
 
 
 WORDS = [f"word{number}" for number in range(20)]
@@ -67,7 +67,7 @@ WORDS = [f"word{number}" for number in range(20)]
     ],
 )  # fmt: skip
 def test_whether_a_memory_is_the_question_itself(text: str, asked: list[str], echo: bool) -> None:
-    assert trust.echoes(text, frozenset(asked)) is echo
+    assert ranking.echoes(text, frozenset(asked)) is echo
 
 
 SHOWN = {
@@ -91,7 +91,7 @@ OLD = 90 * DAY_MS
 def test_why_a_candidate_is_dropped(about: Any, score: float, now: int, why: list[str]) -> None:
     def reasons(**included: bool) -> list[str]:
         traits: Any = {**SHOWN, **about}
-        return trust.reasons(traits, score, now, Query("q", min_score=0.3, **included))  # type: ignore[arg-type]
+        return ranking.distrust(traits, score, now, Query("q", min_score=0.3, **included))  # type: ignore[arg-type]
 
     assert reasons() == why
     assert reasons(include_hold=True) == [one for one in why if one != "held_by_write_gate"]

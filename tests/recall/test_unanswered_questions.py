@@ -7,7 +7,7 @@ import json
 import pytest
 from conftest import Run
 
-from recall import fusion
+from recall import ranking
 
 COUNT = 400
 
@@ -57,4 +57,4 @@ def test_what_is_added_to_a_query_is_not_held_against_it(run: Run) -> None:
     ("absent", "documents", "left"), [(0, 10_000, 1), (1, 200, 0.5), (0.5, 0, 1), (0.5, 600, 0.625)]
 )
 def test_a_small_store_lacks_most_words(absent: float, documents: int, left: float) -> None:
-    assert fusion.answerable(absent, documents) == pytest.approx(left)
+    assert ranking.answerable(absent, documents) == pytest.approx(left)

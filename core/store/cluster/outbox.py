@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 
 from core import clock, files, ids
-from core.store import sqlite
-from core.store.layout import COLLECTION_SHIFT, COLLECTIONS
+from core.store import COLLECTION_SHIFT, COLLECTIONS, sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

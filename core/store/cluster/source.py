@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import document_rows
+from core.store import COLLECTION_SHIFT, document_rows
+from core.store import COLLECTIONS as CODES
 from core.store.cluster import mapping, outbox
 from core.store.cluster.mapping import COLLECTIONS
-from core.store.layout import COLLECTION_SHIFT
-from core.store.layout import COLLECTIONS as CODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class ClusterSource:
         waiting = document_rows.by_rowids(db, rowids)
         gone |= {document["id"] for document in waiting}
         kept = {found: row for found, row in rows.items() if found[1] not in gone}
-        if rowids and any(filters.get(name) for name in ("session", "category", "verdicts", "tags", "others")):
+        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others")):
             from core.store.row_filter import RowFilter
 
             rowids = RowFilter(db, filters, 0).among(rowids)
@@ -269,8 +268,6 @@ def _filtered(filters: Filters) -> Row:
         parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
     elif filters.get("others"):  # the server cannot ask for an empty field, and what is of no project has one
         parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
-    if filters.get("verdicts"):
-        parts.append(f"write_verdict:=[{','.join(map(_value, filters['verdicts']))}]")
     return {"filter_by": " && ".join(parts)} if parts else {}
 
 

@@ -6,6 +6,7 @@ Written with the episodes, in the transaction that moves the transcript's offset
 from __future__ import annotations
 
 from core import json_text, words
+from core.store import marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ MOST_SCORED = 5_000
 """Calls of all sessions that BM25 is computed of, a microsecond each: the newest, where a name stands in more."""
 _SHORTEST_PREFIX = 5
 _COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
+_NAMES = ("session", *_COLUMNS.split(", ")[1:])
+_FOUND = (
+    f"SELECT {_COLUMNS}, call.rowid, coalesce(project, ''), coalesce(client, '')"
+    " FROM call LEFT JOIN session ON session.id = session_id WHERE"
+)
 
 
 def calls(db: apsw.Connection, session: str, *, after: int = 0, last: int = 1000) -> list[Call]:
@@ -44,7 +50,7 @@ def by_key(db: apsw.Connection, session: str, key: str) -> Call | None:
 def save(db: apsw.Connection, given: Call) -> None:
     """Insert a call, or write a changed one over it, and index it, inside the caller's transaction."""
     rowid = db.execute(
-        f"INSERT INTO call ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO call ({_COLUMNS}) VALUES ({marks(_NAMES)})"
         " ON CONFLICT (session_id, key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error,"
         " passage = excluded.passage RETURNING rowid",
         tuple(given.values()),
@@ -90,8 +96,8 @@ def sessions_holding(db: apsw.Connection, terms: Sequence[str], among: Sequence[
 
 def one(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
     """A call by its session and its number there."""
-    found = _found(db, "c.session_id = ? AND c.number = ?", (session, number))
-    return found[0] if found else None
+    row = db.execute(f"{_FOUND} session_id = ? AND number = ?", (session, number)).fetchone()
+    return _found(row) if row else None
 
 
 def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCall]:
@@ -99,12 +105,11 @@ def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCa
     where = ""
     parameters: list[str | int] = [match]
     if session:
-        where, parameters = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)", [match, session]
+        where = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)"
+        parameters.append(session)
     if projects:
-        where += (
-            " AND +rowid IN (SELECT rowid FROM call WHERE session_id IN"
-            f" (SELECT id FROM session WHERE project IN ({', '.join('?' * len(projects))})))"
-        )
+        of_them = f"SELECT id FROM session WHERE project IN ({marks(projects)})"
+        where += f" AND +rowid IN (SELECT rowid FROM call WHERE session_id IN ({of_them}))"
         parameters += projects
     if not where:
         newest = db.execute(
@@ -112,40 +117,21 @@ def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCa
             (match, MOST_SCORED),
         ).get
         if newest is not None:
-            where, parameters = " AND rowid > ?", [match, newest]
-    rowids = [
-        int(row)
-        for (row,) in db.execute(
-            f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon)"
-            f" LIMIT {MOST}",
-            tuple(parameters),
-        )
-    ]
-    if not rowids:
-        return []
-    place = {rowid: at for at, rowid in enumerate(rowids)}
-    found = _found(db, f"c.rowid IN ({', '.join('?' * len(rowids))})", rowids)
-    return sorted(found, key=lambda call: place[call["rowid"]])
+            where = " AND rowid > ?"
+            parameters.append(newest)
+    best = f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon) LIMIT {MOST}"
+    place = {int(row): at for at, (row,) in enumerate(db.execute(best, tuple(parameters)))}
+    rows = db.execute(f"{_FOUND} call.rowid IN ({marks(place)})", tuple(place)) if place else ()
+    return sorted(map(_found, rows), key=lambda call: place[call["rowid"]])
 
 
-def _found(db: apsw.Connection, where: str, parameters: Sequence[str | int]) -> list[FoundCall]:
-    rows: Any = db.execute(
-        "SELECT c.session_id, number, key, prompt, at, tool, file, command, outcome, error, passage, c.rowid,"
-        " coalesce(s.project, ''), coalesce(s.client, '') FROM call c LEFT JOIN session s ON s.id = c.session_id"
-        f" WHERE {where}",
-        tuple(parameters),
-    )
-    return [
-        {**_call(row), "rowid": rowid, "project": project, "client": client} for *row, rowid, project, client in rows
-    ]
+def _found(row: Sequence[Any]) -> FoundCall:
+    *call, rowid, project, client = row
+    return {**_call(call), "rowid": rowid, "project": project, "client": client}
 
 
 def _call(row: Sequence[Any]) -> Call:
-    session, number, key, prompt, at, tool, file, command, outcome, error, passage = row
-    return {
-        "session": session, "number": number, "key": key, "prompt": prompt, "at": at, "tool": tool, "file": file,
-        "command": command, "outcome": outcome, "error": error, "passage": passage,
-    }  # fmt: skip
+    return dict(zip(_NAMES, row, strict=True))  # type: ignore[return-value]  # the columns are its keys
 
 
 def _quoted(term: str) -> str:

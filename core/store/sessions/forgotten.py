@@ -26,8 +26,8 @@ def forget(db: apsw.Connection, identifier: str) -> None:
 def drop(db: apsw.Connection, identifier: str) -> int:
     """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls.
 
-    Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls: a transcript that
-    is read again does not bring it back, and finds each call and compaction under the number it had.
+    Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls, so that a
+    transcript that is read again does not bring it back.
     """
     values = (identifier, call_rows.FORGOTTEN_CALL)
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()

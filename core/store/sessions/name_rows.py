@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import exp
 
+from core import json_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +25,7 @@ SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400
 """A name that was last used before so many weighs nothing any more."""
 _COLUMNS = "name, first, last, calls, weight, place, written"
-_MOST_PARAMETERS = 500
+_NAMES = tuple(_COLUMNS.split(", "))
 
 
 def faded(name: Name, total: int) -> float:
@@ -53,16 +55,12 @@ def most_used_names(db: apsw.Connection, session: str, most: int) -> list[Name]:
 
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:
     """Those of these names that a session has already."""
-    asked = list(among)
-    found: dict[str, Name] = {}
-    for start in range(0, len(asked), _MOST_PARAMETERS):
-        part = asked[start : start + _MOST_PARAMETERS]
-        rows = db.execute(
-            f"SELECT {_COLUMNS} FROM name WHERE session_id = ? AND name IN ({', '.join('?' * len(part))})",
-            (session, *part),
-        )
-        found.update((row[0], _name(row)) for row in rows)
-    return found
+    asked = "SELECT value FROM json_each(?)"
+    rows = db.execute(
+        f"SELECT {_COLUMNS} FROM name WHERE session_id = ? AND name IN ({asked})",
+        (session, json_text.dumps(list(among))),
+    )
+    return {row[0]: _name(row) for row in rows}
 
 
 def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None:
@@ -94,8 +92,4 @@ def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summa
 
 
 def _name(row: tuple[Any, ...]) -> Name:
-    name, first, last, calls, weight, place, written = row
-    return {
-        "name": name, "first": first, "last": last, "calls": calls, "weight": weight, "place": place,
-        "written": written,
-    }  # fmt: skip
+    return dict(zip(_NAMES, row, strict=True))  # type: ignore[return-value]  # the columns are its keys

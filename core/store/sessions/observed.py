@@ -1,4 +1,4 @@
-"""How far a session's episodes have been observed, and which episodes an observation comes from.
+"""How far a session's episodes have been observed, and from which an observation comes.
 
 Both are written in the transaction that stores the observations of a range, so that a range counts once or not at all.
 """
@@ -6,7 +6,7 @@ Both are written in the transaction that stores the observations of a range, so 
 from __future__ import annotations
 
 from core import json_text
-from core.store.layout import row_range
+from core.store import row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _BASE, _LAST = row_range("episodes")
-# As in `transcripts`: the partial index on the session, and no walk over all episodes.
+# As in `session_rows`: the partial index on the session, and no walk over all episodes.
 _OF_SESSION = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid > ? AND +rowid <= ?"
 )
@@ -46,13 +46,8 @@ def advance(db: apsw.Connection, session: str, reached: int, tail: str, at: int)
 
 def failed(db: apsw.Connection, session: str) -> int:
     """Count a reply that could not be read, inside the caller's transaction; how many there were in a row."""
-    return int(
-        db.execute(
-            "INSERT INTO observed_failure VALUES (?, 1) ON CONFLICT DO UPDATE SET failures = failures + 1"
-            " RETURNING failures",
-            (session,),
-        ).get
-    )
+    count = "INSERT INTO observed_failure VALUES (?, 1) ON CONFLICT DO UPDATE SET failures = failures + 1"
+    return int(db.execute(f"{count} RETURNING failures", (session,)).get)
 
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:

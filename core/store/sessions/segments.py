@@ -8,8 +8,7 @@ A turn says little by itself; the turns around it say what it is about. A segmen
 from __future__ import annotations
 
 from core import words
-from core.store import sqlite
-from core.store.layout import row_range
+from core.store import row_range, sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
-"""Archived sessions: what is known of each, in which project it worked, and which one is meant. Hot path."""
+"""Archived sessions: what is known of each, what was said in it turn by turn, and which one is meant. Hot path."""
 
 from __future__ import annotations
 
 from core import json_text
-from core.store.layout import row_range
+from core.store import marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Session
+    from core.records import Prompt, Session
 
 FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
@@ -23,6 +23,11 @@ SHORTEST_BEGINNING = 8
 _MOST_LISTED = 5
 _COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
 _KNOWN = f"SELECT {_COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
+# The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
+_SAID = (
+    "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
+).format(*row_range("episodes"))
+_EVER = 1 << 62
 
 
 def session(db: apsw.Connection, identifier: str) -> Session | None:
@@ -61,7 +66,7 @@ def sessions_of_project(
     """
     kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
     rows = db.execute(
-        f"{_KNOWN} AND project IN ({_marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?",
+        f"{_KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?",
         (*projects, *folder, most),
     )
     return [_session(row) for row in rows]
@@ -88,7 +93,7 @@ def projects(db: apsw.Connection) -> list[str]:
 
 def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
     """Whether a session belongs to another project than these, or to none."""
-    others = f"SELECT EXISTS (SELECT 1 FROM session WHERE project NOT IN ({_marks(names)}))"
+    others = f"SELECT EXISTS (SELECT 1 FROM session WHERE project NOT IN ({marks(names)}))"
     return bool(db.execute(others, (*names,)).get)
 
 
@@ -109,7 +114,7 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
     A compaction whose time the client does not tell counts by when its session did something last.
     """
     given = tuple(projects or ())
-    known = "" if projects is None else f" AND project IN ({_marks(given)})"
+    known = "" if projects is None else f" AND project IN ({marks(given)})"
     row = db.execute(
         f"SELECT {_COLUMNS} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
         f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
@@ -117,6 +122,16 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
         (FORGOTTEN, *given),
     ).fetchone()
     return _session(row) if row else None
+
+
+def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
+    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
+    rows = db.execute(
+        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
+        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
+        (most, text),
+    )
+    return [session for (session,) in rows]
 
 
 def save_session(db: apsw.Connection, given: Session) -> None:
@@ -135,10 +150,7 @@ def save_session(db: apsw.Connection, given: Session) -> None:
 
 
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids of archived sessions, in order, that begin so; also of those whose calls are not archived.
-
-    Not those that were forgotten.
-    """
+    """The first ids of archived sessions that begin so, in order; none that was forgotten."""
     end = start + "\U0010ffff"
     rows = db.execute(
         "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
@@ -152,18 +164,16 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
     """The id of the session that is meant: this one, or the only archived one that begins so; "" where there is none.
 
-    Args:
-        least: characters that a beginning must have.
+    `least` is how many characters a beginning must have.
 
     Raises:
         Failure: SESSION_AMBIGUOUS, naming the sessions that begin so.
     """
-    rows = db.execute(
+    known = (
         "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
-        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1",
-        (given, FORGOTTEN),
+        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"
     )
-    if rows.get:
+    if db.execute(known, (given, FORGOTTEN)).get:
         return given
     if len(given) < least:
         return ""
@@ -176,22 +186,46 @@ def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING
     return found[0] if found else ""
 
 
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
+def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = _EVER) -> list[tuple[str, str, int]]:
+    """Id, text and time of the last so many turns of a session up to a time, oldest first; in ms since the epoch."""
+    rows = db.execute(
+        f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?",
+        (session, until, most),
+    )
+    return [(str(identifier), str(text), int(at)) for identifier, text, at in rows][::-1]
+
+
+def prompts(db: apsw.Connection, session: str, last: int) -> list[str]:
+    """The last prompts of the user in a session, by time."""
+    return [prompt["text"] for prompt in timed_prompts(db, session, last)]
+
+
+def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[Prompt]:
+    """Likewise, with their times (ms)."""
+    rows = db.execute(
+        f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?",
+        (session, last),
+    )
+    found: list[Prompt] = [{"at": int(at), "text": str(text)} for at, text in rows]
+    found.reverse()  # of the same time: as they were stored
+    return sorted(found, key=lambda one: one["at"])
+
+
+def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
+    """How many turns of a session are archived, and when the first and the last were (ms since the epoch, or 0)."""
+    row = db.execute(
+        f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}", (session,)
+    ).fetchone()
+    return (int(row[0]), int(row[1]), int(row[2])) if row else (0, 0, 0)
 
 
 def _session(row: tuple[Any, ...]) -> Session:
     identifier, client, project, folder, updated_at, prompts, calls, plan = row
-    try:
-        steps = json_text.loads(plan) if plan != PURGED_PLAN else []
-    except json_text.InvalidJSON:
-        steps = []
+    steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     made: Session = {
         "id": identifier, "client": client, "project": project, "folder": folder,
-        "updated_at": updated_at, "prompts": prompts, "calls": calls,
-        "plan": steps if isinstance(steps, list) else [],
+        "updated_at": updated_at, "prompts": prompts, "calls": calls, "plan": steps,
     }  # fmt: skip
-    last = made["plan"][-1:]  # in its column it stands below the steps
-    if last and len(last[0]) == 2 and all(isinstance(number, int) for number in last[0]):
-        made["plan_at"] = steps.pop()
+    if steps and len(steps[-1]) == 2 and all(isinstance(number, int) for number in steps[-1]):
+        made["plan_at"] = steps.pop()  # in its column it stands below the steps
     return made

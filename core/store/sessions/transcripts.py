@@ -1,7 +1,4 @@
-"""How far each transcript was read, and how its file was then.
-
-How far is kept in the transaction that stores the episodes, so that neither is without the other.
-"""
+"""How far each transcript was read, and how its file was then; kept in the transaction that stores its episodes."""
 
 from __future__ import annotations
 
@@ -46,11 +43,9 @@ def seen_files(db: apsw.Connection) -> dict[str, SeenFile]:
 
 def note_seen(db: apsw.Connection, seen: Iterable[SeenFile]) -> None:
     """Keep how files were seen, inside the caller's transaction."""
-    db.executemany(
-        "INSERT OR REPLACE INTO seen_file (path, stamp, asked, client, reason, seen_at) VALUES"
-        " (:path, :stamp, :asked, :client, :reason, :seen_at)",
-        list(seen),
-    )
+    columns = ("path", "stamp", "asked", "client", "reason", "seen_at")
+    values = ", ".join(f":{name}" for name in columns)
+    db.executemany(f"INSERT OR REPLACE INTO seen_file ({', '.join(columns)}) VALUES ({values})", list(seen))
 
 
 def forget_seen(db: apsw.Connection, paths: Iterable[str]) -> None:

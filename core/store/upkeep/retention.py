@@ -15,10 +15,8 @@ import apsw
 
 from core import clock, home_files
 from core.config import Config
-from core.store import document_rows, documents, events, sqlite
+from core.store import document_rows, documents, events, history, row_range, sqlite
 from core.store.cluster import outbox
-from core.store.history import hook_calls, injections
-from core.store.layout import row_range
 from core.store.sessions import call_rows, forgotten, segments, session_rows
 from core.store.upkeep import completeness, store_file
 
@@ -51,7 +49,7 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
     while True:
         with sqlite.transaction(db):
             gone = events.delete_before(db, before, AT_ONCE)
-            most = max(gone, *(kind.delete_before(db, before, AT_ONCE) for kind in (hook_calls, injections)))
+            most = max(gone, history.delete_before(db, before, AT_ONCE))
             kept = events.count(db) if most < AT_ONCE else 0
         deleted += gone
         if most < AT_ONCE:
@@ -271,9 +269,9 @@ class Retention:
         first = self._db.execute("SELECT min(timestamp) FROM event").get
         until = self._now + 1 if first is None else first
         with sqlite.transaction(self._db):
-            history = sum(kind.delete_before(self._db, until, AT_ONCE) for kind in (hook_calls, injections))
-        self._history += history
-        return dropped + int(history)
+            more = history.delete_before(self._db, until, AT_ONCE)
+        self._history += more
+        return dropped + more
 
     def _give_back(self) -> None:
         """Page by page, where the file was made so; else it is written anew, if that is worth it and quick enough."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.errors import Failure
-from core.store import layout, migrate, sqlite
+from core.store import SCHEMA, migrate, sqlite
 from core.store.sqlite import apsw
 from core.store.upkeep import completeness
 
@@ -228,7 +228,7 @@ def examine(path: str) -> Examined:
         db = sqlite.open_unchanged(path)
         try:
             schema = migrate.version_of(db)
-            if schema > layout.SCHEMA:
+            if schema > SCHEMA:
                 raise migrate.too_new("the backup", schema)
             first = str(db.execute("PRAGMA integrity_check(1)").get)
             if first != "ok":

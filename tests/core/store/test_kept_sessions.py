@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import Failure
 from core.store import documents
-from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts, turn_rows
+from core.store.sessions import call_rows, forgotten, name_rows, observed, session_rows, transcripts
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -234,21 +234,14 @@ def test_of_a_common_name_the_newest_calls_are_scored(db: apsw.Connection, monke
     assert sorted(one["number"] for one in call_rows.holding_any(db, ["queue"], {})) == [1, 2, 3]
 
 
-def test_the_first_and_the_last_turns_of_a_session(db: apsw.Connection) -> None:
+def test_the_last_turns_of_a_session(db: apsw.Connection) -> None:
     for at, text in enumerate(("one", "two", "three", "four"), 1):
         say(db, "s", text, at * 10)
     say(db, "s", "gone", 45, forgotten_at=1)
     say(db, "s", "noted", 46, collection="observations")
     say(db, "", "of no session", 47)
-
-    def texts(found: Any) -> list[str]:
-        return [text for _, text in found]
-
-    assert texts(turn_rows.turns(db, "s", first=1, last=2, characters=3)) == ["one", "thr", "fou"]
-    assert texts(turn_rows.turns(db, "s", first=3, last=3, characters=9)) == ["one", "two", "three", "four"]
-    assert texts(turn_rows.turns(db, "s", first=0, last=1, characters=9)) == ["four"]
-    last = [(text, at) for _, text, at in turn_rows.last_turns(db, "s", 2, until=30)]
-    assert last == [("two", 20), ("three", 30)] and turn_rows.last_turns(db, "", 9) == []
+    last = [(text, at) for _, text, at in session_rows.last_turns(db, "s", 2, until=30)]
+    assert last == [("two", 20), ("three", 30)] and session_rows.last_turns(db, "", 9) == []
 
 
 def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -> None:

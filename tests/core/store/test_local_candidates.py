@@ -11,12 +11,11 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
-from core.store import candidates, documents, sqlite
+from core.store import COLLECTIONS, candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
-from core.store.layout import COLLECTIONS
 from core.store.sessions import session_rows
 
-ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": "", "verdicts": []}
+ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": ""}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
 
 
@@ -76,7 +75,6 @@ def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
         ({"collections": ["episodes", "knowledge"]}, {"e", "k"}),
         ({"collections": list(COLLECTIONS)}, {"a", "b", "e", "k"}),
         ({"session": "s"}, {"a"}), (OF_P, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
-        ({"verdicts": ["hold"]}, {"b"}), ({"verdicts": ["allow", "hold"]}, {"a", "b", "e", "k"}),
         ({**OF_P, "collections": ["observations"]}, {"b"}), ({"session": "s", **OF_P}, set()),
     ],
 )  # fmt: skip
@@ -176,11 +174,8 @@ def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Con
     assert set(found(db, vector=direction(1, 2), limits=(9, 3), **with_global)) == {"ours", "ours too", "of none"}
 
 
-def test_rows_of_two_collections_with_one_number_are_told_apart(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_two_collections_with_one_number_are_told_apart(db: apsw.Connection) -> None:
     """Row 1 of the observations is admitted, row 1 of the episodes is not, and is the nearest."""
-    monkeypatch.setattr(candidates, "_SCANNED", -1)
     add(db, "ours", "a note", direction(1, 2), project="p")
     add(db, "theirs", "a turn", direction(1, 2), "episodes", project="q")
     add(db, "ours too", "another turn", direction(1, 3), "episodes", project="p")

@@ -20,8 +20,7 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import SLOWEST_S, Attempt, attempt, patient, paused, stopped
 
-from core.store import sqlite
-from core.store.layout import COLLECTION_SHIFT
+from core.store import COLLECTION_SHIFT, sqlite
 
 WORKERS = 50
 PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000", "JOELCLAW_OTEL_BUSY_MS": "60000"}

@@ -8,7 +8,6 @@ import apsw
 import pytest
 
 from core.store import documents, events, sqlite
-from core.store.history import injections
 from core.store.sessions import call_rows, name_rows, observed, session_rows, transcripts
 from core.store.upkeep import purge, store_file
 from core.store.upkeep.purge import Criteria, Selection
@@ -40,7 +39,7 @@ def event(db: apsw.Connection, identifier: str, at: int = 5, session: str = "", 
     }  # fmt: skip
     assert events.insert(db, one, "")
     events.record_hook(db, one)
-    injections.record(db, one)
+    events.record_injection(db, one)
 
 
 def select(db: apsw.Connection, **criteria: Any) -> Selection:

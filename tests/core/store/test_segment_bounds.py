@@ -78,13 +78,14 @@ def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
     note = say(db, "the crane has rust", "a", "observations")
     bare = say(db, "boats and nothing else", "b")
     segments.catch_up(db)
-    said = candidates._around(db, [crane, rust, stray, note, bare], ['"crane"', '"rust"', '"parrot"'])
+    around = candidates.LocalCandidates(db, vectors=False).around
+    said = around([crane, rust, stray, note, bare], ["crane", "rust", "parrot"])
     assert set(said) == {crane, rust, bare}  # what is in no session, and what is no episode, has no segment
     assert said[crane] == said[rust] and said[bare] == (0.0, 0.0)
     score, share = said[crane]
     assert share == pytest.approx(1.0) and score > 0
-    only = candidates._around(db, [crane], ['"crane"'])[crane]
-    both = candidates._around(db, [crane], ['"crane"', '"rust"'])[crane]
+    only = around([crane], ["crane"])[crane]
+    both = around([crane], ["crane", "rust"])[crane]
     assert both[0] > only[0] and both[1] == only[1] == 1.0
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import apsw
 
-from core.store import documents, events
-from core.store.history import hook_calls, injections, session_log
+from core.store import documents, events, history
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -24,7 +23,7 @@ def hook(db: apsw.Connection, identifier: str, at: int = 1, action: str = "hook.
 
 def injected(db: apsw.Connection, identifier: str, at: int = 1, text: Any = "said", **more: Any) -> None:
     kind = more.pop("kind", "startup")
-    injections.record(db, event(identifier, at, injected={"kind": kind, "text": text}, **more))
+    events.record_injection(db, event(identifier, at, injected={"kind": kind, "text": text}, **more))
 
 
 OLDER = apsw.Connection(":memory:")
@@ -40,14 +39,14 @@ def test_a_hook_call_is_kept_as_it_was_told(db: apsw.Connection) -> None:
     hook(db, "d", 4, "hook.started")
     plain = {"session": "s", "client": "claude", "event": "Stop"}
     none: dict[str, Any] = {"ms": None, "error": "", "percent": None, "tokens": None, "window": None, "chars": 0}
-    assert hook_calls.of_session(db, "s") == [
+    assert history.hooks_of(db, "s") == [
         {**plain, **none, "at": 4, "kind": "", "outcome": "failed"},
         {**plain, **none, "at": 5, "kind": "", "outcome": "late"},
         {**plain, "at": 5, "kind": "turn", "ms": 1.5, "outcome": "ok", "error": "late", "percent": 12.5, "tokens": 7,
          "window": 200, "chars": 9},
     ]  # fmt: skip
-    assert hook_calls.extent(db, "s") == {"calls": 3, "first": 4, "last": 5, "client": "claude"}
-    assert hook_calls.extent(db, "t") is None and hook_calls.of_session(db, "t") == []
+    assert history.extent(db, "s") == {"calls": 3, "first": 4, "last": 5, "client": "claude"}
+    assert history.extent(db, "t") is None and history.hooks_of(db, "t") == []
 
 
 def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Connection) -> None:
@@ -58,32 +57,27 @@ def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Conn
     hook(db, "e", 30)
     hook(db, "f", 19, metadata={"event": "Start"})
     hook(db, "g", 40, metadata={"event": "Later"})
-    assert hook_calls.by_event(db, 20) == [
-        hook_calls.Called("claude", "Later", 40, 1, 0, 0, ""),
-        hook_calls.Called("claude", "Stop", 30, 4, 2, 1, ""),
-        hook_calls.Called("claude", "Start", 19, 0, 0, 0, ""),
+    assert history.hooks_by_event(db, 20) == [
+        history.Called("claude", "Later", 40, 1, 0, 0, ""),
+        history.Called("claude", "Stop", 30, 4, 2, 1, ""),
+        history.Called("claude", "Start", 19, 0, 0, 0, ""),
     ]
-    assert hook_calls.by_event(db, 22)[1] == hook_calls.Called("claude", "Stop", 30, 2, 0, 1, "")
-    assert hook_calls.by_event(db, 21)[1].failed == 1
+    assert history.hooks_by_event(db, 22)[1] == history.Called("claude", "Stop", 30, 2, 0, 1, "")
+    assert history.hooks_by_event(db, 21)[1].failed == 1
     db.execute("DELETE FROM hook_call WHERE id = 'd'")
-    assert hook_calls.by_event(db, 21)[1].error == "last"
+    assert history.hooks_by_event(db, 21)[1].error == "last"
 
 
 def test_older_hooks_and_texts_go_some_at_once(db: apsw.Connection) -> None:
     for number in range(4):
         hook(db, f"h{number}", 10 + number)
         injected(db, f"i{number}", 10 + number)
-    for kind in (hook_calls, injections):
-        assert [kind.delete_before(db, 13, 2), kind.delete_before(db, 13, 2), kind.delete_before(db, 13, 2)] == [
-            2,
-            1,
-            0,
-        ]
-        assert [one["at"] for one in kind.of_session(db, "s")] == [13]  # type: ignore[index]
-        kind.forget(db, "t")
-        assert len(kind.of_session(db, "s")) == 1
-        kind.forget(db, "s")
-        assert kind.of_session(db, "s") == []
+    assert [history.delete_before(db, 13, 2) for _ in range(3)] == [4, 2, 0]
+    assert [one["at"] for one in (*history.hooks_of(db, "s"), *history.injected(db, "s"))] == [13, 13]
+    history.forget(db, "t")
+    assert len(history.hooks_of(db, "s")) == len(history.injected(db, "s")) == 1
+    history.forget(db, "s")
+    assert history.hooks_of(db, "s") == history.injected(db, "s") == []
 
 
 def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
@@ -92,10 +86,10 @@ def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
     injected(db, "b", 6, "another")
     injected(db, "a", 5, "plain", metadata={"estimatedTokens": 1.5, "memoryIds": "m1"})
     injected(db, "c", 5, None)
-    injections.record(db, event("d"))
-    injections.record(db, event("e", injected="text"))
+    events.record_injection(db, event("d"))
+    events.record_injection(db, event("e", injected="text"))
     kept = {"session": "s", "at": 5, "kind": "startup"}
-    assert injections.of_session(db, "s") == [
+    assert history.injected(db, "s") == [
         {**kept, "id": "a", "text": "plain", "tokens": 0, "ms": None, "memories": []},
         {**kept, "id": "b", "text": "x" * 12_000, "tokens": 7, "ms": 2.5, "memories": ["m1", "m2"]},
     ]
@@ -119,10 +113,10 @@ def test_the_events_of_a_session_are_told_without_debug(db: apsw.Connection) -> 
         {**plain, "id": "b", "at": 5, "level": "warn", "ms": 1.5, "error": "e", "metadata": {"n": 1}},
         {**plain, "id": "a", "at": 5},
     ]
-    assert session_log.events(db, "s") == expected
+    assert history.events(db, "s") == expected
     for unreadable in ("[1]", "no JSON"):
         db.execute("UPDATE event SET metadata = ?", (unreadable,))
-        assert [one["metadata"] for one in session_log.events(db, "s")] == [{}, {}, {}]
+        assert [one["metadata"] for one in history.events(db, "s")] == [{}, {}, {}]
 
 
 def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
@@ -139,8 +133,8 @@ def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -
     )  # fmt: skip
     latest = {"at": 6, "component": "c", "action": "a", "error": "e", "count": 2, "sessionId": "s1"}
     fatal = {"at": 5, "component": "c", "action": "a", "error": "", "count": 1, "sessionId": "s"}
-    assert session_log.errors(db, 4, 9) == [latest, fatal] and session_log.errors(db, 4, 1) == [latest]
-    assert session_log.errors(db, 5, 9) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
-    assert [session_log.error_count(db, since) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
-    assert session_log.counts(db, 4) == [("c", "a", 4)] and session_log.counts(db, 8) == []
-    assert sorted(session_log.counts(db, 3)) == [("c", "a", 4), ("d", "a", 1)]
+    assert history.errors(db, 4, 9) == [latest, fatal] and history.errors(db, 4, 1) == [latest]
+    assert history.errors(db, 5, 9) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
+    assert [history.error_count(db, since) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
+    assert history.event_counts(db, 4) == [("c", "a", 4)] and history.event_counts(db, 8) == []
+    assert sorted(history.event_counts(db, 3)) == [("c", "a", 4), ("d", "a", 1)]

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import curation, document_rows, documents, knowledge, overview, spaces, sqlite
+from core.store import curation, document_rows, documents, overview, spaces, sqlite
 from core.store.sessions import session_rows
 
 VECTOR = bytes(range(256))
@@ -161,18 +161,18 @@ def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connec
 
 
 def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> None:
-    synced = {"collection": "knowledge", "source": knowledge.SOURCE}
+    synced = {"collection": "knowledge", "source": documents.SYNC}
     rows = put(
         signed, document("a", **synced, path="/n/a.md"), document("b", **synced, path="/n/a.md"),
         document("c", **synced, path="/n/b.md"), document("d", **synced, path="/n/b.md", forgotten_at=1),
         document("e", collection="knowledge", source="import", path="/n/b.md"), document("o", path="/n/b.md"),
         vector=VECTOR, signatures=True,
     )  # fmt: skip
-    assert knowledge.rows_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
-    assert knowledge.remove(signed, [rows[0], rows[3], rows[2], rows[0]], 9, signatures=True) == 2
+    assert documents.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
+    assert documents.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
     assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
     assert signed.execute("SELECT count(*) FROM signature").get == 4
-    assert knowledge.rows_by_file(signed) == {"/n/a.md": [rows[1]]}
+    assert documents.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
 
 
 def test_documents_without_a_vector_come_newest_first_page_by_page(db: apsw.Connection) -> None:
@@ -206,8 +206,6 @@ def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> N
     assert overview.counts(db) == counted
     assert overview.span(db) == {"oldest": 5, "newest": 8, "merges": 2} and overview.last_used(db) == 4
     assert overview.largest(db, "category", 9) == {"x": 2} and overview.largest(db, "project", 9) == {"p": 1}
-    with pytest.raises(ValueError, match="verdict"):
-        overview.largest(db, "verdict", 9)
     assert overview.verdicts_since(db, "observations", 6) == {"hold": 1}
     assert overview.verdicts_since(db, "observations", 5) == {"allow": 1, "hold": 1}
     assert overview.verdicts_since(db, "observations", 8) == {}

@@ -13,8 +13,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import document_rows, documents, migrations, overview
-from core.store.layout import COLLECTIONS
+from core.store import COLLECTIONS, document_rows, documents, migrations, overview
 from memory import reports
 
 BEFORE_TALLY = 6

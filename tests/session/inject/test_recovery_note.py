@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from recall.by_name import card_weights, query_names
+from recall.by_name import card_weights, search
 from session.inject import recovery_note, work
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -215,7 +215,7 @@ def test_queries_name_places_that_a_reader_knows() -> None:
     names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
     asked = recovery_note.queries(names, 10, told=(), shown=(), commands=True)
     assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= recovery_note.QUERY_CHARS and query_names.units_of(query) for query in asked)
+    assert all(len(query) <= recovery_note.QUERY_CHARS and search.units_of(query) for query in asked)
     assert recovery_note.queries(names, 10, told={one["name"] for one in names}, shown=(), commands=False) == []
     assert recovery_note.queries([], 0, told=(), shown=(), commands=True) == []
 

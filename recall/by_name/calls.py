@@ -5,18 +5,20 @@ Hot path. A call is known as `call:<session>:<number>`; what was said in the ses
 
 from __future__ import annotations
 
-from core import words
+from core import clock, words
 from core.store.sessions import call_rows
+from recall import hit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
     from core.records import Filters, Hit
     from core.records import FoundCall as Found
-    from recall.by_name.query_names import QueryNames
+    from recall.by_name.search import QueryNames
     from recall.scope import Scope
 
 COLLECTION = "calls"
@@ -32,12 +34,15 @@ _LEAST_WORDS = 2
 _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _COPIED_WORDS = 3
 _WORK, _LINES = 3, 2
+_LEAST_ROOM = 60
+_PLACE_CHARS = 110
+_HEAD_CHARS = 60
+_LONGEST_COMMAND = 400
+_LONGEST_NUMBER = 10
 
 
 class Match:
     """A call that answers a query, and how well: `score` is 0 to 1."""
-
-    __slots__ = ("call", "raw", "score", "wanted")
 
     def __init__(self, call: Found, score: float, wanted: Sequence[str]) -> None:
         self.call = call
@@ -46,9 +51,13 @@ class Match:
 
     def hit(self, room: int) -> Hit:
         """The hit, its text within `room` characters."""
-        from recall.by_name import call_text
-
-        return call_text.hit_of(self, room)
+        call = self.call
+        return hit.made(
+            f"{PREFIX}{call['session']}:{call['number']}", self.score, text_of(call, self.wanted, room), raw=self.raw,
+            kind="call", source=call["client"], collection=COLLECTION, session=call["session"],
+            timestamp=_time_of(call), path=call["file"], project=call["project"],
+            origin=hit.origin_of_call(call["tool"]),
+        )  # fmt: skip
 
 
 def matches(
@@ -67,7 +76,10 @@ def matches(
         call = match.call
         return -match.score, call["project"] != scope.prefer, -_substance(match), -(call["at"] or 0), -call["rowid"]
 
-    return _different(sorted(found, key=order), most)
+    different: dict[str, Match] = {}  # a passage, a command or a file is shown once
+    for match in sorted(found, key=order):
+        different.setdefault(_essence(match), match)
+    return list(different.values())[:most]
 
 
 def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters) -> list[Match]:
@@ -154,20 +166,6 @@ def holds(text: str, wanted: Sequence[str]) -> bool:
     return any(word.lower() in lower for word in wanted)
 
 
-def _different(found: Sequence[Match], most: int) -> list[Match]:
-    """The first `most` that say different things: a passage, a command or a file is shown once."""
-    shown: set[str] = set()
-    kept: list[Match] = []
-    for match in found:
-        key = _essence(match)
-        if key not in shown:
-            shown.add(key)
-            kept.append(match)
-            if len(kept) == most:
-                break
-    return kept
-
-
 def _essence(match: Match) -> str:
     """What tells a match from others: how a line goes on from the name, whatever a tool printed before it."""
     call = match.call
@@ -176,3 +174,74 @@ def _essence(match: Match) -> str:
     lower = call["passage"].lower()
     place = next((at for word in match.wanted if (at := lower.find(word.lower())) >= 0), 0)
     return " ".join(words.split(call["passage"][max(0, place - _ESSENCE_BEFORE) : place + _ESSENCE_CHARS]))
+
+
+def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
+    """`place: passage`, in about `room` characters; of a call whose names stand in the place only, the place.
+
+    What was asked for word for word is not cut, up to _LONGEST_COMMAND characters.
+    """
+    from recall import snippet
+
+    where, command = place(call), call["command"]
+    own = [
+        line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
+    ]
+    first = wanted[0] if wanted else ""
+    asked = bool(command) and (not holds("\n".join(own), wanted) or (first in command and " " in first))
+    if asked and not call["file"] and len(" ".join(command.split())) > _HEAD_CHARS:
+        where = place({**call, "command": ""})  # a command is told once: whole, or as much as has room
+    if asked and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):
+        own.insert(0, command)
+    left = max(room - len(where) - 2, _LEAST_ROOM)
+    if left < len(first) <= _LONGEST_COMMAND:
+        left = len(first) + 2 * len(snippet.CUT)
+    shown = snippet.around("\n".join(dict.fromkeys(own)), wanted, left)
+    return f"{where}: {shown}" if shown else where
+
+
+def place(call: Found) -> str:
+    """Where a call stands: its tool, its file or the head of its command, the session, the prompt and its number."""
+    from core import ids, shell_command
+
+    about = call["file"] or " ".join(call["command"].split())
+    most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
+    if len(about) > most:
+        about = "…" + about[1 - most :] if call["file"] else about[: most - 1] + "…"
+    head = f"{call['tool']} {about}".strip()
+    came = shell_command.told(call["command"], call["outcome"])
+    outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
+    return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
+
+
+def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call with this id and all that is kept of it; None where there is none, or it is no call's.
+
+    Of the session, a beginning of 8 characters or more that no other archived session has will do.
+
+    Raises:
+        Failure: SESSION_AMBIGUOUS.
+    """
+    from core import shell_command
+    from core.store.sessions import session_rows
+
+    session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
+    if db is None or not (
+        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    ):
+        return None
+    session = session_rows.whole_id(db, session)
+    call = call_rows.one(db, session, int(number))
+    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
+        return None
+    return {
+        "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
+        "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "at": _time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
+        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
+        "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
+    }  # fmt: skip
+
+
+def _time_of(call: Found) -> str:
+    return "unknown" if call["at"] is None else clock.iso(call["at"])

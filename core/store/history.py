@@ -1,0 +1,252 @@
+"""What is kept of sessions besides their transcripts: hook calls, texts that they were given, events, calls by time.
+
+Hook calls and texts are written by `core.store.events`. `hook.completed` is a debug event, and of those the log keeps
+twelve a minute; who counts hooks counts these rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from core import json_text
+from core.records import Extent, HookCall, Injected, Told
+from core.store import marks, sqlite
+from core.store.sqlite import apsw
+
+_HOOK = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
+_HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")[1:])
+_MOST_PARAMETERS = 500
+
+
+@dataclass(frozen=True)
+class Called:
+    """Calls of a client's hook for one event. Times in ms; `count`, `failed` and `late` since a time that was given."""
+
+    agent: str
+    event: str
+    last: int
+    count: int
+    failed: int
+    late: int
+    error: str = ""
+    """The last error since then; "" without one."""
+
+
+def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
+    """The calls of each client's hooks by event, counted from a time on (ms since the epoch).
+
+    Raises:
+        Failure: STORE_DAMAGED and its like.
+    """
+    try:
+        errors: dict[tuple[Any, ...], Any] = {
+            (client, event): error
+            for client, event, error in db.execute(
+                "SELECT client, event, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id", (since,)
+            )
+        }
+        rows: Any = db.execute(
+            "SELECT client, event, max(at), sum(at >= ?1), sum(at >= ?1 AND outcome IN ('failed', 'degraded')),"
+            " sum(at >= ?1 AND outcome = 'late') FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC",
+            (since,),
+        )
+        return [Called(*row, errors.get(tuple(row[:2]), "")) for row in rows]  # type: ignore[call-arg]
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+
+
+def traces(home: str) -> list[tuple[str, str, bool]]:
+    """What hooks left in the store of another home: action, error, and whether they handed out a text; oldest first.
+
+    Empty where there is no store that can be read.
+    """
+    path = os.path.join(home, sqlite.FILE_NAME)
+    if not os.path.exists(path):
+        return []
+    try:
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        rows = db.execute(
+            "SELECT action, error, json_array_length(metadata, '$.injected') FROM event WHERE component = 'hook'"
+            " ORDER BY seq"
+        ).fetchall()
+        db.close()
+    except apsw.Error:
+        return []
+    return [(str(action), str(error or ""), bool(injected)) for action, error, injected in rows]
+
+
+def hooks_of(db: apsw.Connection, session: str) -> list[HookCall]:
+    """All hook calls of a session, oldest first."""
+    rows = db.execute(f"SELECT {_HOOK} FROM hook_call WHERE session_id = ? ORDER BY at, id", (session,))
+    found: list[Any] = [dict(zip(_HOOK_NAMES, row, strict=True)) for row in rows]
+    return found
+
+
+def extent(db: apsw.Connection, session: str) -> Extent | None:
+    """How many hook calls of a session there are, from when to when, and of which client; None for none."""
+    row = db.execute(
+        "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?", (session,)
+    ).fetchone()
+    return {"calls": row[0], "first": row[1], "last": row[2], "client": row[3]} if row and row[0] else None
+
+
+def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids of sessions with hook calls that begin so, in order."""
+    rows = db.execute(
+        "SELECT DISTINCT session_id FROM hook_call WHERE session_id >= ? AND session_id < ? ORDER BY 1 LIMIT ?",
+        (start, start + "\U0010ffff", most),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def sessions(db: apsw.Connection) -> list[str]:
+    """The ids of all sessions with hook calls, in order: each is looked up behind the one before."""
+    rows = db.execute(
+        "WITH RECURSIVE one(id) AS (SELECT min(session_id) FROM hook_call UNION ALL "
+        "SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > one.id) FROM one WHERE one.id IS NOT NULL) "
+        "SELECT id FROM one WHERE id <> ''"
+    )
+    return [str(row[0]) for row in rows]
+
+
+def hook_times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
+    """Client, event and ms of each hook call since a time that took a known time, quickest first."""
+    rows = db.execute(
+        "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms", (since,)
+    )
+    return [(client, event, float(ms)) for client, event, ms in rows]
+
+
+def hook_outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]:
+    """Client, event, what became of it and how many hook calls since a time."""
+    query = "SELECT client, event, outcome, count(*) FROM hook_call WHERE at >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    return [(client, event, outcome, int(count)) for client, event, outcome, count in db.execute(query, (since,))]
+
+
+def sessions_since(db: apsw.Connection, since: int) -> int:
+    """How many sessions had hook calls that were answered since a time."""
+    answered = "SELECT count(DISTINCT session_id) FROM hook_call WHERE at >= ? AND outcome IN ('ok', 'degraded')"
+    return int(db.execute(answered, (since,)).get)
+
+
+def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
+    """Drop at most `batch` hook calls, and as many texts, older than `before` (ms), in the caller's transaction.
+
+    Returns how many.
+    """
+    hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
+    db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
+    dropped = db.changes()
+    db.execute("DELETE FROM injection WHERE id IN (SELECT id FROM injection WHERE at < ? LIMIT ?)", (before, batch))
+    return dropped + db.changes()
+
+
+def forget(db: apsw.Connection, session: str) -> None:
+    """Delete the hook calls of a session and the texts that it was given, inside the caller's transaction."""
+    for table in ("hook_call", "injection"):
+        db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
+
+
+def injected(db: apsw.Connection, session: str) -> list[Injected]:
+    """All texts that a session was given, oldest first."""
+    rows: Any = db.execute(
+        "SELECT id, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ? ORDER BY at, id",
+        (session,),
+    )
+    return [
+        {
+            "id": identifier, "session": session, "at": at, "kind": kind, "text": text, "tokens": tokens, "ms": ms,
+            "memories": [one for one in _json(memories, []) if isinstance(one, str)],
+        }
+        for identifier, at, kind, text, tokens, ms, memories in rows
+    ]  # fmt: skip
+
+
+def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
+    """Kind, how many, estimated tokens and memories of the texts since a time, most first."""
+    rows = db.execute(
+        "SELECT kind, count(*), sum(tokens), sum(json_array_length(memories)) FROM injection WHERE at >= ?"
+        " GROUP BY kind ORDER BY 2 DESC, 1",
+        (since,),
+    )
+    return [(kind, int(number), int(tokens), int(memories)) for kind, number, tokens, memories in rows]
+
+
+def events(db: apsw.Connection, session: str) -> list[Told]:
+    """The events of a session above debug, oldest first."""
+    rows: Any = db.execute(
+        "SELECT id, timestamp, level, component, action, duration_ms, coalesce(error, ''), metadata FROM event"
+        " WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq",
+        (session,),
+    )
+    return [
+        {
+            "id": identifier, "at": at, "level": level, "component": component, "action": action, "ms": ms,
+            "error": error, "metadata": _json(metadata, {}),
+        }
+        for identifier, at, level, component, action, ms, error, metadata in rows
+    ]  # fmt: skip
+
+
+def event_counts(db: apsw.Connection, since: int) -> list[tuple[str, str, int]]:
+    """Component, action and how many of the events above debug since a time."""
+    query = "SELECT component, action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1, 2"
+    return [(component, action, int(number)) for component, action, number in db.execute(query, (since,))]
+
+
+def errors(db: apsw.Connection, since: int, most: int) -> list[dict[str, Any]]:
+    """What went wrong since a time, what is alike together: the latest first, at most so many."""
+    rows = db.execute(
+        "SELECT max(timestamp), component, action, coalesce(error, ''), count(*), max(session_id) FROM event"
+        " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC LIMIT ?",
+        (since, most),
+    )
+    names = ("at", "component", "action", "error", "count", "sessionId")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def error_count(db: apsw.Connection, since: int) -> int:
+    """How many errors there were since a time."""
+    query = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
+    return int(db.execute(query, (since,)).get)
+
+
+def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
+    """Of each recall of the command line since a time: what it returned, and its ms."""
+    rows = db.execute(
+        "SELECT json_extract(metadata, '$.returned'), duration_ms FROM event WHERE timestamp >= ?"
+        " AND component = 'recall-cli' AND action = 'memory.recall.completed'",
+        (since,),
+    )
+    return [(returned if isinstance(returned, int) else 0, ms) for returned, ms in rows]
+
+
+def call_times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:
+    """When each tool call of an archived session was (0 unknown), in which prompt, whether it failed; in order."""
+    rows = db.execute(
+        "SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? ORDER BY number", (session,)
+    )
+    return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in rows]
+
+
+def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
+    """The beginnings of memories by their ids; those that are gone or forgotten are left out."""
+    asked = list(dict.fromkeys(identifiers))
+    found: dict[str, str] = {}
+    for start in range(0, len(asked), _MOST_PARAMETERS):
+        part = asked[start : start + _MOST_PARAMETERS]
+        query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({marks(part)}) AND forgotten_at IS NULL"
+        found |= {str(identifier): str(text) for identifier, text in db.execute(query, (characters, *part))}
+    return found
+
+
+def _json(text: str, otherwise: Any) -> Any:
+    """What a column holds; `otherwise` where that is no JSON, or of another kind."""
+    try:
+        found = json_text.loads(text)
+    except json_text.InvalidJSON:
+        return otherwise
+    return found if isinstance(found, type(otherwise)) else otherwise

@@ -1,1 +1,0 @@
-"""What happened in sessions: every hook call, and the text of every injection."""
