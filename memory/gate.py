@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     class Gated(TypedDict):
         """What the gate says of a text.
 
-        `text` is the text without its annotation, `category` the annotation's (an id or an alias, "" without one),
-        `fallback` whether rules decided, since there was no annotation that could be read.
+        `text` is without its annotation, `category` the annotation's, `fallback` whether rules decided.
         """
 
         text: str
@@ -66,13 +65,8 @@ def judge(text: str) -> Gated:
     if _is_order(text):
         text = f"Preference: {text}"
     verdict, confidence, reason = _by_rules(text)
-    return _gated(text, verdict, confidence, reason, fallback=True)
-
-
-def _gated(text: str, verdict: str, confidence: float, reason: str, category: str = "", *, fallback: bool) -> Gated:
     return {
-        "text": text, "verdict": verdict, "confidence": confidence, "reason": reason, "category": category,
-        "fallback": fallback,
+        "text": text, "verdict": verdict, "confidence": confidence, "reason": reason, "category": "", "fallback": True,
     }  # fmt: skip
 
 
@@ -98,33 +92,19 @@ def _annotation(text: str) -> Gated | None:
     verdict = (fields.get("gate") or fields.get("verdict") or "").lower()
     if head is None or verdict not in VERDICTS:
         return None
-    return _gated(
-        body[head.end() :].strip(),
-        verdict,
-        _confidence(fields.get("confidence") or fields.get("conf") or ""),
-        " ".join(fields.get("reason", "").split())[:MAX_REASON] or "annotated",
-        fields.get("category", "").strip(),
-        fallback=False,
-    )
-
-
-def _confidence(text: str) -> float:
-    """A number from 0 to 1; a percentage will do. What is neither is as if it were missing: .65."""
+    given = fields.get("confidence") or fields.get("conf") or ""
     try:
-        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        confidence = float(given[:-1]) / 100 if given.endswith("%") else float(given)
     except ValueError:
-        return _ANNOTATED_CONFIDENCE
-    return value if 0 <= value <= 1 else _ANNOTATED_CONFIDENCE
-
-
-def _by_rules(text: str) -> tuple[str, float, str]:
-    """Verdict, confidence and reason of a text without annotation."""
-    if width(text) < SHORTEST:
-        return "discard", 0.9, "too short to say anything"
-    lower = text[:_LOOKED_AT].lower().replace("\u2019", "'")
-    if lower.startswith("task: "):  # ADR-0203, stage 2: what the hot zone writes
-        return "allow", 0.8, "the task of a session"
-    return _talk(lower) or _printed(text[:_LOOKED_AT]) or _question(lower) or ("allow", 0.65, "a statement")
+        confidence = -1.0
+    return {
+        "text": body[head.end() :].strip(),
+        "verdict": verdict,
+        "confidence": confidence if 0 <= confidence <= 1 else _ANNOTATED_CONFIDENCE,
+        "reason": " ".join(fields.get("reason", "").split())[:MAX_REASON] or "annotated",
+        "category": fields.get("category", "").strip(),
+        "fallback": False,
+    }
 
 
 def _is_order(text: str) -> bool:
@@ -134,6 +114,23 @@ def _is_order(text: str) -> bool:
     verb, *names = text.lower().rstrip(".!").split() or [""]
     named = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NO_NAMES for name in names)
     return verb in _ORDERS and named
+
+
+def _by_rules(text: str) -> tuple[str, float, str]:
+    """Verdict, confidence and reason of a text without annotation."""
+    if width(text) < SHORTEST:
+        return "discard", 0.9, "too short to say anything"
+    text = text[:_LOOKED_AT]
+    lower = text.lower().replace("\u2019", "'")
+    if lower.startswith("task: "):  # ADR-0203, stage 2: what the hot zone writes
+        return "allow", 0.8, "the task of a session"
+    found = _talk(lower) or _printed(text)
+    if found:
+        return found
+    asked = lower.rstrip(_QUESTION_MARKS + " ")
+    if lower[-1] in _QUESTION_MARKS and not any(end in asked for end in _STATEMENT_ENDS):
+        return "hold", 0.7, "a question without its answer"
+    return "allow", 0.65, "a statement"
 
 
 def _talk(lower: str) -> tuple[str, float, str] | None:
@@ -151,14 +148,6 @@ def _talk(lower: str) -> tuple[str, float, str] | None:
             return "discard", 0.85, "an acknowledgement"
         return "hold", 0.7, "opens as an acknowledgement"
     return None
-
-
-def _question(lower: str) -> tuple[str, float, str] | None:
-    """A question, or several, with no statement beside them."""
-    body = lower.rstrip(_QUESTION_MARKS + " ")
-    if lower[-1] not in _QUESTION_MARKS or any(end in body for end in _STATEMENT_ENDS):
-        return None
-    return "hold", 0.7, "a question without its answer"
 
 
 def _printed(text: str) -> tuple[str, float, str] | None:
@@ -188,18 +177,16 @@ def _is_data(text: str) -> bool:
 def _is_word(chunk: str) -> bool:
     """Whether a chunk is a word of some language, punctuation and hyphens aside."""
     bare = chunk.strip(".,;:!?()[]{}\"'`*_#-–—…").replace("-", "").replace("/", "").replace("'", "")
-    if bare.isascii():
-        return len(bare) > 1 and bare.isalpha()
-    return any(map(str.isalpha, bare))
+    return len(bare) > 1 and bare.isalpha() if bare.isascii() else any(map(str.isalpha, bare))
 
 
 def _is_reading(chunk: str) -> bool:
     """A number with its name or its unit: `cpu=93%`, `12ms`, `4.2MB`."""
-    bare = chunk.strip(",;()[]")
+    bare = chunk.strip(",;()[]").lower()
     if "=" in bare:
         return any(map(str.isdigit, bare))
-    number = bare.lower().rstrip("%abcghikmnpstu/µ")
-    return number != bare.lower() and number[:1].isdigit() and number.replace(".", "").isdigit()
+    number = bare.rstrip("%abcghikmnpstu/µ")
+    return number != bare and number[:1].isdigit() and number.replace(".", "").isdigit()
 
 
 def _is_log_line(line: str) -> bool:

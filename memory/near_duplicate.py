@@ -72,19 +72,13 @@ def _stem(token: str) -> str:
     return token
 
 
-_TURNING = frozenset(
-    map(
-        _stem,
-        (
-            "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely"
-            " rarely seldom only if when while until since before after instead but however though half twice"
-            " almost nearly all some few many most every each any both either always sometimes often must may"
-            " might should nicht kein keine keinen nie niemals ohne ne pas jamais sans nunca jamás sin não sem"
-            " non mai senza не нет никогда без inte aldrig utan ingen ikke aldri niet geen nooit zonder nie bez"
-            " hayır değil"
-        ).split(),
-    )
-)
+_TURNING = frozenset(map(_stem, (
+    "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely rarely seldom only"
+    " if when while until since before after instead but however though half twice almost nearly all some few many most"
+    " every each any both either always sometimes often must may might should nicht kein keine keinen nie niemals ohne"
+    " ne pas jamais sans nunca jamás sin não sem non mai senza не нет никогда без inte aldrig utan ingen ikke aldri"
+    " niet geen nooit zonder nie bez hayır değil"
+).split()))  # fmt: skip
 """Words that turn or limit what is said."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from core import clock
 from core.store import COLLECTIONS, documents, events, overview
 from core.store.sessions import session_rows
+from memory.gate import VERDICTS
 from recall import categories
 
 TYPE_CHECKING = False
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 NOT_ENOUGH = "not enough yet"
 LEAST = 5
 """Of fewer things a rate says nothing: one that failed would be a fifth or more."""
-_ORDER = ("red", "yellow", "green")
 _MOST_EVENTS = 200_000
 _MOST_NAMED = 50
 _SHOWN = 120
-_VERDICTS = ("allow", "hold", "discard")
 # What a metric says, what it is of, and its bounds for green and yellow: high is good where the first is the higher.
 _METRICS = {
     "rewrite_fallback_rate": ("rewrites of a query that fell back to the query as it was", "rewrites", 0.1, 0.3),
@@ -60,11 +59,10 @@ def stats(db: apsw.Connection | None) -> dict[str, Any]:
     counts = overview.counts(db) if db is not None else {}
     span: Any = overview.span(db) if db is not None else {"merges": 0, "oldest": None, "newest": None}
     archived, kept = session_rows.totals(db) if db is not None else (0, 0)
-    largest = {
-        name: overview.largest(db, name, _MOST_NAMED) if db is not None else {}
-        for name in ("category", "source", "project")
-    }
-    by_verdict = {name: sum(entry.get(name, 0) for entry in counts.values()) for name in _VERDICTS}
+    category, source, project = (
+        overview.largest(db, name, _MOST_NAMED) if db is not None else {} for name in ("category", "source", "project")
+    )
+    by_verdict = {name: sum(entry.get(name, 0) for entry in counts.values()) for name in VERDICTS}
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
@@ -73,23 +71,23 @@ def stats(db: apsw.Connection | None) -> dict[str, Any]:
         "toolCalls": kept,
         "collections": {name: counts[name]["total"] if counts else 0 for name in COLLECTIONS},
         "verdicts": by_verdict if counts else {},
-        "categories": largest["category"],
-        "sources": largest["source"],
-        "projects": largest["project"],
-        "oldest": None if span["oldest"] is None else clock.iso(span["oldest"]),
-        "newest": None if span["newest"] is None else clock.iso(span["newest"]),
+        "categories": category,
+        "sources": source,
+        "projects": project,
+        **{name: None if span[name] is None else clock.iso(span[name]) for name in ("oldest", "newest")},
     }
 
 
 def scorecard(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, Any]:
     """The rates over the last `hours`; `now` in ms. The overall status is that of the worst, the red ones breach."""
-    metrics = [_metric(*counted) for counted in _counted(db, int(now - hours * clock.HOUR_MS))]
+    counted = {} if db is None else _counted(db, int(now - hours * clock.HOUR_MS))
+    metrics = [_metric(name, *counted.get(name, (0, 0))) for name in _METRICS]
     statuses = [metric["status"] for metric in metrics if metric["status"] != NOT_ENOUGH]
     return {
         "hours": hours,
         "computedAt": clock.iso(now),
         "metrics": metrics,
-        "overallStatus": min(statuses, key=_ORDER.index, default=NOT_ENOUGH),
+        "overallStatus": min(statuses, key=("red", "yellow", "green").index, default=NOT_ENOUGH),
         "gatesBreached": [metric["name"] for metric in metrics if metric["status"] == "red"],
     }
 
@@ -105,43 +103,31 @@ def _metric(name: str, part: int, whole: int) -> dict[str, Any]:
     return {**about, "value": round(value, 4), "status": status, "detail": f"{part} of {whole} {what}"}
 
 
-def _counted(db: apsw.Connection | None, since: int) -> list[tuple[str, int, int]]:
+def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
     """Of each metric how many of how many.
 
     A rewrite that was skipped on purpose is none that fell back. A recall's use is noted when some memory was marked as
     used at or after it (less a second, for clocks). A hook that did only a part of its work has answered.
     """
-    if db is None:
-        return [(name, 0, 0) for name in _METRICS]
-    from core.store import history
+    from core.store import history  # `memory stats` is hot
 
     asked: EventQuery = {
         "words": ["recall", "completed"], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
     recalls = [one for one in events.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
-    strategies = [_strategy(one["metadata"].get("rewrite")) for one in recalls]
-    tried = [strategy for strategy in strategies if strategy and not strategy.startswith(("skip", "disabled"))]
+    told = [one["metadata"].get("rewrite") for one in recalls]
+    strategies = [str((one.get("strategy") if isinstance(one, dict) else one) or "") for one in told]
+    tried = [one for one in strategies if one and not one.startswith(("skip", "disabled"))]
     answered = [one for one in recalls if one["metadata"].get("returned")]
-    last = overview.last_used(db) if answered else None
+    last = (overview.last_used(db) if answered else None) or 0
     written = overview.verdicts_since(db, "observations", since)
     hooks = history.hook_outcomes(db, since)
-    return [
-        ("rewrite_fallback_rate", sum("fallback" in one or "fail" in one for one in tried), len(tried)),
-        ("memory_yield_rate", len(answered), len(recalls)),
-        (
-            "usage_coverage_rate",
-            sum(last is not None and last >= one["timestamp"] - 1000 for one in answered),
-            len(answered),
-        ),
-        ("observe_skip_rate", written.get("discard", 0), sum(written.values())),
-        (
-            "hook_answer_rate",
-            sum(number for _, _, outcome, number in hooks if outcome in ("ok", "degraded")),
-            sum(number for *_, number in hooks),
-        ),
-    ]
-
-
-def _strategy(rewrite: Any) -> str:
-    return str((rewrite.get("strategy") if isinstance(rewrite, dict) else rewrite) or "")
+    in_time = sum(number for _, _, outcome, number in hooks if outcome in ("ok", "degraded"))
+    return {
+        "rewrite_fallback_rate": (sum("fallback" in one or "fail" in one for one in tried), len(tried)),
+        "memory_yield_rate": (len(answered), len(recalls)),
+        "usage_coverage_rate": (sum(last >= one["timestamp"] - 1000 for one in answered), len(answered)),
+        "observe_skip_rate": (written.get("discard", 0), sum(written.values())),
+        "hook_answer_rate": (in_time, sum(number for *_, number in hooks)),
+    }

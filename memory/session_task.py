@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 CHARS = 1_500
 """The longest that such a memory grows; the oldest messages go first."""
-_START = "Task: "
 _FILES = " | Files: "
 _JOINT = " | "
 _EARLIER = "\nEarlier: "
@@ -78,25 +77,23 @@ def write(
 def _own(db: apsw.Connection, session: str, known: Sequence[str], tag: str) -> tuple[Document | None, str]:
     """The memory to go on with, None where there is none, and an id that is free for a new one.
 
-    The id is made of the session's, so that a process that was killed before it noted the id finds it again.
+    The id is made of the session's, so that a process that was killed before it noted the id finds it again; it is a
+    UUIDv8, since redaction may take any other long hash for a secret.
     """
-    candidates = []
-    free = _named(session, 1)
-    while (document := documents.by_id(db, free)) is not None:
+    candidates: list[Document] = []
+    while True:
+        digits = ids.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")
+        free = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+        document = documents.by_id(db, free)
+        if document is None:
+            break
         candidates.append(document)
-        free = _named(session, len(candidates) + 1)
     candidates += [document for one in known if (document := documents.by_id(db, one)) is not None]
     for document in reversed(candidates):
         is_own = document["session_id"] == session and tag in document["tags"]
         if is_own and document["forgotten_at"] is None and not document["superseded_by"]:
             return document, free
     return None, free
-
-
-def _named(session: str, number: int) -> str:
-    """The id of a session's so-many-th memory: a UUIDv8, since redaction may take any other long hash for a secret."""
-    digits = ids.fingerprint(f"session-task\0{session}\0{number}")
-    return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 def grown(before: str, text: str, most: int = CHARS) -> str:
@@ -118,7 +115,7 @@ def grown(before: str, text: str, most: int = CHARS) -> str:
 
 def _messages(told: str) -> list[str]:
     """The messages of a task, the oldest first."""
-    return told.rpartition(_FILES)[0 if _FILES in told else 2].removeprefix(_START).split(_JOINT)
+    return told.rpartition(_FILES)[0 if _FILES in told else 2].removeprefix("Task: ").split(_JOINT)
 
 
 def _same(one: str, other: str) -> bool:

@@ -27,10 +27,13 @@ COLLECTION = "observations"
 _DEFAULT_CATEGORY = "ops"
 _MOST_TAGS = 64
 _LONGEST_NAME = 400
-VERDICT_FIELDS = (
-    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback"
-)  # fmt: skip
+_VERDICT = {
+    "write_verdict": "verdict", "write_confidence": "confidence", "write_reason": "reason",
+    "write_gate_version": "version", "write_gate_fallback": "fallback",
+}  # fmt: skip
+VERDICT_FIELDS = tuple(_VERDICT)
 CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
+_LEARNT = ("rowid", "id", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history")
 _RESULT = {
     "observation": "text", "category": "category_id", "source": "source", "tags": "tags", "id": "id",
     "verdict": "write_verdict", "confidence": "write_confidence", "reason": "write_reason",
@@ -42,6 +45,9 @@ _SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
 
 def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Config, **about: Any) -> dict[str, Any]:
     """Store an observation, or merge it into the one that says the same; returns what became of it.
+
+    `merged`: the text took the place of one that said the same, whose id is in `mergedInto`. The category is told as it
+    was given, else as people read it: operations, also where nothing speaks for one, as ops.
 
     Args:
         about: as `composed` takes it.
@@ -56,7 +62,20 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
         if vectors:
             documents.ensure_signatures(db)
         document, was_merged = placed(db, document, tokens, vector, now=now, vectors=vectors)
-    return _result(document, clean_name(about.get("category", ""), []), found, was_merged)
+    is_plain = document["category_id"] == categories.OPERATIONS
+    category = _DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"])
+    result: dict[str, Any] = {
+        key: document[name]  # type: ignore[literal-required]  # keys of the TypedDict
+        for key, name in _RESULT.items()
+    }
+    result |= {
+        "category": clean_name(about.get("category", ""), []) or category,
+        "merged": was_merged,
+        "redacted": list(dict.fromkeys(found)),
+        "created_at": clock.iso(document["created_at"]),
+        "isGlobal": _is_for_all(document),
+    }
+    return {**result, "mergedInto": document["id"]} if was_merged else result
 
 
 def composed(
@@ -83,9 +102,7 @@ def composed(
     body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
     found += kinds
     judged = gate.judge(body)
-    if not judged["text"]:
-        raise _empty()
-    document = documents.blank(COLLECTION, ids.uuid7(), judged["text"], now)
+    document = documents.blank(COLLECTION, ids.uuid7(), judged["text"] or trimmed("", 0), now)
     document["tags"] = clean_tags(tags, found)
     document["source"] = clean_name(source, found)
     document["session_id"] = clean_name(session, found)
@@ -119,20 +136,13 @@ def trimmed(text: str, longest: int) -> str:
     """
     text = words.clean(text).replace("\0", "\ufffd").strip()
     if not text:
-        raise _empty()
+        fix = "give it as one word in quotes, or - to read it from stdin"
+        raise usage("EMPTY_TEXT", "there is no text to remember", fix)
     if len(text) > longest:
-        raise usage(
-            "TEXT_TOO_LONG",
-            f"the text has {len(text)} characters; a memory has {longest} at most",
-            "write the fact, not its source; or raise memory.max_chars in the configuration",
-        )
+        message = f"the text has {len(text)} characters; a memory has {longest} at most"
+        fix = "write the fact, not its source; or raise memory.max_chars in the configuration"
+        raise usage("TEXT_TOO_LONG", message, fix)
     return text
-
-
-def _empty() -> Exception:
-    return usage(
-        "EMPTY_TEXT", "there is no text to remember", "give it as one word in quotes, or - to read it from stdin"
-    )
 
 
 def clean_name(name: str, found: list[str]) -> str:
@@ -157,26 +167,24 @@ def set_category(document: Document, given: str, annotated: str) -> None:
 
     The mirrored CLI's hooks always give `ops`, its flag's default there, so the annotation goes before that.
     """
+    category, confidence, source = "", 0.0, ""
     if given and not (annotated and given == _DEFAULT_CATEGORY):
-        document["category_id"], document["category_confidence"] = categories.resolve(given), 1.0
-        document["category_source"] = "flag"
+        category, confidence, source = categories.resolve(given), 1.0, "flag"
     elif annotated:
-        document["category_id"], document["category_confidence"] = categories.resolve(annotated), 0.9
-        document["category_source"] = "annotation"
-    if not document["category_id"]:
-        document["category_id"], document["category_confidence"] = categories.classify(document["text"])
-        matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
-        document["category_source"] = "keyword" if matched else "fallback"
+        category, confidence, source = categories.resolve(annotated), 0.9, "annotation"
+    if not category:
+        category, confidence = categories.classify(document["text"])
+        source = "keyword" if confidence > categories.FALLBACK_CONFIDENCE else "fallback"
+    document["category_id"], document["category_confidence"] = category, confidence
+    document["category_source"] = source
     document["taxonomy_version"] = categories.TAXONOMY_VERSION
 
 
 def set_verdict(document: Document, judged: gate.Gated) -> None:
     """Fill in what the gate said."""
-    document["write_verdict"] = judged["verdict"]
-    document["write_confidence"] = judged["confidence"]
-    document["write_reason"] = judged["reason"]
-    document["write_gate_version"] = gate.VERSION
-    document["write_gate_fallback"] = judged["fallback"]
+    said: dict[str, Any] = {**judged, "version": gate.VERSION}
+    for name, key in _VERDICT.items():
+        document[name] = said[key]  # type: ignore[literal-required]  # keys of the TypedDict
 
 
 def archived(document: Document, reason: str) -> None:
@@ -186,30 +194,22 @@ def archived(document: Document, reason: str) -> None:
     document["write_gate_version"] = gate.VERSION
 
 
+def take(one: Document, other: Document, names: Sequence[str]) -> None:
+    """Give a document some fields of another one."""
+    for name in names:
+        one[name] = other[name]  # type: ignore[literal-required]  # keys of the TypedDict
+
+
 def succeeding(older: Document, newer: Document, now: int) -> Document:
     """The newer document in the row of the older one, with what was learnt of its use."""
-    return {
-        **newer,
-        "rowid": older["rowid"],
-        "id": older["id"],
-        "created_at": older["created_at"],
-        "updated_at": now,
-        "recall_count": older["recall_count"],
-        "retrieval_priority": older["retrieval_priority"],
-        "last_used_at": older["last_used_at"],
-        "history": older["history"],
-    }
+    one: Document = {**newer, "updated_at": now}
+    take(one, older, _LEARNT)
+    return one
 
 
 def with_history(older: Document) -> list[dict[str, Any]]:
     """The history of a memory whose text is about to change."""
     return [*older["history"], {"text": older["text"], "at": older["updated_at"], "source": older["source"]}]
-
-
-def take(one: Document, other: Document, names: Sequence[str]) -> None:
-    """Give a document some fields of another one."""
-    for name in names:
-        one[name] = other[name]  # type: ignore[literal-required]  # keys of the TypedDict
 
 
 def merged(older: Document, newer: Document, now: int) -> Document:
@@ -246,24 +246,3 @@ def _category_rank(document: Document) -> int:
     if source == "flag" and document["category_id"] == categories.OPERATIONS:
         return 0  # more often the flag's default than anybody's choice
     return _SOURCE_RANK.index(source) if source in _SOURCE_RANK else 0
-
-
-def _result(document: Document, given: str, found: list[str], was_merged: bool) -> dict[str, Any]:
-    """`merged`: the text took the place of one that said the same, whose id is in `mergedInto`.
-
-    The category is told as it was given, else as people read it: operations, also where nothing speaks for one, as ops.
-    """
-    is_plain = document["category_id"] == categories.OPERATIONS
-    category = given or (_DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"]))
-    result: dict[str, Any] = {
-        key: document[name]  # type: ignore[literal-required]  # keys of the TypedDict
-        for key, name in _RESULT.items()
-    }
-    result |= {
-        "category": category,
-        "merged": was_merged,
-        "redacted": list(dict.fromkeys(found)),
-        "created_at": clock.iso(document["created_at"]),
-        "isGlobal": _is_for_all(document),
-    }
-    return {**result, "mergedInto": document["id"]} if was_merged else result

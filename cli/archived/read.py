@@ -9,8 +9,7 @@ from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
-from memory.sessions import extraction, transcript
-from memory.sessions import search as finding
+from memory import sessions
 from otel.event import host
 from session.state import state_file
 
@@ -29,14 +28,14 @@ def search(options: dict[str, Any]) -> Answer:
     db = sqlite.open_reading()
     found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
     if db is not None:
-        found = finding.search(
+        found = sessions.search(
             db, query, limit=options["limit"], client=options["runtime"], machine=here, now=clock.now_ms(),
             config=config.load(),
         )  # fmt: skip
     hits = found["hits"]
     for hit in hits if options["extract"] else ():
-        read = transcript.read(db, hit["sessionId"], identity=state_file.identity)
-        hit["extraction"] = extraction.extract(read, query)
+        read = sessions.read(db, hit["sessionId"], identity=state_file.identity)
+        hit["extraction"] = sessions.extract(read, query)
     result: dict[str, Any] = {
         "query": query,
         "source": source,
@@ -73,10 +72,10 @@ def extract(options: dict[str, Any]) -> Answer:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the store says.
     """
     read = _read(options["session"])
-    made = extraction.extract(read, options["query"])
+    made = sessions.extract(read, options["query"])
     result: dict[str, Any] = {"format": options["format"], "extraction": made}
     if options["format"] == "markdown":
-        result["markdown"] = extraction.markdown(made)
+        result["markdown"] = sessions.markdown(made)
     regex = {"description": "what to look for", "required": True}
     return Answer(
         result,
@@ -99,10 +98,10 @@ def inspect(options: dict[str, Any]) -> Answer:
         fix = "put a \\ before signs such as ( [ * ?"
         raise usage(_CODE, f"--around is no regular expression: {error}", fix) from None
     read = _read(options["session"])
-    result = transcript.inspect(read, pattern, options["before"], options["after"])
+    result = sessions.inspect(read, pattern, options["before"], options["after"])
     again = f"joelclaw sessions extract {quoted(read.session)} --query {quoted(options['around'])}"
     return Answer(result, [step(again, "what the session holds about it")])
 
 
-def _read(given: str) -> transcript.Transcript:
-    return transcript.read(sqlite.open_reading(), given, identity=state_file.identity)
+def _read(given: str) -> sessions.Transcript:
+    return sessions.read(sqlite.open_reading(), given, identity=state_file.identity)

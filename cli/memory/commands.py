@@ -95,7 +95,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "memory forget",
-        "cli.memory.curate:forget",
+        "cli.memory.forget:run",
         "Take memories out of recall and export, for good unless undone.",
         (
             P("ids", (), "their ids; a tool call's (call:...) goes for good", many=True, metavar="ID"),

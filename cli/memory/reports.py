@@ -1,4 +1,4 @@
-"""`joelclaw memory recent`, `scorecard`, `stats` and `show`: what there is."""
+"""`joelclaw memory recent`, `scorecard` and `stats`: what there is."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
-from memory import forget
+from memory import curation
 from otel import log, spool
 from recall.by_name import calls
 from recall.static_vectors import document_vector
@@ -151,7 +151,7 @@ def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))
         else:
-            found.add(forget.find(db, identifier)["id"])
+            found.add(curation.find(db, identifier)["id"])
     return Criteria(documents=frozenset(found), calls=frozenset(numbered))
 
 

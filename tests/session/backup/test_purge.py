@@ -16,7 +16,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import attempt, paused, snapshot
 
 from cli import stdout
-from cli.memory import purge as purging
+from cli.memory import forget as purging
 from core.store import documents, sqlite
 from core.store.cluster import outbox
 

@@ -14,7 +14,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import snapshot
 
 from cli import stdout
-from cli.memory import purge as purging
+from cli.memory import forget as purging
 from core.store import document_rows, documents, sqlite
 from session.backup.purge import Sweep
 

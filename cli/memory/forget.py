@@ -1,0 +1,142 @@
+"""`joelclaw memory forget`, and `--purge`, which asks, deletes, and shows what went."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from cli.answer import Answer, quoted, step
+from cli.memory.curate import CODE, writing
+from core import clock, config
+from core.errors import Failure, usage
+from core.store import sqlite
+from memory import curation
+from recall.by_name.calls import PREFIX
+from session.session_report import listing
+
+_FILTERS = ("session", "project", "before", "match")
+_PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
+_LEAST_MATCH = 3
+_MOST_NAMED = 500
+"""Ids in a command that is printed: a shell takes them all."""
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """Take memories out of recall and export, all or none; `--undo` brings them back. Tool calls go for good."""
+    if any(options[name] for name in _PURGING):
+        return _purge(options)
+    if options["session"]:
+        return _session(options)
+    ids, undo = options["ids"], bool(options["undo"])
+    if not ids:
+        raise usage(CODE, "no memory is named", "give ids, or --session ID for all of a session")
+    calls = [name for name in ids if name.startswith(PREFIX)]
+    if calls:
+        return _calls(ids, calls, undo=undo)
+    db, about = writing(ids[0])
+    found = (curation.undo_forget if undo else curation.forget)(db, ids, **about)
+    names = [document["id"] for document in found]
+    changed = [document["id"] for document in found if (document["forgotten_at"] is not None) == undo]
+    unchanged = [name for name in names if name not in changed]
+    other = "" if undo else " --undo"
+    return Answer(
+        {"ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo},
+        [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
+    )
+
+
+def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
+    if undo:
+        message = "a tool call that was forgotten cannot be brought back: its text was deleted"
+        raise usage(CODE, message, "bring back memories by their ids")
+    if len(calls) < len(ids):
+        message = "tool calls are forgotten for good, memories can be brought back: not both at once"
+        raise usage(CODE, message, f"begin with joelclaw memory forget {' '.join(map(quoted, calls[:5]))}")
+    if sqlite.open_reading() is None:
+        raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {calls[0]}", "nothing is stored yet")
+    names = curation.forget_calls(writing()[0], calls)
+    return Answer({"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": len(names)})
+
+
+def _session(options: dict[str, Any]) -> Answer:
+    if options["undo"]:
+        fix = "bring its memories back by their ids, which `forget --session` printed: joelclaw memory forget --undo ID"
+        raise usage(CODE, "--session cannot be undone as a whole: its tool calls were deleted", fix)
+    if options["ids"]:
+        raise usage(CODE, "--session and ids do not go together", "give --session alone, or ids alone")
+    db, about = writing()
+    names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
+    back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
+    what = "bring its memories back" if len(names) <= _MOST_NAMED else f"bring {_MOST_NAMED} back; `ids` has them all"
+    result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
+    return Answer(result, [step(back, what)] if names else [])
+
+
+def _purge(options: dict[str, Any]) -> Answer:
+    """Delete what fits for good, or say what would go."""
+    before = _checked(options)
+    from session.backup.purge import Purge
+
+    purge = Purge(
+        config.load(),
+        options["ids"],
+        session=(options["session"] or "").strip(),
+        project=options["project"].strip(),
+        before=before,
+        match=options["match"],
+    )
+    if options["dry_run"]:
+        words = [quoted(one) for one in options["ids"]]
+        words += [f"--{name} {quoted(options[name])}" for name in _FILTERS if options[name]]
+        same = f"joelclaw memory forget --purge {' '.join(words)} --yes"
+        return Answer(purge.result(done=False), [step(same, "delete it for good")])
+    if not options["yes"] and not _agreed(purge.result(done=False)):
+        return Answer({"declined": "nothing was deleted"})
+    result = purge.run()
+    actions = [step("joelclaw store sync", "carry the deletion to the cluster")] if result["cluster"] else []
+    return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
+
+
+def _checked(options: dict[str, Any]) -> int | None:
+    """The day of `--before` in ms; None for none."""
+    has_filters = any(options[name] for name in _FILTERS)
+    before = clock.parse_iso(options["before"]) if options["before"] else None
+    wrong = ("", "")
+    if not options["purge"]:
+        wrong = "--project, --before, --match, --yes and --dry-run go with --purge", "give --purge; see --dry-run"
+    elif options["undo"]:
+        wrong = "what is purged cannot be brought back", "leave --undo or --purge out"
+    elif bool(options["ids"]) == has_filters:
+        wrong = (
+            "ids and filters do not go together" if has_filters else "nothing says what is to go",
+            "give ids, or some of --session, --project, --before and --match",
+        )
+    elif options["match"] and len(options["match"].strip()) < _LEAST_MATCH:
+        wrong = "--match is too short", f"give {_LEAST_MATCH} characters or more"
+    elif options["before"] and before is None:
+        wrong = f"--before is {options['before'][:60]!r}, which is no day", "give it as 2026-01-31"
+    elif not (options["dry_run"] or options["yes"] or _on_terminal()):
+        wrong = "--purge deletes for good, and nobody can be asked here", "give --yes, or --dry-run first"
+    if wrong[0]:
+        raise usage(CODE, *wrong)
+    return before
+
+
+def _on_terminal() -> bool:
+    try:
+        return os.isatty(0) and os.isatty(1) and "--json" not in sys.argv
+    except OSError:
+        return False
+
+
+def _agreed(expected: dict[str, Any]) -> bool:
+    from cli.terminal import told
+
+    told(Answer(expected))
+    sys.stdout.write("delete it for good? [y/N] ")
+    sys.stdout.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stdout.write("\n")
+    return answer.strip().lower() in ("y", "yes")

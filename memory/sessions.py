@@ -1,0 +1,259 @@
+"""Archived sessions, found by what was said and done, read back as lines, and boiled down to what bears on a topic.
+
+Read from the store, not from the client's file: redacted, bounded, and there when the file is gone. The keys and bounds
+are the mirrored CLI's; which line counts as what is told by words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import apsw
+
+from clients import registry
+from core import clock, shell_command, words
+from core.config import Config
+from core.errors import Failure
+from core.records import Call, Hit
+from core.redaction import MARK
+from core.store import sqlite
+from core.store.sessions import call_rows, session_rows
+from memory.archive import transcript_files
+from recall import engine, snippet
+from recall.query import Query
+
+MOST_LINES = 20_000
+"""The last of a session; a longer one is cut at its head."""
+LINE_CHARS = 600
+BEFORE, AFTER = 4, 10
+"""Lines around one that matches, which belong to it."""
+HEAD = 80
+"""Lines that are looked at where none matches."""
+_MOST_MATCHES = 8
+_MOST_FILES = 80
+_SNIPPETS, _SNIPPET_CHARS = 3, 500
+_HITS_A_SESSION, _MOST_HITS = 6, 100
+_PARTS: dict[str, tuple[int, str]] = {
+    "decisions": (12, r"we (?:will|chose)|decid\w+|decision|chosen|agreed|instead|rather than|because|root cause"
+                      r"|trade-?off|adr"),
+    "outputsReceipts": (12, r"result\w*|output|returned|commit(?:ted)?|passed|created|written|printed|status"
+                            r"|exit(?:ed)?|id"),
+    "verification": (12, r"tests?|pytest|vitest|jest|checks?|verif\w+|lint|build|tsc|mypy|ruff|smoke|passe[sd]"),
+    "blockers": (12, r"block(?:ed|er|s)|fail(?:ed|s|ure)?|errors?|missing|denied|refused|timed? ?out|cannot|can't"
+                     r"|stuck|unavailable"),
+    "nextActions": (10, r"next (?:step|action|up)|todo|follow-? ?up|remain(?:s|ing)|still (?:to|open)|left to do"
+                        r"|hand-?off"),
+}  # fmt: skip
+_FILE = re.compile(r"(?<![\w/])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*\w")
+_TITLES = {
+    "userPrompts": "User prompts", "decisions": "Decisions", "commandsRun": "Commands run",
+    "filesTouched": "Files touched", "outputsReceipts": "Outputs / receipts", "verification": "Verification",
+    "blockers": "Blockers", "nextActions": "Next actions", "evidence": "Evidence",
+}  # fmt: skip
+
+
+class Line(NamedTuple):
+    """One line: `number` counts from 1, `kind` is `message` or `tool_call`; `file` and `command` are a call's."""
+
+    at: int
+    role: str
+    kind: str
+    text: str
+    file: str = ""
+    command: str = ""
+    failed: bool = False
+    number: int = 0
+
+    def shown(self) -> dict[str, object]:
+        """As the mirrored CLI prints evidence; the text is cut at LINE_CHARS."""
+        return {"line": self.number, "role": self.role, "kind": self.kind, "text": self.text[:LINE_CHARS]}
+
+
+class Transcript(NamedTuple):
+    """A session with its lines; `about` are the keys that every answer about it begins with."""
+
+    session: str
+    about: dict[str, Any]
+    lines: list[Line]
+
+    def redacted(self) -> bool:
+        """Whether a secret was taken out of what is here."""
+        return any(MARK in line.text for line in self.lines)
+
+
+def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
+    """What is known of a session's place and time; `cwdKey` is its folder as pi names it, `--home-u-app--`."""
+    known: Any = session_rows.session(db, session) or {"folder": "", "client": "", "project": ""}
+    folder = known["folder"]
+    return {
+        "sessionId": session,
+        "startedAt": clock.iso(session_rows.spoken(db, session)[1] or None),
+        "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
+        **{name: known[name] for name in ("client", "project", "folder")},
+    }
+
+
+def search(
+    db: apsw.Connection, query: str, *, limit: int, client: str, machine: str, now: int, config: Config
+) -> dict[str, Any]:
+    """The sessions that bear on a query, best first: `found`, `searched` and the `hits`.
+
+    Args:
+        client: only those of this client; "" or `all` for any.
+        machine: the name of this one, for the hits.
+    """
+    most = min(_MOST_HITS, limit * _HITS_A_SESSION)
+    asked = Query(query, limit=most, budget="balanced", collections=("episodes", "calls"), by_name=True)
+    result = engine.recall(db, asked, now=now, vectors=sqlite.load_vectors(db), config=config)
+    wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
+    by_session: dict[str, list[Hit]] = {}
+    for hit in result["hits"]:
+        if hit["session"] and (wanted in ("", "all") or hit["source"] == wanted):
+            by_session.setdefault(hit["session"], []).append(hit)
+    found = []
+    for session, hits in list(by_session.items())[:limit]:
+        best, told = hits[0], _about(db, session)
+        said = [snippet.around(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
+        found.append({
+            "source": "local",
+            "id": session,
+            "runId": session,
+            **told,
+            "machineId": machine,
+            "role": best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool",
+            "client": told["client"] or best["source"],
+            "project": told["project"] or best["project"],
+            "score": best["score"],
+            "snippets": list(dict.fromkeys(said))[:_SNIPPETS],
+        })  # fmt: skip
+    return {"found": len(by_session), "searched": session_rows.totals(db)[0], "hits": found}
+
+
+def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
+    """The archived session that an id, the beginning of one, or a transcript's path means.
+
+    Args:
+        identity: the id under which a session is kept.
+
+    Raises:
+        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
+    """
+    wanted, path = given, ""
+    if os.path.isfile(given):
+        path = os.path.abspath(given)
+        try:
+            wanted = transcript_files.look_at(given).session
+        except transcript_files.NotATranscriptError as reason:
+            fix = "name a session's transcript, or a session by its id"
+            raise Failure("SESSION_NOT_FOUND", f"{given}: {reason}", fix) from None
+    session = session_rows.whole_id(db, identity(wanted)) if db is not None else ""
+    if db is None or not session:
+        message = f"no session is archived whose id is {given[:80]!r} or begins so"
+        fix = "look for it by what it says: joelclaw sessions search --help"
+        if path:
+            shown = "'" + path.replace("'", "'\\''") + "'"
+            message, fix = f"{path} is not archived", f"take it in: joelclaw memory archive {shown}"
+        raise Failure("SESSION_NOT_FOUND", message, fix)
+    said = [(text, at) for _, text, at in session_rows.last_turns(db, session, MOST_LINES)]
+    lines = _lines(said, call_rows.calls(db, session, last=MOST_LINES))
+    return Transcript(session, {**_about(db, session), "path": path}, lines)
+
+
+def _lines(said: list[tuple[str, int]], called: list[Call]) -> list[Line]:
+    """What was said and what was called, by time; a call whose time nobody told stands behind the one before it."""
+    placed: list[Line] = []
+    for text, at in said:
+        role, colon, body = text.partition(": ")
+        is_told = colon and role in ("user", "assistant")
+        placed.append(Line(at, role if is_told else "assistant", "message", body if is_told else text))
+    last = said[0][1] if said else 0
+    for call in called:
+        last = call["at"] or last
+        if call["outcome"] != call_rows.FORGOTTEN_CALL:
+            outcome = shell_command.told(call["command"], call["outcome"])
+            parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
+            text = " ".join(" ".join(part.split()) for part in parts if part)
+            failed = bool(call["error"]) or call["outcome"] in ("failed", "error")
+            placed.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed))
+    placed.sort(key=lambda line: line.at)  # what was said goes before what was called for then
+    return [line._replace(number=number) for number, line in enumerate(placed[-MOST_LINES:], 1)]
+
+
+def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: int) -> dict[str, Any]:
+    """The first eight lines that a pattern is found in, each with the lines around it."""
+    found: list[dict[str, Any]] = []
+    for at, line in enumerate(session.lines):
+        if len(found) < _MOST_MATCHES and pattern.search(line.text):
+            around = session.lines[max(0, at - before) : at + after + 1]
+            found.append({
+                "matchLine": line.number,
+                "startLine": around[0].number,
+                "endLine": around[-1].number,
+                "entries": [one.shown() for one in around],
+            })  # fmt: skip
+    return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted()}
+
+
+def extract(session: Transcript, query: str) -> dict[str, Any]:
+    """What the session holds about a topic; of one without a match, of its beginning."""
+    near: set[int] = set()
+    for at, line in enumerate(session.lines):
+        if query and _holds(line.text, query):
+            near.update(range(max(0, at - BEFORE), min(len(session.lines), at + AFTER + 1)))
+    chosen = [session.lines[at] for at in sorted(near)] or session.lines[:HEAD]
+    made: dict[str, Any] = {
+        **session.about,
+        "query": query,
+        "matched": bool(near),
+        "lineCount": len(session.lines),
+        "evidence": _shown(chosen, 16),
+        "userPrompts": _shown([line for line in chosen if line.role == "user"], 10),
+        "commandsRun": _shown([line for line in chosen if line.command], 16),
+        "filesTouched": _files(chosen),
+    }
+    for key, (most, telling) in _PARTS.items():
+        pattern = re.compile(rf"\b(?:{telling})\b", re.IGNORECASE)
+        found = [line for line in chosen if pattern.search(line.text) or (key == "blockers" and line.failed)]
+        made[key] = _shown(found, most)
+    return {**made, "redacted": session.redacted()}
+
+
+def _holds(text: str, query: str) -> bool:
+    """Whether a text holds the query as it stands, or every word of it."""
+    lower, wanted = text.lower(), query.lower().strip()
+    terms = [word for word in words.split(query) if len(word) > 2]
+    return bool(wanted and wanted in lower) or (bool(terms) and all(term in lower for term in terms))
+
+
+def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
+    return [line.shown() for line in lines if line.text][:most]
+
+
+def _files(lines: Iterable[Line]) -> list[str]:
+    found: dict[str, None] = {}
+    for line in lines:
+        named = _FILE.findall(line.text[:4000]) if line.kind == "message" else []
+        found |= dict.fromkeys(filter(None, [line.file, *named]))
+    return list(found)[:_MOST_FILES]
+
+
+def markdown(extraction: dict[str, Any]) -> str:
+    """An extraction as markdown: a heading a part, a bullet a line."""
+    lines = ["# Session extraction", ""]
+    lines += [f"- {name}: {extraction[key] or '–'}" for name, key in (
+        ("session", "sessionId"), ("client", "client"), ("started", "startedAt"), ("folder", "folder"),
+        ("query", "query"), ("lines", "lineCount"), ("redacted", "redacted"),
+    )]  # fmt: skip
+    for key, title in _TITLES.items():
+        lines += ["", f"## {title}", ""]
+        lines += [_bullet(entry) for entry in extraction[key]] or ["- none found"]
+    return "\n".join(lines) + "\n"
+
+
+def _bullet(entry: Any) -> str:
+    if isinstance(entry, str):
+        return f"- {entry}"
+    return f"- L{entry['line']} {entry['role']}/{entry['kind']}: {' '.join(entry['text'].split())}"
