@@ -73,9 +73,8 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-completions: $(STAMP)  ## write completions/ and the man page from the command declarations
+completions: $(STAMP)  ## write completions/ from the command declarations
 	$(BIN)/python -m cli.installation.completion completions
-	$(BIN)/python -m cli.installation.man_page completions/joelclaw.1
 
 docs: $(STAMP)  ## write the generated parts of docs/
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md

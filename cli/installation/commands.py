@@ -1,4 +1,4 @@
-"""What `install`, `uninstall`, `status`, `doctor`, `trust` and `completion` take."""
+"""What `install`, `uninstall`, `mcp`, `status`, `doctor`, `trust`, `off`, `on`, `exclude` and `completion` take."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
 _AGENTS = tuple(registry.CLIENTS)
+_SWITCH = "SWITCH_INVALID_ARGS"
 _INTO = (
     P("agent", (), f"{', '.join(_AGENTS)}; several may be named", many=True, choices=_AGENTS, metavar="AGENT"),
     P("all", ("--all",), "every agent that is found here", kind="flag"),
@@ -14,6 +15,11 @@ _INTO = (
     P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
     P("diff", ("--diff",), "show whole files of ours line by line, too", kind="flag"),
     P("yes", ("--yes", "-y"), "do not ask", kind="flag"),
+)
+_OF_WHAT = (
+    P("session", ("--session",), "this session (default: the one around the command)", metavar="ID"),
+    P("project", ("--project",), "the project of the current folder (default where no session is known)", kind="flag"),
+    P("everywhere", ("--everywhere",), "all sessions", kind="flag"),
 )
 
 COMMANDS: tuple[Command, ...] = (
@@ -38,6 +44,11 @@ COMMANDS: tuple[Command, ...] = (
         view="cli.installation.view:changes",
     ),
     Command(
+        "mcp",
+        "cli.mcp.server:run",
+        "Serve recall, remember, show, forget and session as MCP tools to the agent that starts it.",
+    ),
+    Command(
         "status",
         "cli.installation.status:run",
         "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
@@ -60,11 +71,11 @@ COMMANDS: tuple[Command, ...] = (
             P("fix", ("--fix",), "mend what is safe: our entries, modes, leftovers, the log", kind="flag"),
         ),
         code="DOCTOR_INVALID_ARGS",
-        view="cli.installation.doctor_view:report",
+        view="cli.installation.view:report",
     ),
     Command(
         "trust",
-        "cli.installation.trust:run",
+        "cli.installation.switch:trust",
         "Let a project's files choose what is recalled, also from memories of no project.",
         (
             P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
@@ -72,7 +83,35 @@ COMMANDS: tuple[Command, ...] = (
             P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
         ),
         code="TRUST_INVALID_ARGS",
-        view="cli.installation.view:trust",
+        view="cli.terminal:told",
+    ),
+    Command(
+        "off",
+        "cli.installation.switch:off",
+        "Leave a session, a project or everything alone: hooks inject, recall, archive and save nothing.",
+        _OF_WHAT,
+        code=_SWITCH,
+        view="cli.terminal:told",
+    ),
+    Command(
+        "on",
+        "cli.installation.switch:on",
+        "Take it up again; what was said meanwhile is not archived later either.",
+        _OF_WHAT,
+        code=_SWITCH,
+        view="cli.terminal:told",
+    ),
+    Command(
+        "exclude",
+        "cli.installation.switch:exclude",
+        "Never archive sessions of a folder, nor of those below it.",
+        (
+            P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
+            P("list", ("--list",), "show the folders that are excluded", kind="flag"),
+            P("remove", ("--remove",), "archive them again", metavar="FOLDER", file=True),
+        ),
+        code=_SWITCH,
+        view="cli.terminal:told",
     ),
     Command(
         "completion",

@@ -7,11 +7,12 @@ import sys
 from typing import Any
 
 from cli.answer import Answer, step
-from cli.installation.view import difference, told
+from cli.installation.view import difference
 from clients import registry
 from clients.settings import Settings
 from core.errors import Failure, usage
-from session.install import apply, backups, installed_hooks, mcp_package, plan
+from core.process import extras
+from session.install import apply, installed_hooks, plan, undo
 from session.install.plan import Plan
 
 _CODE = "INSTALL_INVALID_ARGS"
@@ -22,11 +23,12 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
-        every = [client.settings() for client in registry.CLIENTS.values()]
-        rows = [installed_hooks.listed(client, project) for client in every for project in (False, True)]
+        rows = [installed_hooks.listed(one, project) for one in _every() for project in (False, True)]
         return Answer({"installs": rows}, [step("joelclaw install --all", "install what is missing")])
-    if options["mcp"] and not options["dry_run"] and not mcp_package.is_here():
-        mcp_package.install()
+    if options["mcp"] and not options["dry_run"] and extras.version("mcp") is None:
+        wanted = extras.requirement("mcp", "mcp")
+        about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
+        raise Failure(plan.CODE, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
     return _change(options, "install")
 
 
@@ -35,27 +37,31 @@ def uninstall(options: dict[str, Any]) -> Answer:
     return _change(options, "uninstall")
 
 
+def _every() -> list[Settings]:
+    return [client.settings() for client in registry.CLIENTS.values()]
+
+
 def _change(options: dict[str, Any], verb: str) -> Answer:
     chosen, skipped = _chosen(options, verb)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
-    whole = options["diff"]
-    shown = None
-    if options["dry_run"] or (not options["yes"] and _on_terminal()):
+    whole, shown = options["diff"], None
+    if options["dry_run"] or (not options["yes"] and os.isatty(1) and "--json" not in sys.argv):
         shown = _plans(chosen, options, verb)
-        if options["dry_run"] or not _agreed([one for plans in shown for one in plans], verb, whole):
-            result["agents"] = [_shown(plans, {}, whole) for plans in shown]
-            return Answer(result if options["dry_run"] else {**result, "declined": True})
+        result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in shown]
+        if options["dry_run"]:
+            return Answer(result)
+        if any(one.changed for plans in shown for one in plans) and not _agreed(result["agents"], verb):
+            return Answer({**result, "declined": True})
     with apply.locked():
         every = _plans(chosen, options, verb)
         if shown is not None and _after(every) != _after(shown):
             raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
         changed: list[str] = []
+        result["agents"] = []
         for plans in every:
             # Folders that were made for the first file go last.
-            told = _shown(plans, apply.carry_out(plans if verb == "install" else plans[::-1], changed), whole)
-            if verb == "uninstall":
-                told["backupsLeft"] = [name for one in plans for name in backups.left(one.path)]
-            result["agents"].append(told)
+            backups = apply.carry_out(plans if verb == "install" else plans[::-1], changed)
+            result["agents"].append(_told(plans, verb, backups, whole=whole))
     steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
@@ -69,16 +75,20 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []
-    for client in (client.settings() for client in registry.CLIENTS.values()):
+    for client in _every():
         if verb == "uninstall":
-            reason = installed_hooks.why_not_there(client, options["project"])
+            reason = "not installed"
+            try:
+                meant = installed_hooks.is_there(client, options["project"])
+            except Failure:  # told when it is to be changed
+                meant = True
         else:
-            here = f"neither {client.home()} nor a command `{client.name}` is there"
-            reason = "" if client.present() else here
-        if reason:
-            skipped.append({"agent": client.name, "reason": reason})
-        else:
+            reason = f"neither {client.home()} nor a command `{client.name}` is there"
+            meant = client.present()
+        if meant:
             chosen.append(client)
+        else:
+            skipped.append({"agent": client.name, "reason": reason})
     return chosen, skipped
 
 
@@ -97,24 +107,27 @@ def _after(every: list[list[Plan]]) -> list[bytes | None]:
     return [one.after for plans in every for one in plans]
 
 
-def _shown(plans: list[Plan], backups: dict[str, str | None], whole: bool) -> dict[str, Any]:
+def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole: bool) -> dict[str, Any]:
     """What was done for a client, or would be."""
-    first, *others = [_file(one, backups, whole) for one in plans]
-    notes = [note for one in plans for note in one.notes]
-    changed = any(one["changed"] for one in (first, *others))
-    return {
+    first, *others = [_file(one, backups, whole=whole) for one in plans]
+    notes = list(dict.fromkeys(note for one in plans for note in one.notes))
+    if verb == "uninstall" and not notes and not any(one.changed for one in plans):
+        notes = ["nothing of joelclaw was there"]
+    told = {
         "agent": plans[0].client.name,
         "scope": "project" if plans[0].project else "user",
         **first,
-        "changed": changed,
+        "changed": any(one["changed"] for one in (first, *others)),
         "also": [one for one in others if one["changed"] or one["diff"]],
-        "notes": [note for note in dict.fromkeys(notes) if note != plan.NOTHING or not any(p.changed for p in plans)],
+        "notes": notes,
     }
+    if verb == "uninstall" and backups:
+        told["backupsLeft"] = [name for one in plans for name in undo.backups_left(one.path)]
+    return told
 
 
-def _file(one: Plan, backups: dict[str, str | None], whole: bool) -> dict[str, Any]:
+def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str, Any]:
     """What changes in a file; of one that comes or goes as a whole what it is, unless its text is wanted."""
-    short = one.is_whole and not whole
     changed = one.changed and one.path in backups
     return {
         "path": one.path,
@@ -122,19 +135,13 @@ def _file(one: Plan, backups: dict[str, str | None], whole: bool) -> dict[str, A
         "created": changed and one.before is None,
         "backup": backups.get(one.path),
         "diff": one.diff(whole=whole),
-        **({"bytes": len(one.after or one.before or b""), "what": one.what} if short else {}),
+        **({"bytes": len(one.after or one.before or b""), "what": one.what} if one.is_whole and not whole else {}),
     }
 
 
-def _on_terminal() -> bool:
-    return os.isatty(1) and "--json" not in sys.argv
-
-
-def _agreed(plans: list[Plan], verb: str, whole: bool) -> bool:
-    """Show the difference and ask; without one there is nothing to ask."""
-    if not any(one.changed for one in plans):
-        return True
-    difference([told(_file(one, {}, whole)) for one in plans])
+def _agreed(agents: list[dict[str, Any]], verb: str) -> bool:
+    """Show the difference and ask."""
+    difference([file for one in agents for file in (one, *one["also"])])
     sys.stdout.write(f"{verb}? [y/N] ")
     sys.stdout.flush()
     answer = sys.stdin.readline()

@@ -17,13 +17,12 @@ from mcp.server import Server
 
 from cli import complaints, execution
 from cli.mcp import tools
-from cli.mcp.commands import TOOLS
+from cli.mcp.tools import TOOLS
 from clients import registry
 from core import VERSION
 from core.errors import Failure
 from core.process import extras
 from core.store.sqlite import apsw
-from session.install.mcp_package import requirement
 
 ABOUT = (
     "Memory of this user's coding sessions. After a compaction, or when something was decided or tried before, call"
@@ -46,7 +45,7 @@ def run(_options: dict[str, Any]) -> int:
         raise Failure(
             "MCP_MISSING",
             f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}",
-            f"{extras.command(requirement())}, or joelclaw install AGENT --mcp",
+            f"run `{extras.command(extras.requirement('mcp', 'mcp'))}`",
         ) from None
     for client in registry.CLIENTS.values():  # a server outlives sessions: of one that is over, or around our client
         os.environ.pop(client.session_variable, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -10,22 +11,26 @@ from typing import Any
 
 from clients import registry
 from clients.client import Client
-from core import config
+from core import clock, home_files
 from core.errors import Failure
-from session import health
-from session.doctor import home, hooks, repair, services
+from core.store import history, sqlite
+from core.store.history import Called
+from core.store.upkeep import store_file
+from session.doctor import home, hooks, services
+from session.doctor import status as quick
 from session.doctor.finding import SEVERITIES, Finding, error, in_order, mended, warning
 from session.doctor.hooks import Condition
+from session.install import apply, installed_hooks, own_text, plan
 
-_HEALTH: dict[str, str] = {
-    "STORE": "store", "NO_VECTORS": "store", "NO_EMBEDDING": "store", "HOME": "home", "SWITCHES": "switches",
-    "CONFIG": "settings", "PROJECT_FILE": "settings", "OTEL": "exporter", "TYPESENSE": "cluster",
-}  # fmt: skip
-"""How codes of `session.health` begin, and what they are about."""
-_NO_ERRORS = ("NO_VECTORS", "PROJECT_FILE", "SWITCHES_SET_ASIDE", "OTEL", "TYPESENSE")
-"""Those that something goes on without."""
 _AT_ONCE = 4
 _ORDER = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
+ENTRIES = frozenset({
+    installed_hooks.GONE, installed_hooks.NOT_EXECUTABLE, installed_hooks.INTERPRETER_GONE, "HOOKS_REMOVED",
+    "HOOKS_MISSING", "HOOKS_CHANGED", "HOOKS_OUTDATED", "HOOK_OTHER_COMMAND", "HOOK_NOT_REACHED", "HOOK_ANSWER_LOST",
+})  # fmt: skip
+"""What entering our part of a client's settings anew mends; the file as it was is kept beside it."""
+MENDED = ENTRIES | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
+"""What is ours alone, or can be undone. Nothing that holds what somebody said is touched."""
 
 
 def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     found, clients, subjects = _examined(names, project=project)
     if fix:
         there = [name for name, about in clients.items() if about["present"] or about["installed"]]
-        done = repair.run(found, there, project=project)
+        done = _mend(found, there, project=project)
         if done:
             found, clients, subjects = _examined(names, project=project)
             found += done
@@ -66,32 +71,39 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
 
 
 def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], dict[str, Any], dict[str, Any]]:
-    subjects: dict[str, Any] = {}
     opened = home.open_to_others()  # first: whatever is written next closes it
-    known = health.read()
-    found = [_of_health(problem) for problem in known["problems"] if not problem["code"].startswith("HOOK")]
-    facts, more, calls = home.store()
-    found += more
-    subjects["store"] = {**facts, **{name: known["store"][name] for name in ("schema", "knownSchema")}}
-    subjects["home"], more = home.examine()
+    seen = quick.look()
+    known, found = seen.result, [one for one in seen.findings if not one.code.startswith("HOOK")]
+    calls: list[Called] = []
+    store = {name: known["store"][name] for name in ("path", "exists", "schema", "knownSchema")}
+    if seen.db is not None:
+        try:
+            found += home.store(seen.db, store)
+            calls = history.hooks_by_event(seen.db, clock.now_ms() - clock.DAY_MS)
+        except Failure as failure:
+            found.append(error(failure.code, "store", failure.message, failure.fix))
+    about_home, more = home.examine()
     found += more
     if opened and not home.open_to_others():
-        told = f"others could use {len(opened)} files or folders in {subjects['home']['path']}; now only you can"
+        told = f"others could use {len(opened)} files or folders in {about_home['path']}; now only you can"
         found.append(mended("MODES_OPEN", "home", told))
-    subjects["switches"], more, silences = home.switched_off()
-    found += more
-    found += _services(subjects, known)
+    found += home.switched_off(seen.switches)
+    settings = {"file": known["config"]["file"], "changed": sorted(known["config"]["changed"])}
+    subjects = {"store": store, "home": about_home, "switches": known["switches"], "settings": settings}
+    for name, (facts, more) in services.examine(known).items():
+        subjects[name] = facts
+        found += more
+    silences = seen.switches["silences"] if seen.switches else []
     clients = {}
     wanted = [client for client in registry.CLIENTS.values() if not names or client.name in names]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the hooks that it calls
         conditions = list(pool.map(lambda client: _condition(client, project=project), wanted))
     for client, condition in zip(wanted, conditions, strict=True):
         about = condition.facts
-        if not names and not (about["present"] or about["installed"] or condition.findings):
-            continue
-        found += condition.findings
-        found += hooks.of_calls(client, calls, condition, silences)
-        clients[client.name] = {**about, "events": hooks.events(client, calls)}
+        if names or about["present"] or about["installed"] or condition.findings:
+            found += condition.findings
+            found += hooks.of_calls(client, calls, condition, silences)
+            clients[client.name] = {**about, "events": hooks.events(client, calls)}
     return found, clients, subjects
 
 
@@ -107,25 +119,55 @@ def _condition(client: Client, *, project: bool) -> Condition:
         return Condition(hooks.unknown(client, project=project), [error("NOT_EXAMINED", client.name, about, fix)])
 
 
-def _of_health(problem: dict[str, str]) -> Finding:
-    code = problem["code"]
-    subject = next((subject for begin, subject in _HEALTH.items() if code.startswith(begin)), "settings")
-    make = warning if code.startswith(_NO_ERRORS) else error
-    return make(code, subject, problem["message"], problem["fix"])
+def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:
+    """Mend what can be; returns what was done, as findings that are `ok`, and what could not be done."""
+    entering = {one.subject for one in findings if one.code in ENTRIES}
+    done = [_enter(name, project=project) for name in clients if name in entering]
+    wanted = {one.code for one in findings}
+    if "MODES_OPEN" in wanted:
+        done += _close()
+    if "STALE_FILES" in wanted:
+        done.append(mended("STALE_FILES", "home", f"{home_files.sweep_temporary()} temporary files were deleted"))
+    if "WAL_LARGE" in wanted:
+        done.append(_fold())
+    return done
 
 
-def _services(subjects: dict[str, Any], known: dict[str, Any]) -> list[Finding]:
-    subjects["settings"] = {"file": known["config"]["file"], "changed": sorted(known["config"]["changed"])}
-    subjects["command"], found = services.command()
+def _enter(name: str, *, project: bool) -> Finding:
+    """Our own part of a client's settings, as this version writes it."""
+    changed: list[str] = []
     try:
-        settings = config.load()
-    except Failure:  # health has told it
-        return found
-    for name, (facts, more) in {
-        "model": services.model(settings),
-        "cluster": services.cluster(settings, known["store"]["waiting"]),
-        "exporter": services.exporter(settings, known["otelExport"]),
-    }.items():
-        subjects[name] = facts
-        found += more
-    return found
+        own_text.executable()
+        with apply.locked():
+            plans = plan.installing(registry.row(name).settings(), project=project)
+            plan.stay_in_project(plans)
+            backups = apply.carry_out(plans, changed)
+    except Failure as failure:
+        return warning("FIX_FAILED", name, f"our entries cannot be written: {failure.message}", failure.fix)
+    kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
+    return mended("HOOKS_ENTERED", name, f"our entries were written anew to {', '.join(changed)}{kept}")
+
+
+def _close() -> list[Finding]:
+    """Remove group and other permissions in the home."""
+    closed = 0
+    for path in home.open_to_others():
+        try:
+            os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~home.OTHERS)
+            closed += 1
+        except OSError:  # somebody else's
+            continue
+    return [mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone")] if closed else []
+
+
+def _fold() -> Finding:
+    try:
+        db = sqlite.open_writing(busy_ms=1_000, durable=True)
+        left = store_file.empty_log(db)
+        db.close()
+    except Failure as failure:
+        return warning("FIX_FAILED", "store", failure.message, failure.fix)
+    if left:
+        about = f"{left:,} bytes of the write-ahead log could not be folded: another process reads them"
+        return warning("FIX_FAILED", "store", about, "end what has the memory open, then run `joelclaw doctor --fix`")
+    return mended("WAL_LARGE", "store", "the write-ahead log was brought into the file")

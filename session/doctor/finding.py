@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-Severity = Literal["ok", "note", "warning", "error"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note", "ok")
-"""The worst first."""
+SEVERITIES = ("error", "warning", "note", "ok")
+"""Something does not work; something is lost or will be; worth knowing; was wrong and is mended."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +16,6 @@ class Finding:
     """One finding.
 
     Args:
-        severity: `ok` was wrong and is mended, `note` is worth knowing, `warning` something is lost or will be,
-            `error` something does not work.
         code: upper-case words; what scripts go by.
         subject: a client's name, or one of `store`, `home`, `switches`, `settings`, `command`, `model`, `cluster`,
             `exporter`.
@@ -26,7 +23,7 @@ class Finding:
         fix: a command that runs as printed, or one sentence.
     """
 
-    severity: Severity
+    severity: Literal["ok", "note", "warning", "error"]
     code: str
     subject: str
     message: str
@@ -44,5 +41,4 @@ def in_order(found: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]
     unique: dict[object, Finding] = {}
     for one in found:
         unique.setdefault((one.code, one.subject, one.code == "STORE_DAMAGED" or one.message), one)
-    ranked = sorted(unique.values(), key=lambda one: SEVERITIES.index(one.severity))
-    return sorted(ranked, key=lambda one: subjects.index(one.subject))
+    return sorted(unique.values(), key=lambda one: (subjects.index(one.subject), SEVERITIES.index(one.severity)))

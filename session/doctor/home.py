@@ -6,26 +6,24 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from core import clock, files, home_files
-from core.errors import Failure
 from core.repository import switches
-from core.store import history, sqlite
-from core.store.history import Called
+from core.store import sqlite
 from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.finding import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
 
-PERIOD_MS = clock.DAY_MS
-"""Of which hook calls are told."""
-_OTHERS = 0o077
+if TYPE_CHECKING:
+    from core.repository.switches import Switches
+
+OTHERS = 0o077
 _LITTLE, _HARDLY_ANY = 200_000_000, 20_000_000
 _LISTED = 3
-_SPOOL_AGE_MS = clock.HOUR_MS
 _LARGE_LOG = 16_000_000
 """Bytes. Each write folds a log of more than 1 MB, so this one was held by a reader, or its folding fails."""
 _FREE_SHARE, _FREE_LEAST = 0.5, 50_000_000
@@ -33,32 +31,34 @@ _AHEAD_MS = 5 * 60_000
 
 
 def examine() -> tuple[dict[str, Any], list[Finding]]:
-    """Facts and findings of the home; nothing where there is none yet."""
+    """Facts and findings of the home; of its disk alone where there is none yet."""
     home = files.home()
     facts: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
     found = _disk(home, facts)
     if not facts["exists"]:
         return facts, found
-    opened = open_to_others()
-    if opened:
-        found.append(warning("MODES_OPEN", "home", f"others may use {_some(opened, home)}", "joelclaw doctor --fix"))
-    foreign = [path for path, status in _entries(home) if status.st_uid != os.geteuid()]
-    if foreign:
+
+    def some(paths: list[str]) -> str:
+        named = [os.path.relpath(path, home) for path in paths[:_LISTED]]
+        return f"{', '.join(named)}{f' and {len(paths) - _LISTED} more' * (len(paths) > _LISTED)} in {home}"
+
+    entries = list(_entries(home))
+    mend = "joelclaw doctor --fix"
+    if opened := open_to_others():
+        found.append(warning("MODES_OPEN", "home", f"others may use {some(opened)}", mend))
+    if foreign := [path for path, status in entries if status.st_uid != os.geteuid()]:
         fix = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
-        found.append(warning("OWNED_BY_OTHERS", "home", f"{_some(foreign, home)} belong to another user", fix))
-    stale = home_files.stale_temporary()
-    if stale:
-        about = f"{_some(stale, home)} were left by a writer that was killed"
-        found.append(note("STALE_FILES", "home", about, "joelclaw doctor --fix"))
-    aside = [path for path, _ in _entries(home) if ".damaged-" in os.path.basename(path)]
-    if aside:
-        about = f"{_some(aside, home)} were damaged and set aside"
+        found.append(warning("OWNED_BY_OTHERS", "home", f"{some(foreign)} belong to another user", fix))
+    if stale := home_files.stale_temporary():
+        found.append(note("STALE_FILES", "home", f"{some(stale)} were left by a writer that was killed", mend))
+    if aside := [path for path, _ in entries if ".damaged-" in os.path.basename(path)]:
+        about = f"{some(aside)} were damaged and set aside"
         found.append(note("FILES_SET_ASIDE", "home", about, "look into them, then delete them"))
     waiting = spool.lying_in(home)
     # a recall's own events wait there for the next hook
     oldest = min((event["timestamp"] for event in waiting if event["component"] != COMPONENT), default=None)
     facts["spooledEvents"] = len(waiting)
-    if oldest is not None and clock.now_ms() - oldest > _SPOOL_AGE_MS:
+    if oldest is not None and clock.now_ms() - oldest > clock.HOUR_MS:
         about = f"{len(waiting)} events wait since {clock.iso(oldest)} to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found
@@ -69,7 +69,7 @@ def open_to_others() -> list[str]:
     home = files.home()
     if os.path.realpath(home) == os.path.realpath(os.path.expanduser("~")):
         return []
-    return [path for path, status in _entries(home) if status.st_mode & _OTHERS]
+    return [path for path, status in _entries(home) if status.st_mode & OTHERS]
 
 
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -104,16 +104,15 @@ def _disk(home: str, facts: dict[str, Any]) -> list[Finding]:
     return [make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept")]
 
 
-def switched_off() -> tuple[dict[str, Any], list[Finding], list[switches.Silence]]:
-    """What is switched off or excluded, as facts and findings, and all times at which anything was off."""
-    try:
-        known = switches.read()
-    except switches.Damaged:  # health tells of it
-        return {"off": [], "excluded": []}, [], []
+def switched_off(known: Switches | None) -> list[Finding]:
+    """What is switched off or excluded; None: that cannot be read."""
+    if known is None:
+        return []
     here, found = os.getcwd(), []
     reaching = list(switches.concerning(known, "", here))
-    off = [one for one in known["silences"] if one["until"] is None]
-    for one in off:
+    for one in known["silences"]:
+        if one["until"] is not None:
+            continue
         scope, since = one["scope"], clock.iso(one["since"])
         if one in reaching:
             what = "everything is" if scope == switches.EVERYWHERE else f"the project {one['name']} is"
@@ -129,33 +128,23 @@ def switched_off() -> tuple[dict[str, Any], list[Finding], list[switches.Silence
         around = next(one for one in known["excluded"] if os.path.realpath(here).startswith(one))
         about = f"{around} is excluded: sessions in this folder are never archived"
         found.append(warning("FOLDER_EXCLUDED", "switches", about, f"joelclaw exclude --remove {shlex.quote(around)}"))
-    return {"off": off, "excluded": known["excluded"]}, found, known["silences"]
+    return found
 
 
-def store() -> tuple[dict[str, Any], list[Finding], list[Called]]:
-    """The store as facts and findings, and the hook calls of a day that it knows."""
-    facts: dict[str, Any] = {"path": sqlite.path(), "exists": os.path.exists(sqlite.path())}
-    try:
-        db = sqlite.open_reading()
-        if db is None:
-            return facts, [], []
-        return facts, _figures(db, facts), history.hooks_by_event(db, clock.now_ms() - PERIOD_MS)
-    except Failure as failure:
-        return facts, [error(failure.code, "store", failure.message, failure.fix)], []
+def store(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
+    """Whether the file is whole, how large it and its log are, whether its times can be.
 
-
-def _figures(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
-    """Whether the file is whole, how large it and its log are, whether its times can be."""
-    found = []
+    Raises:
+        Failure: STORE_DAMAGED and its like.
+    """
+    found, where = [], sqlite.path()
     faults = store_file.faults(db)
     if faults:
-        where = sqlite.path()
-        about = f"{where} is damaged: {'; '.join(faults)}"
         fix = (
             "with a backup: `joelclaw restore FILE --force` (what is here is kept aside); without one save what is "
             f"left with `joelclaw memory export`, move {where} away, and import it again"
         )
-        found.append(error("STORE_DAMAGED", "store", about, fix))
+        found.append(error("STORE_DAMAGED", "store", f"{where} is damaged: {'; '.join(faults)}", fix))
     figures = store_file.figures(db)
     facts |= {**asdict(figures), "newest": None if figures.newest is None else clock.iso(figures.newest)}
     if figures.log > _LARGE_LOG:
@@ -176,10 +165,3 @@ def _figures(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
 
 def _mb(count: int) -> str:
     return f"{count / 1_000_000:,.1f} MB"
-
-
-def _some(paths: list[str], home: str) -> str:
-    """`a, b, c and 4 more in HOME`."""
-    named = [os.path.relpath(path, home) for path in paths[:_LISTED]]
-    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
-    return f"{', '.join(named)}{more} in {home}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from clients import registry
@@ -19,9 +20,9 @@ from memory.archive import known_files
 from session import own_command
 from session.doctor import services, trial
 from session.doctor.finding import Finding, error, note, warning
-from session.install import entries, hook_command, installed_hooks, plan
+from session.install import entries, installed_hooks, own_text, plan
 from session.install.installed_hooks import Entry
-from session.install.receipt import Receipt
+from session.install.undo import Receipt
 
 _SILENCE_MS = clock.HOUR_MS
 """A session in which no hook is called for so long has none."""
@@ -34,9 +35,8 @@ class Condition:
 
     facts: dict[str, Any]
     findings: list[Finding] = field(default_factory=list)
-    installed: bool = False
     since: int | None = None
-    """When its file was written last, in ms, where something of ours is in it."""
+    """When its file was written last, in ms; None where nothing of ours is in it."""
 
 
 def unknown(client: Client, *, project: bool) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def examine(client: Client, *, project: bool) -> Condition:
     if not found:
         result.findings += _absent(settings, listed, install, project=project)
         return result
-    result.installed, result.since = True, os.stat(path).st_mtime_ns // 1_000_000
+    result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = found[0].executable
     chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
     result.findings += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
@@ -83,20 +83,19 @@ def examine(client: Client, *, project: bool) -> Condition:
     if chosen_by_others:
         said = f"{path} is the project's, says something else than an installation would, and was not called"
         add(warning("HOOK_NOT_TRIED", name, said, "joelclaw trust"))
-        return result
-    about["trialMs"], tried = trial.of(client, found, install)
-    result.findings += tried
+    else:
+        about["trialMs"], tried = trial.of(client, found, install)
+        result.findings += tried
     return result
 
 
 def _absent(client: Settings, listed: dict[str, Any], install: str, *, project: bool) -> list[Finding]:
     path = listed["path"]
+    removed = partial(error, "HOOKS_REMOVED", client.name, fix=install)
     if Receipt.load(path) is not None:
-        about = f"joelclaw was installed in {path}, and its hooks are not there any more"
-        return [error("HOOKS_REMOVED", client.name, about, install)]
+        return [removed(f"joelclaw was installed in {path}, and its hooks are not there any more")]
     if listed["installed"]:
-        about = f"{path} has no hook of joelclaw, though other parts of it are installed"
-        return [error("HOOKS_REMOVED", client.name, about, install)]
+        return [removed(f"{path} has no hook of joelclaw, though other parts of it are installed")]
     if client.present() and not _is_installed(client, project=not project):
         about = f"{client.name} is here, and joelclaw is not installed in it"
         return [note("NOT_INSTALLED", client.name, about, install)]
@@ -116,46 +115,42 @@ def _entries(
     client: Settings, found: Sequence[Entry], listed: dict[str, Any], install: str, *, project: bool, may_call: bool
 ) -> list[Finding]:
     """Those that are missing, doubled, edited, of another version, or call another joelclaw."""
-    findings = []
+    findings, name, path = [], client.name, listed["path"]
     there = {one.place.event for one in found}
     missing = [event.name for event in client.events if event.name not in there]
     other = _other_command(found, project=project)
     if missing:
         about = f"no hook is installed for {', '.join(missing)}: what happens there is neither kept nor told"
-        findings.append(error("HOOKS_MISSING", client.name, about, install))
+        findings.append(error("HOOKS_MISSING", name, about, install))
     elif old := [one.place.event for one in found if one.command and not _is_current(one, client)]:
         about = f"its hooks for {', '.join(dict.fromkeys(old))} are not what this version would write"
-        findings.append(warning("HOOKS_OUTDATED", client.name, about, install))
-    elif not listed["current"] and not other:
-        findings.append(_differs(client, listed, install))
+        findings.append(warning("HOOKS_OUTDATED", name, about, install))
+    elif not listed["current"] and not other:  # by somebody's hand, or by another version
+        receipt = Receipt.load(path)
+        if receipt is not None and not receipt.is_of(plan.read(path) or b""):
+            about = f"an entry of joelclaw's in {path} was changed since it was installed"
+            findings.append(warning("HOOKS_CHANGED", name, about, install))
+        else:
+            by = f", written by version {receipt.version}" if receipt is not None else ""
+            about = f"what is installed is not what this version would write{by}"
+            findings.append(warning("HOOKS_OUTDATED", name, about, install))
     if other and installed_hooks.fault(other) is None:
         theirs = (services.version_of(other) if may_call else "") or "of no version that it tells"
         about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({VERSION})"
-        findings.append(warning("HOOK_OTHER_COMMAND", client.name, about, install))
-    if client.events and entries.foreign_calls(plan.settings_of(client, listed["path"]), client):
-        about = f"a command of somebody's in {listed['path']} calls joelclaw, too: such an event is told twice"
-        findings.append(note("HOOK_FOREIGN", client.name, about, f"look at {listed['path']}"))
+        findings.append(warning("HOOK_OTHER_COMMAND", name, about, install))
+    if client.events and entries.foreign_calls(plan.settings_of(client, path), client):
+        about = f"a command of somebody's in {path} calls joelclaw, too: such an event is told twice"
+        findings.append(note("HOOK_FOREIGN", name, about, f"look at {path}"))
     if _is_installed(client, project=not project):
         about = "joelclaw is installed for the user and for this project: every event is told twice"
-        findings.append(warning("HOOKS_TWICE", client.name, about, f"joelclaw uninstall {client.name} --project"))
+        findings.append(warning("HOOKS_TWICE", name, about, f"joelclaw uninstall {name} --project"))
     return findings
 
 
 def _is_current(one: Entry, client: Settings) -> bool:
     """Whether command and matcher are those of this version, whatever joelclaw is called."""
     matchers = [event.matcher for event in client.events if event.name == one.place.event]
-    return one.command == hook_command.written(one.executable, client.name) and one.matcher in matchers
-
-
-def _differs(client: Settings, listed: dict[str, Any], install: str) -> Finding:
-    """Not word for word what would be written: by somebody's hand, or by another version."""
-    receipt = Receipt.load(listed["path"])
-    if receipt is not None and not receipt.is_of(plan.read(listed["path"]) or b""):
-        about = f"an entry of joelclaw's in {listed['path']} was changed since it was installed"
-        return warning("HOOKS_CHANGED", client.name, about, install)
-    by = f", written by version {receipt.version}" if receipt is not None else ""
-    about = f"what is installed is not what this version would write{by}"
-    return warning("HOOKS_OUTDATED", client.name, about, install)
+    return one.command == own_text.hook_command(one.executable, client.name) and one.matcher in matchers
 
 
 def _other_command(found: Sequence[Entry], *, project: bool) -> str:
@@ -194,34 +189,35 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     found = []
     for called in own:
         ending = f"; the last error: {' '.join(called.error.split())[:_ERROR_CHARS]}" if called.error else ""
-        fix = "joelclaw otel search hook --level warn,error"
+        event, fix = called.event or "?", "joelclaw otel search hook --level warn,error"
         if called.failed:
-            about = f"its hook for {called.event or '?'} failed {_times(called.failed)} in 24 h{ending}"
+            about = f"its hook for {event} failed {_times(called.failed)} in 24 h{ending}"
             found.append(warning("HOOK_FAILED", client.name, about, fix))
         if called.late:
-            about = f"its hook for {called.event or '?'} was late {_times(called.late)} in 24 h: no answer{ending}"
+            about = f"its hook for {event} was late {_times(called.late)} in 24 h: no answer{ending}"
             found.append(warning("HOOK_LATE", client.name, about, fix))
-    if condition.installed:
+    if condition.since is not None:
         broken = any(one.severity == "error" for one in condition.findings)
-        found += [one for one in _uncalled(client, own, condition, silences) if one.severity != "note" or not broken]
+        uncalled = _uncalled(client, own, condition.since, silences)
+        if uncalled and not (broken and uncalled.severity == "note"):
+            found.append(uncalled)
     return found
 
 
-def _uncalled(client: Client, own: Sequence[Called], condition: Condition, silences: list[Any]) -> list[Finding]:
+def _uncalled(client: Client, own: Sequence[Called], since: int, silences: list[Any]) -> Finding | None:
     last = max((one.last for one in own), default=None)
     newest = _newest_transcript(client)
     if newest is not None and switches.is_silent(silences, newest):
-        return []
+        return None
     fix = f"start {client.title} anew and use it; see that it is told of in `joelclaw otel search hook`"
+    written = f"though a session was written at {clock.iso(newest or 0)}"
     if last is not None:
-        if newest is not None and newest - max(last, condition.since or 0) > _SILENCE_MS:
-            about = f"no hook was called since {clock.iso(last)}, though a session was written at {clock.iso(newest)}"
-            return [warning("HOOKS_SILENT", client.name, about, fix)]
-        return []
-    if newest is not None and newest > (condition.since or newest):
-        about = f"no hook was ever called, though a session was written at {clock.iso(newest)}"
-        return [error("HOOK_NEVER_CALLED", client.name, about, fix)]
-    return [note("HOOK_NEVER_CALLED", client.name, "no hook was called yet", f"use {client.title} once")]
+        if newest is None or newest - max(last, since) <= _SILENCE_MS:
+            return None
+        return warning("HOOKS_SILENT", client.name, f"no hook was called since {clock.iso(last)}, {written}", fix)
+    if newest is not None and newest > since:
+        return error("HOOK_NEVER_CALLED", client.name, f"no hook was ever called, {written}", fix)
+    return note("HOOK_NEVER_CALLED", client.name, "no hook was called yet", f"use {client.title} once")
 
 
 def _newest_transcript(client: Client) -> int | None:

@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 from urllib.parse import urlsplit
 
-from core import VERSION, clock
+from core import VERSION, clock, config
 from core.config import Config
 from core.errors import Failure
 from core.store.cluster import client
@@ -24,14 +24,29 @@ from session.doctor.finding import Finding, error, note, warning
 from session.install import installed_hooks
 
 Examined = tuple[dict[str, Any], list[Finding]]
-
-
 _LONGEST_S = 2.0
 _LONGEST_START_S = 5.0
-_LATE_MS = clock.HOUR_MS
 
 
-def command() -> Examined:
+def examine(known: dict[str, Any]) -> dict[str, Examined]:
+    """Facts and findings by subject; of the command alone where the settings cannot be read.
+
+    Args:
+        known: what `status` tells.
+    """
+    found = {"command": _command()}
+    try:
+        settings = config.load()
+    except Failure:  # told where the settings are
+        return found
+    return found | {
+        "model": _model(settings.get_str("model.command").strip()),
+        "cluster": _cluster(settings, known["store"]["waiting"]),
+        "exporter": _exporter(settings.get_str("otel.export"), known["otelExport"]),
+    }
+
+
+def _command() -> Examined:
     """Whether the joelclaw that a shell finds here is this one."""
     own, found = own_command.path(), shutil.which(own_command.NAME)
     facts: dict[str, Any] = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
@@ -70,9 +85,8 @@ def _is_older(one: str, other: str) -> bool:
         return False
 
 
-def model(settings: Config) -> Examined:
+def _model(line: str) -> Examined:
     """Whether the command of the settings is there. It is not called: a model may cost money."""
-    line = settings.get_str("model.command").strip()
     facts = {"used": bool(line), "command": line or None}
     if not line:
         return facts, []
@@ -86,12 +100,8 @@ def model(settings: Config) -> Examined:
     return facts, [error("MODEL_COMMAND_GONE", "model", about, "correct `command` in the table [model] of config.toml")]
 
 
-def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
-    """Whether each node answers, and whether documents wait for long.
-
-    Args:
-        waiting: what `core.store.cluster.outbox.waiting` says; None where there is no outbox.
-    """
+def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
+    """Whether each node answers, and whether documents wait for long; `waiting` is None where there is no outbox."""
     used = settings.get_str("store.backend") == "typesense" or waiting is not None
     facts: dict[str, Any] = {"used": used, "nodes": [], "waiting": waiting}
     if not used:
@@ -109,8 +119,7 @@ def cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
             about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"
             fix = "see to the node, then `joelclaw store sync`"
             found.append(warning("CLUSTER_UNREACHABLE", "cluster", about, fix))
-    oldest = clock.parse_iso(waiting["oldest"]) if waiting and waiting["oldest"] else None
-    if waiting and oldest is not None and clock.now_ms() - oldest > _LATE_MS:
+    if waiting and _is_late(waiting["oldest"]):
         count = waiting["documents"] + waiting["events"]
         about = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
         found.append(warning("OUTBOX_WAITS", "cluster", about, "joelclaw store sync"))
@@ -129,20 +138,14 @@ def _silence(node: str) -> str:
     return ""
 
 
-def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
-    """Whether events get to where they are to go.
-
-    Args:
-        about: what `otel.otlp.export.status` says; None where nothing was ever exported.
-    """
-    mode = settings.get_str("otel.export")
+def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
+    """Whether events get to where they are to go; `about` is None where nothing was ever exported."""
     used = mode == "auto" and not export.disabled()
     facts: dict[str, Any] = {"used": used, "mode": mode, "destinations": (about or {}).get("destinations", [])}
     current = [place for place in facts["destinations"] if place["current"]] if used else []
     found = []
     for place in current:
-        last = clock.parse_iso(place["lastExportAt"]) if place["lastExportAt"] else None
-        if place["waiting"] and last is not None and clock.now_ms() - last > _LATE_MS:
+        if place["waiting"] and _is_late(place["lastExportAt"]):
             told = f"{place['waiting']:,} events wait for {place['endpoint']}: none went since {place['lastExportAt']}"
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
     for address in dict.fromkeys("://".join(urlsplit(place["endpoint"])[:2]) for place in current):
@@ -155,3 +158,9 @@ def exporter(settings: Config, about: dict[str, Any] | None) -> Examined:
             fix = "see to the collector, then `joelclaw otel export`"
             found.append(warning("EXPORT_UNREACHABLE", "exporter", told, fix))
     return facts, found
+
+
+def _is_late(since: str | None) -> bool:
+    """Whether a time that is told lies more than an hour back."""
+    at = clock.parse_iso(since) if since else None
+    return at is not None and clock.now_ms() - at > clock.HOUR_MS

@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from clients import hook_trial
 from clients.client import Client
 from core.store import history
 from otel import spool
@@ -69,14 +69,18 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
     Returns the ms of the slowest call (None: none was made), and what was found.
     """
     for executable in dict.fromkeys(one.executable for one in entries):
-        reason = installed_hooks.fault(executable)
-        if reason is not None:
-            told = installed_hooks.told(client.name, reason[1])
-            return None, [error(reason[0], client.name, told, installed_hooks.fix(client.name, executable))]
+        broken = installed_hooks.broken(client.name, executable)
+        if broken is not None:
+            return None, [error(subject=client.name, **broken)]
     slowest = None
-    for entry, event in _chosen(client, entries):
+    start = next(name for name, kind in client.events.items() if kind == "start")  # our answer to it reaches the model
+    chosen: dict[str, Entry] = {}
+    for one in sorted(entries, key=lambda one: one.place.event != start):
+        chosen.setdefault(one.command, one)
+    for entry in chosen.values():
+        event = entry.place.event or start
         try:
-            call = _call(client, entry, event)
+            call = _run(_words(client, entry, event), client, event, entry)
         except OSError as fault:  # no room for a folder of its own
             about = f"its hook was not called: no temporary folder can be made: {fault}"
             return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")]
@@ -85,15 +89,6 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
         if found is not None:  # the same would be said again of the next event
             return slowest, [found]
     return slowest, []
-
-
-def _chosen(client: Client, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-    """An entry for each command that there is, with the event to call it for: a start where it is entered for one."""
-    start = hook_trial.start_of(client)
-    chosen: dict[str, tuple[Entry, str]] = {}
-    for one in sorted(entries, key=lambda one: one.place.event != start):
-        chosen.setdefault(one.command, (one, one.place.event or start))
-    return list(chosen.values())
 
 
 def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> Finding | None:
@@ -108,7 +103,7 @@ def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> F
             return error("HOOK_FAILS", name, about, fix)
         about = f"{shown} does not reach joelclaw, though {entry.executable} works: {call.explained()}"
         return error("HOOK_NOT_REACHED", name, about, fix)
-    refusal = hook_trial.refusal(client, event, call.out)
+    refusal = _refusal(client, event, call.out)
     if refusal:
         about = f"the client does not take what {shown} prints: {refusal}"
         return error("HOOK_ANSWER_REFUSED", name, about, fix)
@@ -123,10 +118,29 @@ def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> F
     return None
 
 
-def _call(client: Client, entry: Entry, event: str) -> Call:
+def _refusal(client: Client, event: str, answer: str) -> str:
+    """Why the client would not take what the hook printed; "" where it does."""
+    if not answer.strip():
+        return "it printed nothing, and the extension waits for JSON" if client.extension else ""
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        return f"it printed what is no JSON: {answer.strip()[:80]!r}"
+    if not isinstance(found, dict):
+        return "it printed JSON that is no object"
+    if client.extension:
+        texts = found.get("messages")
+        good = isinstance(texts, list) and all(isinstance(one, dict) and "content" in one for one in texts)
+        return "" if good else "its JSON has no list `messages`"
+    told = found.get("hookSpecificOutput")
+    if not isinstance(told, dict) or not isinstance(told.get("additionalContext"), str):
+        return "its JSON has no text `hookSpecificOutput.additionalContext`"
+    return "" if told.get("hookEventName") == event else f"its answer names another event than {event}"
+
+
+def _words(client: Client, entry: Entry, event: str) -> list[str]:
     """The entry as it stands in the client's settings."""
-    shell = [*client.settings().shell(), entry.command]
-    return _run(_alone(client, entry, event) if client.extension else shell, client, event, entry)
+    return _alone(client, entry, event) if client.extension else [*client.settings().shell(), entry.command]
 
 
 def _alone(client: Client, entry: Entry, event: str) -> list[str]:
@@ -138,43 +152,41 @@ def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
     folder = tempfile.mkdtemp(prefix="joelclaw-doctor-")
     try:
         home = os.path.join(folder, "home")
-        environment = _environment(home)
+        # That of the client, as far as it is ours: nothing of it may lead out of the home of the trial.
+        kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
+        environment = {**kept, "JOELCLAW_HOME": home}
         if client.events.get(event) == "start":
             _until_over([entry.executable, "memory", "write", "--global", _SAID], environment, b"")
-        given = json.dumps(hook_trial.payload(client, event, folder)).encode()
+        given = json.dumps(_payload(client, event, folder)).encode()
         began = time.monotonic()
         status, out, err = _until_over(words, environment, given)
         ms = round((time.monotonic() - began) * 1000)
-        return Call(status, out, err, ms, history.traces(home) or _waiting(home))
+        not_stored = [
+            (one["action"], one.get("error", ""), bool(one["metadata"].get("injected")))
+            for one in spool.lying_in(home)
+            if one["component"] == "hook"
+        ]
+        return Call(status, out, err, ms, history.traces(home) or not_stored)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _waiting(home: str) -> list[tuple[str, str, bool]]:
-    """The events that a hook could not store."""
-    return [
-        (event["action"], event.get("error", ""), bool(event["metadata"].get("injected")))
-        for event in spool.lying_in(home)
-        if event["component"] == "hook"
-    ]
-
-
-def _environment(home: str) -> dict[str, str]:
-    """That of the client, as far as it is ours: nothing of it may lead out of the home of the trial."""
-    kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
-    return {**kept, "JOELCLAW_HOME": home}
+def _payload(client: Client, event: str, folder: str) -> dict[str, Any]:
+    """What the client would send at the event: a session without a transcript, in a folder of its own."""
+    common: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
+    if client.extension:
+        return {**common, "transcript_path": None, "messages": [], "percent": None, "tokens": None, "window": None}
+    kind = client.events.get(event)
+    more = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}.get(str(kind), {})
+    return {**common, "transcript_path": "", "hook_event_name": event, **more}
 
 
 def _until_over(words: list[str], environment: dict[str, str], data: bytes) -> tuple[int | None, str, str]:
     """Run a command, and end what it started; exit status (None: not started, or ended by us), stdout, stderr."""
+    pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(  # noqa: S603  # the command that the client runs
-            words,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+            words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
     except (OSError, ValueError) as fault:
         return None, "", str(fault)

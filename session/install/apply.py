@@ -11,9 +11,9 @@ from dataclasses import replace
 from core import files, home_files
 from core.errors import Failure
 from session import own_command
-from session.install import backups
+from session.install import undo
 from session.install.plan import CODE, Plan, read
-from session.install.receipt import Receipt
+from session.install.undo import Receipt
 
 _LOCK_WAIT_S = 20.0
 
@@ -56,22 +56,22 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
 
 
 def _carry_out(plan: Plan) -> str | None:
-    if not plan.changed:
-        if plan.receipt is None:
-            Receipt.forget(plan.path)
-        return None
-    if read(plan.target) != plan.before:
-        raise Failure("INSTALL_CHANGED", f"{plan.path} was changed meanwhile", "run this again")
-    try:
-        return _delete(plan) if plan.after is None else _write(plan, plan.after)
-    except OSError as error:
-        raise _failure(plan.path, error) from None
+    backup = None
+    if plan.changed:
+        if read(plan.target) != plan.before:
+            raise Failure("INSTALL_CHANGED", f"{plan.path} was changed meanwhile", "run this again")
+        try:
+            backup = _delete(plan) if plan.after is None else _write(plan, plan.after)
+        except OSError as error:
+            raise _failure(plan.path, error) from None
+        undo.thin(plan.path)
+    if plan.receipt is None:
+        undo.forget(plan.path)
+    return backup
 
 
 def _write(plan: Plan, data: bytes) -> str | None:
-    before = Receipt.load(plan.path)
-    made = _folders(os.path.dirname(plan.target), shared=plan.project)
-    backup = None
+    before, made, backup = Receipt.load(plan.path), _folders(plan), None
     try:
         backup = _backup(plan)
         if plan.receipt is not None:  # first: without it a removal would know less
@@ -84,9 +84,6 @@ def _write(plan: Plan, data: bytes) -> str | None:
         for folder in reversed(made):
             os.rmdir(folder)
         raise
-    if plan.receipt is None:
-        Receipt.forget(plan.path)
-    backups.thin(plan.path)
     return backup
 
 
@@ -94,8 +91,6 @@ def _delete(plan: Plan) -> str | None:
     receipt = Receipt.load(plan.path)
     backup = _backup(plan)
     os.unlink(plan.target)
-    Receipt.forget(plan.path)
-    backups.thin(plan.path)
     around = os.path.dirname(plan.target)
     named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
     with suppress(OSError):  # only empty ones go
@@ -105,16 +100,15 @@ def _delete(plan: Plan) -> str | None:
 
 
 def _backup(plan: Plan) -> str | None:
-    return None if plan.before is None or plan.untouched else backups.make(plan.path, plan.target, plan.before)
+    return None if plan.before is None or plan.untouched else undo.back_up(plan.path, plan.target, plan.before)
 
 
 def _replace(plan: Plan, data: bytes) -> None:
     """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner."""
     old = None if plan.before is None else os.stat(plan.target)
-    mode = old.st_mode & 0o7777 if old else 0o666 & ~_umask() if plan.project else 0o600
     home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    backups.create(temporary, data, mode)
+    undo.create(temporary, data, old.st_mode & 0o7777 if old else None if plan.project else 0o600)
     try:
         if old and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
             with suppress(PermissionError):
@@ -125,22 +119,16 @@ def _replace(plan: Plan, data: bytes) -> None:
         raise
 
 
-def _folders(path: str, *, shared: bool) -> tuple[str, ...]:
-    """Make what is missing of a folder; returns what was made, the outermost first."""
-    missing = []
+def _folders(plan: Plan) -> tuple[str, ...]:
+    """Make what is missing of a file's folder; returns what was made, the outermost first."""
+    path, missing = os.path.dirname(plan.target), []
     while path and not os.path.isdir(path):
         missing.append(path)
         path = os.path.dirname(path)
     missing.reverse()
     for folder in missing:
-        os.mkdir(folder, 0o777 if shared else 0o700)
+        os.mkdir(folder, 0o777 if plan.project else 0o700)
     return tuple(missing)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _failure(path: str, error: OSError) -> Failure:

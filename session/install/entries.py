@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clients.settings import Place, Settings
-from session.install import hook_command
-from session.install.json_edit import Malformed
+from session.install import own_text
+from session.install.settings_text import Malformed
 
 SERVER = "joelclaw"
 _SERVERS = "mcpServers"
@@ -36,64 +36,59 @@ def paths(value: object, above: str = "") -> set[str]:
 
 @dataclass(frozen=True)
 class Entries:
-    """Ours in one file of a client.
-
-    Args:
-        command: how the entries call joelclaw.
-        hooks: the file holds hooks.
-        rules: it holds the list of what may be run without a question.
-        server: it holds the client's MCP servers.
-    """
+    """Ours in one file of a client: whether it holds hooks, what runs without a question, the client's MCP servers."""
 
     client: Settings
-    command: str
     hooks: bool
     rules: bool
     server: bool
 
     def check(self, value: Any) -> None:
         """See that what ours would stand in is of the right type."""
-        if not isinstance(value, dict):
-            raise Malformed("the file holds no object")
+        wanted: list[tuple[tuple[str, ...], type]] = [((), dict)]
         if self.hooks:
-            self._check(value, ("hooks",), dict)
-            for event in self.client.events:
-                self._check(value, ("hooks", event.name), list)
+            wanted += [(("hooks",), dict), *((("hooks", event.name), list) for event in self.client.events)]
         if self.rules:
-            self._check(value, self.client.allowed[:1], dict)
-            self._check(value, self.client.allowed, list)
+            wanted += [(self.client.allowed[:1], dict), (self.client.allowed, list)]
         if self.server:
-            self._check(value, (_SERVERS,), dict)
-
-    @staticmethod
-    def _check(value: Any, path: tuple[str, ...], kind: type) -> None:
-        for name in path[:-1]:
-            value = value.get(name, {})
-        if path[-1] in value and not isinstance(value[path[-1]], kind):
-            raise Malformed(f"`{'.'.join(path)}` is no {'object' if kind is dict else 'list'}")
+            wanted.append(((_SERVERS,), dict))
+        for path, kind in wanted:
+            found = value
+            for at, name in enumerate(path):
+                found = found.get(name, {} if at + 1 < len(path) else kind())
+            if not isinstance(found, kind):
+                raise Malformed(f"`{'.'.join(path)}` is no {'object' if kind is dict else 'list'}")
 
     def are_in(self, value: Any, *, keyed: bool = False) -> bool:
         """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""
         hooks = self.hooks and any(True for _ in installed(value, self.client))
         return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
-    def put_in(self, value: Any, made: frozenset[str], *, mcp: bool) -> Any:
+    def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
         """The value with our entries as this version wants them.
 
         Args:
+            command: how they call joelclaw.
             made: paths of what an installation is known to have made.
             mcp: with our server, and the rules for its tools; where they are there they are kept up to date.
         """
         value = copy.deepcopy(value)
         if self.hooks:
-            self._put_hooks(value, made)
+            self._put_hooks(value.setdefault("hooks", {}), command, made)
         if self.rules:
-            tools = mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value))
-            self._put_rules(value, made, tools=tools)
+            wanted = [self.client.rule.format(" ".join(map(shlex.quote, words))) for words in own_text.recalls(command)]
+            if mcp or any(rule.startswith("mcp__") for rule in self._rules_in(value)):
+                wanted += _TOOL_RULES
+            first, second = self.client.allowed
+            listed = value.setdefault(first, {}).setdefault(second, [])
+            for rule in self._rules_in(value):
+                if rule not in wanted and f"{first}/{second}/{rule}" in made:
+                    listed.remove(rule)
+            listed.extend(rule for rule in wanted if rule not in listed)
         if self.server and (mcp or self._has_server(value)):
             servers = value.setdefault(_SERVERS, {})
             if SERVER not in servers or (self._has_server(value) and f"{_SERVERS}/{SERVER}" in made):
-                servers[SERVER] = self.client.server(self.command)
+                servers[SERVER] = self.client.server(command)
         return value
 
     def take_out(self, value: Any, made: frozenset[str] | None) -> Any:
@@ -105,8 +100,7 @@ class Entries:
             _tidy(value, ("hooks",), made)
         for rule in self._rules_in(value):
             if made is None or "/".join((*self.client.allowed, rule)) in made:
-                holder = value[self.client.allowed[0]]
-                holder[self.client.allowed[1]].remove(rule)
+                value[self.client.allowed[0]][self.client.allowed[1]].remove(rule)
                 _tidy(value, self.client.allowed, made)
         if self._has_server(value) and (made is None or f"{_SERVERS}/{SERVER}" in made):
             del value[_SERVERS][SERVER]
@@ -129,19 +123,8 @@ class Entries:
         listed = value.get(self.client.allowed[0], {}).get(self.client.allowed[1], [])
         return [rule for rule in listed if isinstance(rule, str) and _RULE.fullmatch(rule)]
 
-    def _put_rules(self, value: Any, made: frozenset[str], *, tools: bool) -> None:
-        wanted = [self.client.rule.format(" ".join(map(shlex.quote, words))) for words in allowed(self.command)]
-        wanted += _TOOL_RULES if tools else ()
-        first, second = self.client.allowed
-        listed = value.setdefault(first, {}).setdefault(second, [])
-        for rule in self._rules_in(value):
-            if rule not in wanted and f"{first}/{second}/{rule}" in made:
-                listed.remove(rule)
-        listed.extend(rule for rule in wanted if rule not in listed)
-
-    def _put_hooks(self, value: Any, made: frozenset[str]) -> None:
-        hooks = value.setdefault("hooks", {})
-        wanted = hook_command.groups(self.client, self.command)
+    def _put_hooks(self, hooks: Any, command: str, made: frozenset[str]) -> None:
+        wanted = own_text.hook_groups(self.client, command)
         for event in list(hooks):
             if event not in wanted:
                 self._drop_event(hooks, event, made)
@@ -161,7 +144,7 @@ class Entries:
                 del hooks[event]
 
     def _ours(self, group: Any) -> list[Any]:
-        return [one for one in _hooks_of(group) if hook_command.is_ours(one, self.client.name)]
+        return [one for one in _hooks_of(group) if own_text.is_ours(one, self.client.name)]
 
     def _is_whole(self, group: Any) -> bool:
         """Whether all in a group is ours."""
@@ -173,35 +156,31 @@ class Entries:
         return {**group, "hooks": [one for one in group["hooks"] if one not in ours]} if ours else group
 
 
-def allowed(command: str) -> tuple[tuple[str, ...], ...]:
-    """What is run without a question, by words: our search by its name and by its path."""
-    return tuple((program, "recall") for program in dict.fromkeys(("joelclaw", command)))
-
-
 def installed(value: Any, client: Settings) -> Iterator[tuple[Place, str, str]]:
     """Where our hooks stand, the shell command of each, and the matcher of its group."""
-    for event, at, group in _groups(value):
-        for position, one in enumerate(_hooks_of(group)):
-            if hook_command.is_ours(one, client.name):
-                yield Place(event, at, position), str(one["command"]), str(group.get("matcher") or "")
+    for place, group, hook in _hooks(value):
+        if own_text.is_ours(hook, client.name):
+            yield place, str(hook["command"]), str(group.get("matcher") or "")
 
 
 def foreign_calls(value: Any, client: Settings) -> list[str]:
     """Events in which a command that is not ours calls us, too."""
+    name = client.name
     found = [
-        event
-        for event, _, group in _groups(value)
-        for one in _hooks_of(group)
-        if hook_command.is_call(one, client.name) and not hook_command.is_ours(one, client.name)
+        place.event
+        for place, _, hook in _hooks(value)
+        if own_text.is_call(hook, name) and not own_text.is_ours(hook, name)
     ]
     return list(dict.fromkeys(found))
 
 
-def _groups(value: Any) -> Iterator[tuple[str, int, Any]]:
+def _hooks(value: Any) -> Iterator[tuple[Place, Any, Any]]:
+    """Place and group of every hook, and the hook."""
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         for at, group in enumerate(groups if isinstance(groups, list) else ()):
-            yield event, at, group
+            for position, hook in enumerate(_hooks_of(group)):
+                yield Place(event, at, position), group, hook
 
 
 def _hooks_of(group: Any) -> list[Any]:

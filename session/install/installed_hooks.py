@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
-from clients import registry
 from clients.settings import Place, Settings
 from core.errors import Failure
-from session.install import companion_files, entries, hook_command, plan
-from session.install.receipt import Receipt
+from session.install import entries, own_text, plan
+from session.install.undo import Receipt
 
 GONE = "HOOK_COMMAND_GONE"
 NOT_EXECUTABLE = "HOOK_COMMAND_NOT_EXECUTABLE"
@@ -35,21 +32,17 @@ class Entry:
 def of(client: Settings, path: str) -> list[Entry]:
     """The hooks of ours in a file of a client; of one that loads our extension a single one, of no event."""
     if not client.events:
-        called = companion_files.called_by(plan.decoded(path, plan.read(path)))
+        called = own_text.called_by_extension(plan.decoded(path, plan.read(path)))
         return [Entry(Place("", 0, 0), "", called)] if called else []
-    found = entries.installed(plan.settings_of(client, path), client)
     return [
-        Entry(place, command, hook_command.called(command, client.name), matcher) for place, command, matcher in found
+        Entry(place, command, own_text.called_by_hook(command, client.name), matcher)
+        for place, command, matcher in entries.installed(plan.settings_of(client, path), client)
     ]
 
 
-def why_not_there(client: Settings, project: bool) -> str:
-    """Why there is nothing to take out; empty where there is something, or the file cannot be read."""
-    try:
-        there = _is_there(client, project)
-    except Failure:
-        return ""
-    return "" if there else "not installed"
+def is_there(client: Settings, project: bool) -> bool:
+    """Whether there is anything of ours to take out."""
+    return any(one.changed for one in plan.removing(client, project=project))
 
 
 def listed(client: Settings, project: bool) -> dict[str, Any]:
@@ -65,7 +58,7 @@ def listed(client: Settings, project: bool) -> dict[str, Any]:
         "notes": [] if client.present() else [f"no sign of {client.name} here"],
     }
     try:
-        if _is_there(client, project):
+        if is_there(client, project):
             receipt = Receipt.load(path)
             found["installed"], found["version"] = True, receipt.version if receipt else None
             found["current"] = not any(one.changed for one in plan.installing(client, project=project))
@@ -77,8 +70,14 @@ def listed(client: Settings, project: bool) -> dict[str, Any]:
     return found
 
 
-def _is_there(client: Settings, project: bool) -> bool:
-    return any(one.changed for one in plan.removing(client, project=project))
+def broken(agent: str, executable: str) -> dict[str, str] | None:
+    """Code, message and fix where the command that a client's hooks call cannot be started."""
+    why = fault(executable)
+    if why is None:
+        return None
+    # In a file that a project shares, joelclaw goes by its bare name.
+    fix = f"joelclaw install {agent}" if os.sep in executable else "put joelclaw on the PATH of this user"
+    return {"code": why[0], "message": f"the hooks of {agent} do nothing: {why[1]}", "fix": fix}
 
 
 def fault(executable: str) -> tuple[str, str] | None:
@@ -90,8 +89,7 @@ def fault(executable: str) -> tuple[str, str] | None:
     if not path:
         return GONE, f"no `{executable}` is on the PATH"
     if not os.path.exists(path):
-        what = "leads nowhere" if os.path.islink(path) else "is gone"
-        return GONE, f"{path} {what}"
+        return GONE, f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
     if not os.path.isfile(path) or not os.access(path, os.X_OK):
         return NOT_EXECUTABLE, f"{path} is not executable"
     interpreter = _interpreter(path)
@@ -110,33 +108,3 @@ def _interpreter(path: str) -> str:
     wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)
     plain = re.match(r"#! *(/\S+)", head)
     return (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
-
-
-def problems() -> list[dict[str, str]]:
-    """For `status`: a problem of each file with hooks of ours whose command cannot be started.
-
-    Of the files that an installation from this home noted; `doctor` looks closer.
-    """
-    wrong = []
-    settings = [client.settings() for client in registry.CLIENTS.values()]
-    for path, client in product(Receipt.every(), settings):
-        if os.path.basename(path) != os.path.basename(client.file):
-            continue
-        with suppress(Failure):
-            faults = [(one.executable, fault(one.executable)) for one in of(client, path)]
-            wrong += [
-                {"code": why[0], "message": told(client.name, why[1]), "fix": fix(client.name, executable)}
-                for executable, why in faults
-                if why
-            ][:1]
-    return wrong
-
-
-def told(agent: str, reason: str) -> str:
-    """What it means that a client's hooks cannot be started."""
-    return f"the hooks of {agent} do nothing: {reason}"
-
-
-def fix(agent: str, executable: str) -> str:
-    """What makes them run again; in a file that a project shares, joelclaw goes by its bare name."""
-    return f"joelclaw install {agent}" if os.sep in executable else "put joelclaw on the PATH of this user"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -13,16 +14,16 @@ from clients.settings import Settings
 from core.errors import Failure
 from core.repository.project_file import is_below, root_of
 from session import own_command
-from session.install import backups, companion_files, entries, hook_command, json_edit, toml_server
+from session.install import entries, own_text, settings_text, undo
 from session.install.entries import Entries
-from session.install.json_edit import Malformed
-from session.install.receipt import Receipt
+from session.install.settings_text import Malformed, TomlServer
+from session.install.undo import Receipt
 
 CODE = "INSTALL_FAILED"
-NOTHING = "nothing of joelclaw was there"
 _LARGEST = 16 * 1024 * 1024
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
+_FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
 
 
 @dataclass(frozen=True)
@@ -76,32 +77,17 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
     Args:
         mcp: our server too; one that is there already stays in any case.
     """
-    path, command = _settings(client, project), command_for(project=project)
-    plans = []
-    if client.events:
-        plans.append(_File(client, path, project).entered(_entries(client, path, command, project), mcp=mcp))
-    servers = _servers(client, project)
-    if servers and (mcp or _may_hold(servers)):
-        file = _File(client, servers, project)
-        if servers.endswith(".toml"):
-            plans.append(file.with_server(command, mcp=mcp))
-        else:
-            plans.append(file.entered(_entries(client, servers, command, project), mcp=mcp))
-    return [*plans, *_own_files(client, command, project, gone=False)]
+    command = command_for(project=project)
+    plans = [_File(client, path, project).entered(command, mcp=mcp) for path in _shared(client, project, mcp=mcp)]
+    own = own_text.own_files(client, command, project=project)
+    return plans + [_entered_whole(_File(client, path, project), text.encode(), what) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """Take our part out; a file of ours that somebody changed stays."""
-    path = _settings(client, project)
-    plans = []
-    if client.events:
-        plans.append(_File(client, path, project).left(_entries(client, path, "", project)))
-    servers = _servers(client, project)
-    if servers and _may_hold(servers):
-        file = _File(client, servers, project)
-        toml = servers.endswith(".toml")
-        plans.append(file.without_server() if toml else file.left(_entries(client, servers, "", project)))
-    return [*plans, *_own_files(client, command_for(project=project), project, gone=True)]
+    plans = [_File(client, path, project).left() for path in _shared(client, project, mcp=False)]
+    own = own_text.own_files(client, command_for(project=project), project=project)
+    return plans + [_left_whole(_File(client, path, project), text.encode(), what) for path, text, what in own]
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
@@ -115,7 +101,7 @@ def stay_in_project(plans: Iterable[Plan]) -> None:
 
 def command_for(*, project: bool) -> str:
     """How our command is called in a file: for a project by its name, since others read the file too."""
-    return own_command.NAME if project else hook_command.executable()
+    return own_command.NAME if project else own_text.executable()
 
 
 def read(path: str) -> bytes | None:
@@ -146,10 +132,8 @@ def decoded(path: str, data: bytes | None) -> str:
 
 def settings_of(client: Settings, path: str) -> Any:
     """What a JSON file of a client says."""
-    try:
-        return json_edit.parsed(decoded(path, read(path)), comments=client.comments)
-    except Malformed as error:
-        raise _refused(client, path, error) from None
+    with _refusing(client, path):
+        return settings_text.parsed(decoded(path, read(path)), comments=client.comments)
 
 
 class _File:
@@ -162,156 +146,158 @@ class _File:
         self.text = decoded(path, self.before)
         self.receipt = Receipt.load(path)
         self.untouched = self.receipt is not None and self.before is not None and self.receipt.is_of(self.before)
+        main = path == client.path(project=project)
+        server = client.has_servers and path == client.servers(project=project)
+        self.ours = Entries(client, hooks=main, rules=main and bool(client.allowed), server=server)
 
-    def entered(self, ours: Entries, *, mcp: bool) -> Plan:
-        """With our entries."""
-        try:
-            value = json_edit.parsed(self.text, comments=self.client.comments)
-            ours.check(value)
-            there, made = ours.are_in(value), self.receipt.made if self.receipt else frozenset()
-            if not there:
-                made = frozenset()
-            elif self.receipt is None and ours.are_in(value, keyed=True):  # what an installation would have made
-                made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
-            wanted = ours.put_in(value, made, mcp=mcp)
-            new = self.text
-            if not json_edit.same(value, wanted):
-                new = json_edit.edited(self.text, wanted, comments=self.client.comments)
-        except Malformed as error:
-            raise _refused(self.client, self.path, error) from None
-        now = entries.paths(wanted)
+    def entered(self, command: str, *, mcp: bool) -> Plan:
+        """With our entries, or our server."""
+        with _refusing(self.client, self.path):
+            return self._with_toml(command, mcp=mcp) if _is_toml(self.path) else self._with_json(command, mcp=mcp)
+
+    def left(self) -> Plan:
+        """Without them; a server in TOML that somebody changed stays."""
+        after, kept, notes = self.before, None, []
+        with _refusing(self.client, self.path):
+            if _is_toml(self.path):
+                server = TomlServer(self.text)
+                if server.is_ours:
+                    after = self._restored(server.take_out(), settings_text.same_toml)
+                elif server.is_there and self.receipt is not None:
+                    kept, notes = self.receipt, [self._changed_server()]
+            elif self.before is not None:
+                value = self._value()
+                rest = self.ours.take_out(value, self.receipt.made if self.receipt else None)
+                if not settings_text.same(value, rest):
+                    text = settings_text.edited(self.text, rest, comments=self.client.comments)
+                    after = self._restored(text, self._says_the_same)
+        return self.plan(after, kept, notes, untouched=self.untouched)
+
+    def plan(
+        self, after: bytes | None, kept: Receipt | None, notes: list[str], *, untouched: bool = False, what: str = ""
+    ) -> Plan:
+        """The plan of this file."""
+        return Plan(self.client, self.project, self.path, self.target, self.before, after, kept, untouched, notes, what)
+
+    def _value(self) -> Any:
+        value = settings_text.parsed(self.text, comments=self.client.comments)
+        self.ours.check(value)
+        return value
+
+    def _with_json(self, command: str, *, mcp: bool) -> Plan:
+        ours, value = self.ours, self._value()
+        there, made = ours.are_in(value), self.receipt.made if self.receipt else frozenset()
+        if not there:
+            made = frozenset()
+        elif self.receipt is None and ours.are_in(value, keyed=True):  # what an installation would have made
+            made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
+        wanted = ours.put_in(value, command, made, mcp=mcp)
+        new = self.text
+        if not settings_text.same(value, wanted):
+            new = settings_text.edited(self.text, wanted, comments=self.client.comments)
         notes = _of_hooks(self.client, value, self.project) if ours.hooks else []
         if ours.has_foreign_server(wanted) and mcp:
-            notes.append(_foreign_server())
+            notes.append(_FOREIGN_SERVER)
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
-            notes += _of_server(self.client, self.project)
+            notes += self._of_server()
+        now = entries.paths(wanted)
         return self._written(new, notes, created=there, made=frozenset(made & now | now - entries.paths(value)))
 
-    def left(self, ours: Entries) -> Plan:
-        """Without our entries."""
-        after = self.before
-        if self.before is not None:
-            try:
-                value = json_edit.parsed(self.text, comments=self.client.comments)
-                ours.check(value)
-                left = ours.take_out(value, self.receipt.made if self.receipt else None)
-                if not json_edit.same(value, left):
-                    after = self._restored(json_edit.edited(self.text, left, comments=self.client.comments), self._same)
-            except Malformed as error:
-                raise _refused(self.client, self.path, error) from None
-        return self._plan(after, None, [] if after != self.before else [NOTHING])
-
-    def with_server(self, command: str, *, mcp: bool) -> Plan:
-        """With our server, in TOML."""
-        try:
-            server = toml_server.Server(self.text)
-            new, notes = self.text, _of_server(self.client, self.project) if mcp or server.is_ours else []
-            if server.is_there and not server.is_ours:
-                notes = [_foreign_server() if self.receipt is None else self._changed_server()]
-            elif mcp or server.is_ours:
-                new = server.put_in(command)
-        except Malformed as error:
-            raise _refused(self.client, self.path, error, "TOML") from None
+    def _with_toml(self, command: str, *, mcp: bool) -> Plan:
+        server = TomlServer(self.text)
+        if server.is_there and not server.is_ours:
+            notes = [_FOREIGN_SERVER if self.receipt is None else self._changed_server()]
+            return self._written(self.text, notes, created=False)
+        wanted = mcp or server.is_ours
+        new, notes = (server.put_in(command), self._of_server()) if wanted else (self.text, [])
         return self._written(new, notes, created=server.is_ours)
 
-    def without_server(self) -> Plan:
-        """Without our server, in TOML; one that somebody changed stays."""
-        after, kept, notes = self.before, None, []
-        try:
-            server = toml_server.Server(self.text)
-            if server.is_ours:
-                after = self._restored(server.take_out(), toml_server.same)
-            elif server.is_there and self.receipt is not None:
-                kept, notes = self.receipt, [self._changed_server()]
-        except Malformed as error:
-            raise _refused(self.client, self.path, error, "TOML") from None
-        return self._plan(after, kept, notes if notes or after != self.before else [NOTHING])
-
-    def _same(self, one: str, other: str) -> bool:
-        values = (json_edit.parsed(text, comments=self.client.comments) for text in (one, other))
-        return json_edit.same(*values)
+    def _says_the_same(self, one: str, other: str) -> bool:
+        values = (settings_text.parsed(text, comments=self.client.comments) for text in (one, other))
+        return settings_text.same(*values)
 
     def _changed_server(self) -> str:
         return f"{self.path}: [mcp_servers.joelclaw] was changed by somebody; it was left as it is"
+
+    def _of_server(self) -> list[str]:
+        """A project's file is read by people who lack our server, and clients say that it failed."""
+        lacking = f"where `joelclaw` is not on the PATH, {self.client.name} shows a server `joelclaw`"
+        told = f"this is shared with the project: {lacking} that failed to start; without --mcp those who lack it see"
+        return [f"{told} nothing"] if self.project else []
 
     def _restored(self, new: str, same: Callable[[str, str], bool]) -> bytes | None:
         """What is left without ours: nothing of a file that we made, and the white space of before."""
         if new.strip() in ("", "{}") and self.receipt is not None and self.receipt.created:
             return None
-        return (backups.as_it_was(self.path, new, same) if self.untouched else new).encode()
+        return (undo.as_it_was(self.path, new, same) if self.untouched else new).encode()
 
     def _written(self, new: str, notes: list[str], *, created: bool, made: frozenset[str] = frozenset()) -> Plan:
         after = None if self.before is None and not new else new.encode()
         created = self.before is None or (created and self.receipt is not None and self.receipt.created)
         kept = Receipt.of(self.path, after, created=created, made=made) if after is not None else None
-        return self._plan(after, kept, notes, untouched=False)
-
-    def _plan(self, after: bytes | None, kept: Receipt | None, notes: list[str], *, untouched: bool = True) -> Plan:
-        untouched = untouched and self.untouched
-        return Plan(self.client, self.project, self.path, self.target, self.before, after, kept, untouched, notes)
+        return self.plan(after, kept, notes)
 
 
-def _settings(client: Settings, project: bool) -> str:
+def _shared(client: Settings, project: bool, *, mcp: bool) -> list[str]:
+    """The client's own files that hold something of ours, or are to: its settings, and where else its servers are."""
     path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
         raise Failure(CODE, f"{path} is the file of the user, not of a project", fix)
-    return path
+    found = [path] if client.events else []
+    servers = client.servers(project=project) if client.has_servers else path
+    # A file that has nothing to do with us is not even parsed.
+    if servers != path and (mcp or Receipt.load(servers) or entries.SERVER.encode() in (read(servers) or b"")):
+        found.append(servers)
+    return found
 
 
-def _servers(client: Settings, project: bool) -> str:
-    """The file with the client's servers, where that is not the one with the hooks."""
-    path = client.servers(project=project) if client.has_servers else ""
-    return "" if path == client.path(project=project) else path
+def _entered_whole(file: _File, data: bytes, what: str) -> Plan:
+    """A file that is ours alone: an extension of any version is written anew, others where they are as we wrote them.
+
+    Raises:
+        Failure: INSTALL_REFUSED, a file of somebody's is in the place of our extension.
+    """
+    kept, notes = Receipt.of(file.path, data, created=True), []
+    if what == own_text.EXTENSION:
+        if file.text and own_text.called_by_extension(file.text) is None:
+            fix = "give that file another name and run this again; nothing was changed"
+            raise Failure("INSTALL_REFUSED", f"{file.path} is there and is not of joelclaw", fix)
+        notes = [file.client.applies, *([_ON_PATH] if file.project else []), _CHECK]
+        return file.plan(data, kept, notes, what=what)
+    if not _is_as_written(file, data):
+        return file.plan(file.before, file.receipt, [_changed(file)])
+    return file.plan(data, kept, notes, untouched=True, what=what)
 
 
-def _may_hold(path: str) -> bool:
-    """Whether something of ours may be there: else a file that has nothing to do with us is not even parsed."""
-    return Receipt.load(path) is not None or entries.SERVER.encode() in (read(path) or b"")
+def _left_whole(file: _File, data: bytes, what: str) -> Plan:
+    if what == own_text.EXTENSION:
+        ours = not file.text or own_text.called_by_extension(file.text) is not None
+        untouched = file.untouched or own_text.same_extension(file.text, data.decode())
+        return file.plan(None if ours else file.before, None, [], untouched=untouched, what=what)
+    if not _is_as_written(file, data):
+        return file.plan(file.before, None, [_changed(file)])
+    return file.plan(None, None, [], untouched=True, what=what)
 
 
-def _entries(client: Settings, path: str, command: str, project: bool) -> Entries:
-    main = path == client.path(project=project)
-    server = client.has_servers and path == client.servers(project=project)
-    return Entries(client, command, hooks=main, rules=main and bool(client.allowed), server=server)
+def _changed(file: _File) -> str:
+    return f"{file.path} was changed by somebody; it was left as it is"
 
 
-def _own_files(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
-    """Plans of the files that are ours alone: an extension of any version, others as we wrote them."""
-    plans = []
-    for path, text, what in companion_files.every(client, command, project=project):
-        file, data, notes = _File(client, path, project), text.encode(), []
-        ours, untouched = file.before is None or file.before == data or file.untouched, True
-        if what == companion_files.EXTENSION:
-            notes = [] if gone else [client.applies, *([_ON_PATH] if project else []), _CHECK]
-            ours = companion_files.is_extension(file.text) or (file.before or b"") == b""
-            untouched = gone and (file.untouched or companion_files.same_extension(file.text, text))
-            if not ours and not gone:
-                fix = "give that file another name and run this again; nothing was changed"
-                raise Failure("INSTALL_REFUSED", f"{path} is there and is not of joelclaw", fix)
-        elif not ours and file.receipt is None:
-            ours = file.text in _written_elsewhere(client, path, project)
-        after, kept = (None, None) if gone else (data, Receipt.of(path, data, created=True))
-        if not ours:
-            after, kept = file.before, None if gone else file.receipt
-            if what != companion_files.EXTENSION:
-                what, notes = "", [f"{path} was changed by somebody; it was left as it is"]
-        if gone and after == file.before and not notes:
-            notes = [NOTHING]
-        plans.append(Plan(client, project, path, file.target, file.before, after, kept, untouched, notes, what))
-    return plans
-
-
-def _written_elsewhere(client: Settings, path: str, project: bool) -> set[str]:
-    """What an installation wrote to a file of ours, going by what the client's hooks call."""
-    value = settings_of(client, client.path(project=project))
-    commands = {hook_command.called(command, client.name) for _, command, _ in entries.installed(value, client)}
-    return {
-        text
+def _is_as_written(file: _File, data: bytes) -> bool:
+    """Whether a skill or rules are absent, or what an installation wrote, going by what the client's hooks call."""
+    if file.before in (None, data) or file.untouched:
+        return True
+    if file.receipt is not None:
+        return False
+    client = file.client
+    value = settings_of(client, client.path(project=file.project))
+    commands = {own_text.called_by_hook(command, client.name) for _, command, _ in entries.installed(value, client)}
+    return any(
+        (path, text) == (file.path, file.text)
         for command in (*commands, own_command.NAME)
-        for at, text, _ in companion_files.every(client, command, project=project)
-        if at == path
-    }
+        for path, text, _ in own_text.own_files(client, command, project=file.project)
+    )
 
 
 def _of_hooks(client: Settings, value: Any, project: bool) -> list[str]:
@@ -332,19 +318,16 @@ def _of_hooks(client: Settings, value: Any, project: bool) -> list[str]:
     return [*notes, _CHECK]
 
 
-def _of_server(client: Settings, project: bool) -> list[str]:
-    """A project's file is read by people who lack our server, and clients say that it failed."""
-    if not project:
-        return []
-    lacking = f"where `joelclaw` is not on the PATH, {client.name} shows a server `joelclaw` that failed to start"
-    return [f"this is shared with the project: {lacking}; without --mcp those who lack it see nothing"]
+@contextmanager
+def _refusing(client: Settings, path: str) -> Iterator[None]:
+    """Tell of a file that the client itself could not read, or in which there is no place for ours."""
+    try:
+        yield
+    except Malformed as error:
+        what = "TOML" if _is_toml(path) else "JSON, comments allowed" if client.comments else "plain JSON"
+        fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
+        raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None
 
 
-def _foreign_server() -> str:
-    return f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
-
-
-def _refused(client: Settings, path: str, error: Malformed, what: str = "") -> Failure:
-    what = what or ("JSON, comments allowed" if client.comments else "plain JSON")
-    fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
-    return Failure("INSTALL_REFUSED", f"{path}: {error}", fix)
+def _is_toml(path: str) -> bool:
+    return path.endswith(".toml")

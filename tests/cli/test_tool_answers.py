@@ -9,7 +9,7 @@ import pytest
 from cli import execution
 from cli.answer import Answer
 from cli.mcp import server, tools
-from cli.mcp.commands import TOOLS
+from cli.mcp.tools import TOOLS
 from core.errors import Failure
 
 HIT: dict[str, Any] = {

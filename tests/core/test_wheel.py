@@ -1,4 +1,4 @@
-"""The built package: every module, the completions and the man page in it, and a README that stands by itself."""
+"""The built package: every module, the completions in it, and a README that stands by itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_holds_every_module_and_what_shells_look_for(wheel: zipfile.ZipFile) 
     modules = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert modules <= names
     shared = {name.partition(".data/data/share/")[2] for name in names} - {""}
-    assert {Path(name).name for name in shared} == {"joelclaw", "_joelclaw", "joelclaw.fish", "joelclaw.1"}
+    assert {Path(name).name for name in shared} == {"joelclaw", "_joelclaw", "joelclaw.fish"}
     assert any(name.endswith(("/scripts/./joelclaw", "/scripts/joelclaw")) for name in names)
     assert not [name for name in names if name.startswith(("tests", "bench", "demo", "docs"))]
 

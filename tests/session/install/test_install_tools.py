@@ -10,7 +10,8 @@ import pytest
 from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
 
-from session.install import hook_command, mcp_package
+from core.process import extras
+from session.install import own_text
 
 __all__ = ["install", "project", "user"]
 
@@ -144,7 +145,7 @@ def test_claude_runs_recall_without_a_question(install: Install, user: Path, mon
         return list(json.loads((user / FILES["claude"]).read_text())["permissions"]["allow"])
 
     with monkeypatch.context() as moved:
-        moved.setattr(hook_command, "executable", lambda: OLD)
+        moved.setattr(own_text, "executable", lambda: OLD)
         install("claude")
         assert allowed() == [RULE, f"Bash({OLD} recall:*)"]
     install("claude", "--mcp")
@@ -218,15 +219,13 @@ def test_a_file_that_the_client_cannot_read_stops_all(install: Install, user: Pa
     assert path.read_text() == text, "without --mcp it is none of our business"
 
 
-def test_a_package_that_cannot_be_had_changes_nothing(
-    install: Install, user: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mcp_package, "is_here", lambda: False)
-    monkeypatch.setattr(mcp_package, "requirement", lambda: "joelclaw-not-there>=1")
-    failed = install("claude", "--mcp", ok=False, PIP_NO_INDEX="1")
+def test_without_its_package_nothing_is_changed(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "version", lambda name: None)
+    failed = install("claude", "--mcp", ok=False)
     assert failed["error"]["code"] == "INSTALL_FAILED"
-    assert "joelclaw-not-there" in failed["error"]["message"]
-    assert "-m pip install 'joelclaw-not-there>=1'" in failed["fix"]
+    assert (
+        "'mcp" in failed["error"]["message"] and "install" in failed["fix"] and "nothing was changed" in failed["fix"]
+    )
     assert not list(user.glob(".claude*"))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from session.install import hook_command, installed_hooks
+from session.install import installed_hooks, own_text
 
 
 def made(path: Path, text: str, mode: int = 0o755) -> str:
@@ -50,6 +50,6 @@ def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_which_commands_call_joelclaw_and_which_are_ours(command: str, called: str, ours: bool) -> None:
-    assert hook_command.called(command, "claude") == called
-    assert hook_command.is_call({"command": command}, "claude") is bool(called)
-    assert hook_command.is_ours({"command": command}, "claude") is ours
+    assert own_text.called_by_hook(command, "claude") == called
+    assert own_text.is_call({"command": command}, "claude") is bool(called)
+    assert own_text.is_ours({"command": command}, "claude") is ours

@@ -12,7 +12,7 @@ from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
 from test_install_tools import OLD, RULE, RULES, SERVERS, SKILL, tree
 
-from session.install import hook_command
+from session.install import own_text
 
 __all__ = ["install", "project", "user"]
 
@@ -33,7 +33,7 @@ def everything_goes(
     install: Install, user: Path, home: Path, monkeypatch: pytest.MonkeyPatch, agent: str, before: str, again: bool
 ) -> None:
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(hook_command, "executable", lambda: before)
+        elsewhere.setattr(own_text, "executable", lambda: before)
         install(agent, "--mcp")
     forgotten(home)
     if again:

@@ -1,4 +1,4 @@
-"""`joelclaw off` and `on`, and `exclude`: folders whose sessions are never archived."""
+"""`joelclaw off`, `on`, `exclude` and `trust`: what is left alone, and whose files may choose like the user."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from cli.parameter import session_around
 from core import clock, config, project
 from core.errors import Failure, usage
 from core.repository import switches
+from core.repository import trust as trusted
+from core.repository.settings_file import choices
 from core.store import sqlite
 from core.store.sessions import session_rows
 from otel import log
@@ -19,12 +21,17 @@ from session.state import state_file
 if TYPE_CHECKING:
     from core.envelope import NextAction
 
-CODE = "SWITCH_INVALID_ARGS"
+_CODE = "SWITCH_INVALID_ARGS"
 _MOST_SHOWN = 20
+_LET_IN = (
+    "what its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too, now and"
+    " whatever is added to them later; what deletes, is run, or says where things are sent stays yours"
+)
+_NOT_LET_IN = "what its files choose is recalled from its own memories alone"
 
 
 def off(options: dict[str, Any]) -> Answer:
-    """`joelclaw off`."""
+    """Leave a session, a project or everything alone."""
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     since, changed = switches.turn_off(scope, name)
@@ -35,7 +42,7 @@ def off(options: dict[str, Any]) -> Answer:
 
 
 def on(options: dict[str, Any]) -> Answer:
-    """`joelclaw on`; the answer also has what is still off."""
+    """Take it up again; the answer also has what is still off."""
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     changed = switches.turn_on(scope, name)
@@ -46,25 +53,25 @@ def on(options: dict[str, Any]) -> Answer:
         "scope": scope, "name": name, "off": False, "changed": changed, "chosenBy": chosen_by,
         "stillOff": [_shown(one) for one in left], **_aside(aside),
     }  # fmt: skip
-    actions: list[NextAction] = [step(_command("on", one["scope"], one["name"]), "this is still off") for one in left]
-    return Answer(result, actions[:5])
+    return Answer(result, [step(_command("on", one["scope"], one["name"]), "this is still off") for one in left[:5]])
 
 
 def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
     """What is switched, its name, and who chose it: `flag`, `session` (the one around the command) or `folder`."""
     given = (options["session"] or "").strip()
     if (options["session"] is not None) + options["project"] + options["everywhere"] > 1:
-        raise usage(CODE, "--session, --project and --everywhere exclude each other", "give one of them")
+        raise usage(_CODE, "--session, --project and --everywhere exclude each other", "give one of them")
     if options["session"] is not None and not given:
-        raise usage(CODE, "--session names no session", "give its id")
+        raise usage(_CODE, "--session names no session", "give its id")
     if options["everywhere"]:
         return switches.EVERYWHERE, "", "flag"
-    if given:
-        return switches.SESSION, state_file.identity(given), "flag"
-    around = session_around()
-    if around and not options["project"]:
-        return switches.SESSION, state_file.identity(around), "session"
-    name = _project_here()
+    around = given or ("" if options["project"] else session_around())
+    if around:
+        return switches.SESSION, state_file.identity(around), "flag" if given else "session"
+    try:
+        name = project.name_of(os.getcwd())
+    except OSError:  # the folder is gone
+        name = ""
     if not name:
         raise Failure(
             "SWITCH_NO_SCOPE",
@@ -72,13 +79,6 @@ def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
             "go to a folder of the project, or give --session ID or --everywhere",
         )
     return switches.PROJECT, name, "flag" if options["project"] else "folder"
-
-
-def _project_here() -> str:
-    try:
-        return project.name_of(os.getcwd())
-    except OSError:  # the folder is gone
-        return ""
 
 
 def _shown(one: switches.Silence) -> dict[str, Any]:
@@ -104,11 +104,22 @@ def _record(action: str, scope: switches.Scope, name: str) -> None:
 def exclude(options: dict[str, Any]) -> Answer:
     """Exclude a folder, or no more; or list those that are excluded."""
     if (options["folder"] is not None) + options["list"] + (options["remove"] is not None) > 1:
-        raise usage(CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
+        raise usage(_CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
+    known = switches.sound()[0]["excluded"]
     if options["list"]:
-        return Answer({"excluded": switches.sound()[0]["excluded"]})
+        return Answer({"excluded": known})
     if options["remove"] is not None:
-        return _included(options["remove"])
+        folder = options["remove"]
+        path = next((one for one in (os.path.realpath(folder), folder.rstrip("/")) if one in known), "")
+        if not path:
+            raise Failure("EXCLUDE_NOT_EXCLUDED", f"{folder} is not excluded", "see joelclaw exclude --list")
+        result: dict[str, Any] = {
+            "path": path,
+            "excluded": False,
+            "changed": switches.include(path),
+            "archivedBefore": [],
+        }
+        return Answer(result, [step("joelclaw memory archive --all", "take in what was left out meanwhile")])
     folder = options["folder"] or "."
     path = os.path.realpath(folder)
     if not os.path.isdir(path):
@@ -123,18 +134,6 @@ def exclude(options: dict[str, Any]) -> Answer:
     return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
 
 
-def _included(folder: str) -> Answer:
-    known = switches.sound()[0]["excluded"]
-    path = next((one for one in (os.path.realpath(folder), folder.rstrip("/")) if one in known), "")
-    if not path:
-        raise Failure("EXCLUDE_NOT_EXCLUDED", f"{folder} is not excluded", "see joelclaw exclude --list")
-    changed = switches.include(path)
-    return Answer(
-        {"path": path, "excluded": False, "changed": changed, "archivedBefore": []},
-        [step("joelclaw memory archive --all", "take in what was left out meanwhile")],
-    )
-
-
 def _archived(*folders: str) -> list[str]:
     """The sessions that are archived of repositories in these folders, the one that did something last first."""
     try:
@@ -142,3 +141,36 @@ def _archived(*folders: str) -> list[str]:
         return session_rows.sessions_below(db, dict.fromkeys(folders)) if db is not None else []
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
+
+
+def trust(options: dict[str, Any]) -> Answer:
+    """Trust a folder's project, or no more; or list those that are trusted."""
+    if options["list"]:
+        if options["revoke"] or options["folder"]:
+            raise usage("TRUST_INVALID_ARGS", "--list goes with nothing else", "give --list alone")
+        return Answer({"trusted": [_row(row) for row in trusted.every()]})
+    try:
+        folder = options["folder"] or os.getcwd()
+    except OSError:
+        raise Failure("TRUST_NO_FOLDER", "the current folder is gone", "name the folder of a project") from None
+    if options["revoke"]:
+        path = trusted.revoke(folder)
+        if not path:
+            raise Failure("TRUST_NOT_TRUSTED", f"{folder} is not trusted", "see joelclaw trust --list")
+        undo = step(f"joelclaw trust {quoted(path)}", "undo")
+        return Answer({"path": path, "trusted": False, "changed": True, "means": _NOT_LET_IN}, [undo])
+    row, changed = trusted.trust(folder)
+    undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "trust it no more")
+    result = {**_row(row), "trusted": True, "changed": changed, "means": _LET_IN, "chooses": _chosen(folder)}
+    return Answer(result, [undo])
+
+
+def _chosen(folder: str) -> dict[str, Any] | None:
+    """What the folder's file chooses, and what of it stays the user's; None without such a file."""
+    found = choices(folder)
+    return found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
+
+
+def _row(row: trusted.Trusted) -> dict[str, Any]:
+    """A folder; `stands` is false where something else lies in its place, which is not trusted."""
+    return {"path": row["path"], "at": clock.iso(row["at"]), "stands": trusted.stands(row)}

@@ -1,18 +1,28 @@
-"""Changes JSON as text: what says the same afterwards keeps its bytes."""
+"""Changes a client's settings as text, JSON or TOML: what says the same afterwards keeps its bytes."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
 _BOM = "\ufeff"
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _GAP = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _MOST_EDITS = 500
+_TABLE, _NAME = "mcp_servers", "joelclaw"
+_MARKS = (
+    "# joelclaw: from here on entered by `joelclaw install`, and taken out by `joelclaw uninstall`",
+    "# joelclaw: end",
+)
+"""Earlier versions wrote these lines around our table in TOML."""
 
 
 class Malformed(Exception):
@@ -41,7 +51,8 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
         if same(parsed(text, comments=comments), wanted):
             return bom + text
         plain = _without_comments(text, comments=comments)
-        text = _Edit(text, plain, _Style.of(text, plain)).step(_past(plain, 0), wanted)
+        edit = _Edit(text, plain)
+        text = edit.step(edit.root, wanted)
     raise Malformed("it cannot be edited without changing what is not ours")
 
 
@@ -86,20 +97,23 @@ class _Member:
     value: Any
 
 
-@dataclass(frozen=True)
 class _Edit:
-    """One change of a text. `plain`: the same text without its comments."""
+    """One change of a text, in its own layout: line end, step of indentation, whether it is spread over lines."""
 
-    text: str
-    plain: str
-    style: _Style
+    def __init__(self, text: str, plain: str) -> None:
+        self.text, self.plain = text, plain
+        self.root = _past(plain, 0)
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        first = _past(plain, self.root + 1)
+        self.multi = plain[first] == "}" or "\n" in text[self.root : first]
+        self.unit = _indentation(text, first) if self.multi and plain[first] != "}" else "  "
 
     def step(self, at: int, wanted: Any) -> str:
         """The text with the first difference between the value that starts at `at` and `wanted` gone."""
         found, end = _DECODER.raw_decode(self.plain, at)
         if type(found) is not type(wanted) or not isinstance(found, (dict, list)):
             multi = "\n" in self.text[at:end]
-            new = self.style.render(wanted, _indentation(self.text, at) if multi else None)
+            new = self._rendered(wanted, _indentation(self.text, at) if multi else None)
             return self.text[:at] + new + self.text[end:]
         members = self._members(at, end)
         if isinstance(found, dict):
@@ -115,9 +129,9 @@ class _Edit:
         tag, index, _, other, _ = next(code for code in codes if code[0] != "equal")
         if tag == "replace":
             return self.step(members[index].start, wanted[other])
-        return (
-            self._cut(at, end, members, index) if tag == "delete" else self._added(at, end, members, "", wanted[other])
-        )
+        if tag == "delete":
+            return self._cut(at, end, members, index)
+        return self._added(at, end, members, "", wanted[other])
 
     def _members(self, at: int, end: int) -> list[_Member]:
         members = []
@@ -134,7 +148,7 @@ class _Edit:
 
     def _added(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
         """A member more at the end of the container, behind the comments there."""
-        text, style = self.text, self.style
+        text = self.text
         last = members[-1] if members else None
         start = last.end if last else at + 1
         kept = text[start : end - 1].rstrip()
@@ -144,11 +158,11 @@ class _Edit:
             multi, indent = "\n" in before or bool(kept), _indentation(text, last.begin)
         else:
             outer = _indentation(text, at)
-            multi, indent = style.multi or bool(kept), outer + style.unit
-            rest = style.newline + outer if multi else ""
-        lead = style.newline + indent if multi else " " if last else ""
+            multi, indent = self.multi or bool(kept), outer + self.unit
+            rest = self.newline + outer if multi else ""
+        lead = self.newline + indent if multi else " " if last else ""
         name = json.dumps(key, ensure_ascii=False) + ": " if self.plain[at] == "{" else ""
-        entry = lead + name + style.render(value, indent if multi else None)
+        entry = lead + name + self._rendered(value, indent if multi else None)
         return text[:start] + ("," if last else "") + kept + entry + rest + text[end - 1 :]
 
     def _cut(self, at: int, end: int, members: list[_Member], index: int) -> str:
@@ -164,27 +178,7 @@ class _Edit:
         inner = text[at + 1 : begin] + text[one.end : end - 1]
         return text[: at + 1] + (inner if inner.strip() else "") + text[end - 1 :]
 
-
-@dataclass(frozen=True)
-class _Style:
-    """How a file is laid out: line end, a step of indentation, whether it is spread over lines."""
-
-    newline: str = "\n"
-    unit: str = "  "
-    multi: bool = True
-
-    @classmethod
-    def of(cls, text: str, plain: str) -> _Style:
-        """By the first line end and the first member."""
-        newline = "\r\n" if "\r\n" in text else "\n"
-        root = _past(plain, 0)
-        first = _past(plain, root + 1)
-        if plain[first] == "}":
-            return cls(newline)
-        multi = "\n" in text[root:first]
-        return cls(newline, _indentation(text, first) if multi else "  ", multi)
-
-    def render(self, value: Any, indent: str | None) -> str:
+    def _rendered(self, value: Any, indent: str | None) -> str:
         """A value as text: over lines below `indent`, or on one line where that is None."""
         if indent is None:
             return json.dumps(value, ensure_ascii=False)
@@ -195,3 +189,83 @@ def _indentation(text: str, at: int) -> str:
     """The spaces and tabs that the line of a place begins with."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+class TomlServer:
+    """Our MCP server in a client's TOML."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._document = _toml(text)
+        if self._document.as_string() != text:
+            raise Malformed("it cannot be written back as it is")
+        servers = self._document.get(_TABLE)
+        self._found = servers.get(_NAME) if isinstance(servers, dict) else None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a server of our name is there, whoever wrote it."""
+        return self._found is not None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it says what we write and nothing else, by whatever path."""
+        plain = _plain(self._found)
+        command = plain.get("command") if isinstance(plain, dict) else None
+        return isinstance(command, str) and os.path.basename(command) == _NAME and plain == _server(command)
+
+    def put_in(self, command: str) -> str:
+        """The text with our server."""
+        if self._found is not None:
+            self._found["command"] = command
+            return self._checked(_without_marks(self._document.as_string()), command)
+        text = _without_marks(self.text)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        lines = tomlkit.dumps({_TABLE: {_NAME: _server(command)}})
+        gap = newline if text and not text.endswith("\n") else ""
+        gap += newline if text else ""
+        return self._checked(text + gap + lines.replace("\n", newline), command)
+
+    def take_out(self) -> str:
+        """The text without our server."""
+        document = _toml(_without_marks(self.text))
+        servers: Any = document[_TABLE]
+        servers.remove(_NAME)
+        if not servers:
+            document.remove(_TABLE)
+        return self._checked(document.as_string(), "")
+
+    def _checked(self, text: str, command: str) -> str:
+        """The text, once it says of our server what it should, and of all else what it said before."""
+        before, after = _plain(_toml(self.text)), _plain(_toml(text))
+        servers = [value.get(_TABLE, {}).pop(_NAME, None) for value in (before, after)]
+        for value in (before, after):
+            if not value.get(_TABLE, True):
+                del value[_TABLE]
+        if servers[1] != (_server(command) if command else None) or before != after:
+            raise Malformed("our server cannot be written without a change of what is not ours")
+        return text
+
+
+def same_toml(one: str, other: str) -> bool:
+    """Whether two texts say the same."""
+    return bool(_plain(_toml(one)) == _plain(_toml(other)))
+
+
+def _toml(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise Malformed(str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    return value.unwrap() if hasattr(value, "unwrap") else value
+
+
+def _server(command: str) -> dict[str, Any]:
+    return {"command": command, "args": ["mcp"], "env_vars": ["JOELCLAW_HOME"]}
+
+
+def _without_marks(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") not in _MARKS)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.install.json_edit import Malformed, edited, parsed
+from session.install.settings_text import Malformed, edited, parsed
 
 VALUES: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),

@@ -1,1 +1,0 @@
-"""`off`, `on` and `exclude`: what joelclaw leaves alone."""

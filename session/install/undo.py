@@ -1,0 +1,178 @@
+"""What is kept to undo an installation: a receipt of each file in the home, and copies of a client's file beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import escape, glob
+from hashlib import sha256
+
+from core import VERSION, clock, files
+
+_MARK = ".joelclaw-backup-"
+_STAMP = re.compile(r"(\d+)(?:-(\d+))?")
+"""When a copy was made, in ms; versions before counted those of one ms."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Of one client's file, so that taking our part out leaves what was there before.
+
+    Args:
+        fingerprint: the SHA-256 of what we wrote.
+        version: of joelclaw.
+        created: we made the file.
+        folders: those that we made for it, the outermost first.
+        made: paths in its JSON that are ours, and of the containers that we made for them.
+    """
+
+    path: str
+    fingerprint: str
+    version: str
+    created: bool = False
+    folders: tuple[str, ...] = ()
+    made: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> Receipt:
+        """The receipt of a file that now holds `data`."""
+        return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
+
+    def is_of(self, data: bytes) -> bool:
+        """Whether a file holds what we wrote, to the byte."""
+        return sha256(data).hexdigest() == self.fingerprint
+
+    @classmethod
+    def load(cls, path: str) -> Receipt | None:
+        """The receipt of a file; None where there is none, or no proper one."""
+        try:
+            with open(_place(path), encoding="utf-8") as file:
+                kept = json.load(file)
+            folders, made = tuple(map(str, kept["folders"])), frozenset(map(str, kept["emptied"]))
+            return cls(path, kept["fingerprint"], kept["version"], kept["created"] is True, folders, made)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self) -> None:
+        """Keep it."""
+        kept = {
+            "path": self.path, "fingerprint": self.fingerprint, "version": self.version, "created": self.created,
+            "folders": list(self.folders), "emptied": sorted(self.made),
+        }  # fmt: skip
+        files.write_whole(_place(self.path), json.dumps(kept).encode())
+
+
+def installed_files() -> list[str]:
+    """The files of all receipts."""
+    found = []
+    for name in sorted(glob(os.path.join(escape(os.path.join(files.home(), "installs")), "*.json"))):
+        with suppress(OSError, ValueError, KeyError, TypeError), open(name, encoding="utf-8") as file:
+            found.append(str(json.load(file)["path"]))
+    return found
+
+
+def forget(path: str) -> None:
+    """Drop the receipt of a file, if there is one."""
+    with suppress(OSError):
+        os.unlink(_place(path))
+
+
+def _place(path: str) -> str:
+    return os.path.join(files.home(), "installs", files.safe_name(path) + ".json")
+
+
+def back_up(path: str, target: str, data: bytes) -> str:
+    """Copy what a file holds into its folder, in the file's mode; never over another file. Returns the copy's path.
+
+    Args:
+        target: the file itself, where `path` is a link.
+    """
+    at = max([clock.now_ms(), *(_age(name)[0] + 1 for name in backups(path))])  # the order is the age
+    while True:
+        name = f"{path}{_MARK}{at}"
+        try:
+            create(name, data, os.stat(target).st_mode & 0o7777)
+        except FileExistsError:
+            at += 1
+            continue
+        return name
+
+
+def create(path: str, data: bytes, mode: int | None) -> None:
+    """Make a file that is on the disk when this returns; without a mode it has that of any new file."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        os.unlink(path)
+        raise
+
+
+def backups(path: str) -> list[str]:
+    """All copies of a file, the oldest first."""
+    folder, stem = os.path.dirname(path), os.path.basename(path) + _MARK
+    try:
+        with os.scandir(folder) as found:
+            names = [
+                one.path
+                for one in found
+                if one.name.startswith(stem)
+                and _STAMP.fullmatch(one.name.removeprefix(stem))
+                and one.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    return sorted(names, key=_age)
+
+
+def thin(path: str) -> None:
+    """Delete the copies between the first, which is older than anything of ours, and the last."""
+    for name in backups(path)[1:-1]:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def backups_left(path: str) -> list[str]:
+    """The copies of a file, the oldest first, once those are deleted that say what the file says."""
+    now = _data(path)
+    for name in backups(path):
+        if now is not None and _data(name) == now:
+            with suppress(OSError):
+                os.unlink(name)
+    return backups(path)
+
+
+def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
+    """The newest copy that says the same as a text, and differs from it in white space alone; without one the text."""
+    wanted = "".join(text.split())
+    for name in reversed(backups(path)):
+        try:
+            old = (_data(name) or b"").decode()
+        except UnicodeDecodeError:
+            continue
+        if ("".join(old.split()) == wanted and same(old, text)) or (not old.strip() and wanted == "{}"):
+            return old
+    return text
+
+
+def _age(name: str) -> tuple[int, int]:
+    at, _, number = name.rpartition(_MARK)[2].partition("-")
+    return int(at), int(number or 1)
+
+
+def _data(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
