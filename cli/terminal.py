@@ -104,15 +104,11 @@ def next_steps(answer: Answer, screen: Console) -> None:
 def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
     screen = console()
-    every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
-    result: dict[str, Any] = {
-        name: value
-        for name, value in every.items()
-        if name not in without and (value is False or value not in (None, "", [], {}, 0))
-    }
-    result = result or {name: value for name, value in every.items() if name == "count"}
+    result = _filled(answer.result, without)
     groups = {name: value for name, value in result.items() if _is_group(value)}
-    screen.print(pairs({name: value for name, value in result.items() if name not in groups}))
+    single = {name: value for name, value in result.items() if name not in groups}
+    if single or not groups:
+        screen.print(pairs(single) if single else safe("none", "dim"))
     for name, value in groups.items():
         screen.print(safe(name, "bold cyan"))
         if isinstance(value, dict):
@@ -122,6 +118,13 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
         else:
             screen.print(safe("\n".join(map(plain, value))))
     next_steps(answer, screen)
+
+
+def _filled(value: object, without: Sequence[str] = ()) -> dict[str, Any]:
+    """What of an object says something, and of the objects in it."""
+    named = value.items() if isinstance(value, dict) else ()
+    filled = {name: _filled(one) if isinstance(one, dict) else one for name, one in named if name not in without}
+    return {name: one for name, one in filled.items() if one is False or one not in (None, "", [], {}, 0)}
 
 
 def _is_group(value: object) -> bool:

@@ -1,8 +1,7 @@
 """Static completion scripts for bash, zsh and fish, made from the declarations.
 
 Static, because a shell that spawns the program at every TAB makes people wait for Typer to start. `make completions`
-writes them to `completions/`, from where they are installed; `joelclaw completion SHELL` prints the same text, and puts
-it where the shell looks with `--install`.
+writes them to `completions/`, from where they are installed.
 """
 
 from __future__ import annotations
@@ -30,24 +29,6 @@ _FLAGS = {"": [_JSON, _HELP, _VERSION], **{group: [_JSON, _HELP] for group in GR
 """By the words so far: the flags that may follow."""
 _LOOSE = {command.path: [one for one in command.parameters if not one.flags] for command in _COMMANDS}
 """By command: its positional words."""
-
-
-def _children(group: str) -> list[tuple[str, str]]:
-    """Name and help of what may follow: `("write", "Store an observation …")`; groups too at the top."""
-    if group:
-        return [(c.path.split()[-1], c.help) for c in _COMMANDS if c.path.startswith(group + " ")]
-    return [*((c.path, c.help) for c in _COMMANDS if " " not in c.path), *GROUPS.items()]
-
-
-def _values(parameter: Parameter) -> str:
-    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
-
-
-def _spellings(path: str) -> str:
-    return " ".join(flag for parameter in _FLAGS[path] for flag in parameter.flags)
-
-
-# --- bash -------------------------------------------------------------------------------------------------------------
 
 _BASH_HEAD = """\
 _joelclaw() {
@@ -80,34 +61,6 @@ _BASH_TAIL = """\
 }
 complete -F _joelclaw joelclaw
 """
-
-
-def bash() -> str:
-    """The script for bash 3.2 and newer."""
-    lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
-    for command in _COMMANDS:
-        for parameter in _FLAGS[command.path]:
-            if parameter.kind != "flag":
-                where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
-                lines.append(f"    {where}) {_bash_value(parameter)} ;;\n")
-    lines.append('  esac\n  case "$path" in\n')
-    for path in _FLAGS:
-        otherwise = "".join(f"else {_bash_value(p)}; " for p in _LOOSE.get(path, ())[:1] if p.choices or p.file)
-        if path not in _LOOSE:
-            otherwise = f'else offered="{" ".join(name for name, _ in _children(path))}"; '
-        lines.append(f'    "{path}") if [[ $word == -* ]]; then offered="{_spellings(path)}"; {otherwise}fi ;;\n')
-    return "".join([*lines, _BASH_TAIL])
-
-
-def _bash_value(parameter: Parameter) -> str:
-    values = _values(parameter)
-    if values:
-        return f'COMPREPLY=($(compgen -W "{values}" -- "$word")); return'
-    return _BASH_FILES if parameter.file else "return"
-
-
-# --- zsh --------------------------------------------------------------------------------------------------------------
-
 _ZSH_GROUP = """
 {function}() {{
   local curcontext=$curcontext state line
@@ -131,57 +84,6 @@ else
   compdef _joelclaw joelclaw
 fi
 """
-
-
-def zsh() -> str:
-    """The script for zsh, to be autoloaded as `_joelclaw` or sourced."""
-    lines = ["#compdef joelclaw\n", _MADE]
-    for group in ("", *GROUPS):
-        function = "_joelclaw" + (f"_{group}" if group else "")
-        names = "".join(
-            f"    {_quoted(name + ':' + about.replace(':', chr(92) + ':'))}\n" for name, about in _children(group)
-        )
-        flags = "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group])
-        lines.append(_ZSH_GROUP.format(function=function, names=names, flags=flags))
-    for path, loose in _LOOSE.items():
-        specs = [_zsh_flag(parameter) for parameter in _FLAGS[path]]
-        for parameter in loose:
-            lead = "*:" if parameter.many else ":" if parameter.required else "::"
-            specs.append(_quoted(f"{lead}{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}"))
-        lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s")
-        lines.append("".join(f" \\\n    {spec}" for spec in specs) + "\n}\n")
-    return "".join([*lines, _ZSH_TAIL])
-
-
-def _zsh_flag(parameter: Parameter) -> str:
-    takes = parameter.kind != "flag"
-    about = f"[{_zsh_text(parameter.help)}]"
-    if takes:
-        about += f":{_zsh_text(parameter.metavar)}:{_zsh_action(parameter)}"
-    forms = [flag + (("=" if flag.startswith("--") else "+") if takes else "") for flag in parameter.flags]
-    if len(forms) == 1:
-        return _quoted(("*" if parameter.many else "") + forms[0] + about)
-    others = "*" if parameter.many else f"({' '.join(parameter.flags)})"
-    return f"{_quoted(others)}{{{','.join(forms)}}}{_quoted(about)}"
-
-
-def _zsh_action(parameter: Parameter) -> str:
-    values = _values(parameter)
-    return f"({values})" if values else "_files" if parameter.file else " "
-
-
-def _zsh_text(text: str) -> str:
-    for special in "\\[]:":
-        text = text.replace(special, "\\" + special)
-    return text
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-# --- fish -------------------------------------------------------------------------------------------------------------
-
 _FISH_HEAD = """\
 function __joelclaw_at --description 'Whether the words so far name this command'
     set -l path
@@ -196,37 +98,107 @@ complete -c joelclaw -f
 """
 
 
+def _children(group: str) -> list[tuple[str, str]]:
+    """Name and help of what may follow: `("write", "Store an observation …")`; groups too at the top."""
+    if group:
+        return [(c.path.split()[-1], c.help) for c in _COMMANDS if c.path.startswith(group + " ")]
+    return [*((c.path, c.help) for c in _COMMANDS if " " not in c.path), *GROUPS.items()]
+
+
+def _values(parameter: Parameter) -> str:
+    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
+
+
+def bash() -> str:
+    """The script for bash 3.2 and newer."""
+
+    def offer(parameter: Parameter) -> str:
+        values = _values(parameter)
+        if values:
+            return f'COMPREPLY=($(compgen -W "{values}" -- "$word")); return'
+        return _BASH_FILES if parameter.file else "return"
+
+    lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
+    for command in _COMMANDS:
+        for parameter in _FLAGS[command.path]:
+            if parameter.kind != "flag":
+                where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
+                lines.append(f"    {where}) {offer(parameter)} ;;\n")
+    lines.append('  esac\n  case "$path" in\n')
+    for path, flags in _FLAGS.items():
+        spellings = " ".join(flag for parameter in flags for flag in parameter.flags)
+        otherwise = "".join(f"else {offer(p)}; " for p in _LOOSE.get(path, ())[:1] if p.choices or p.file)
+        if path not in _LOOSE:
+            otherwise = f'else offered="{" ".join(name for name, _ in _children(path))}"; '
+        lines.append(f'    "{path}") if [[ $word == -* ]]; then offered="{spellings}"; {otherwise}fi ;;\n')
+    return "".join([*lines, _BASH_TAIL])
+
+
+def zsh() -> str:
+    """The script for zsh, to be autoloaded as `_joelclaw` or sourced."""
+    lines = ["#compdef joelclaw\n", _MADE]
+    for group in ("", *GROUPS):
+        children = [(name, about.replace(":", "\\:")) for name, about in _children(group)]
+        lines.append(
+            _ZSH_GROUP.format(
+                function="_joelclaw" + (f"_{group}" if group else ""),
+                names="".join(f"    {_zsh_quoted(f'{name}:{about}')}\n" for name, about in children),
+                flags="".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group]),
+            )
+        )
+    for path, loose in _LOOSE.items():
+        specs = [_zsh_flag(parameter) for parameter in _FLAGS[path]]
+        for parameter in loose:
+            lead = "*:" if parameter.many else ":" if parameter.required else "::"
+            specs.append(_zsh_quoted(lead + _zsh_value(parameter)))
+        lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s")
+        lines.append("".join(f" \\\n    {spec}" for spec in specs) + "\n}\n")
+    return "".join([*lines, _ZSH_TAIL])
+
+
+def _zsh_flag(parameter: Parameter) -> str:
+    takes = parameter.kind != "flag"
+    about = f"[{_zsh_text(parameter.help)}]" + (f":{_zsh_value(parameter)}" if takes else "")
+    forms = [flag + (("=" if flag.startswith("--") else "+") if takes else "") for flag in parameter.flags]
+    if len(forms) == 1:
+        return _zsh_quoted(("*" if parameter.many else "") + forms[0] + about)
+    others = "*" if parameter.many else f"({' '.join(parameter.flags)})"
+    return f"{_zsh_quoted(others)}{{{','.join(forms)}}}{_zsh_quoted(about)}"
+
+
+def _zsh_value(parameter: Parameter) -> str:
+    values = _values(parameter)
+    return f"{_zsh_text(parameter.metavar)}:{f'({values})' if values else '_files' if parameter.file else ' '}"
+
+
+def _zsh_text(text: str) -> str:
+    for special in "\\[]:":
+        text = text.replace(special, "\\" + special)
+    return text
+
+
+def _zsh_quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
 def fish() -> str:
     """The script for fish 3 and newer."""
     lines = ["# fish completion for joelclaw\n", _MADE, _FISH_HEAD % " ".join(GROUPS)]
     for path, flags in _FLAGS.items():
+        at = f'complete -c joelclaw -n "__joelclaw_at {_fish_quoted(path)}"'
         if path not in _LOOSE:
-            lines += [f"{_fish_at(path)} -a {name} -d {_fish_quoted(about)}\n" for name, about in _children(path)]
-        lines += [_fish_flag(path, parameter) for parameter in flags]
+            lines += [f"{at} -a {name} -d {_fish_quoted(about)}\n" for name, about in _children(path)]
+        for parameter in flags:
+            values = _values(parameter)
+            takes = f" -x -a {_fish_quoted(values)}" if values else " -r -F" if parameter.file else " -x"
+            forms = "".join(f" -l {f[2:]}" if f.startswith("--") else f" -s {f[1:]}" for f in parameter.flags)
+            lines.append(f"{at}{forms}{takes * (parameter.kind != 'flag')} -d {_fish_quoted(parameter.help)}\n")
         for parameter in _LOOSE.get(path, ()):
             if parameter.file:
-                lines.append(f"{_fish_at(path)} -F\n")
+                lines.append(f"{at} -F\n")
             elif parameter.choices:
-                lines.append(f"{_fish_at(path)} -a {_fish_quoted(_values(parameter))}\n")
+                lines.append(f"{at} -a {_fish_quoted(_values(parameter))}\n")
     return "".join(lines)
-
-
-def _fish_at(path: str) -> str:
-    return f'complete -c joelclaw -n "__joelclaw_at {_fish_quoted(path)}"'
-
-
-def _fish_flag(path: str, parameter: Parameter) -> str:
-    line = _fish_at(path)
-    for flag in parameter.flags:
-        line += f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}"
-    values = _values(parameter)
-    if values:
-        line += f" -x -a {_fish_quoted(values)}"
-    elif parameter.file:
-        line += " -r -F"
-    elif parameter.kind != "flag":
-        line += " -x"
-    return f"{line} -d {_fish_quoted(parameter.help)}\n"
 
 
 def _fish_quoted(text: str) -> str:
@@ -258,12 +230,16 @@ def run(options: dict[str, Any]) -> Answer:
     if not (options["install"] or options["uninstall"]):
         return Answer(None, text=script.rstrip("\n"))
     path = _place(shell)
-    about = {"shell": shell, "path": path, "installed": options["install"]}
+    try:
+        changed = _replaced(path, script if options["install"] else None)
+    except OSError as error:
+        fix = "make its folder writable, or print the script and put it where your shell looks: joelclaw completion"
+        raise Failure("COMPLETION_FAILED", f"{path} cannot be written: {error.strerror}", f"{fix} --help") from None
+    about = {"shell": shell, "path": path, "installed": options["install"], "changed": changed, "note": ""}
     if options["uninstall"]:
-        return Answer({**about, "changed": _replaced(path, None), "note": ""})
-    note = _NOTES[shell].format(folder=os.path.dirname(path))
-    undo = step(f"joelclaw completion {shell} --uninstall", "take it back")
-    return Answer({**about, "changed": _replaced(path, script), "note": note}, [undo])
+        return Answer(about)
+    about["note"] = _NOTES[shell].format(folder=os.path.dirname(path))
+    return Answer(about, [step(f"joelclaw completion {shell} --uninstall", "take it back")])
 
 
 def _place(shell: str) -> str:
@@ -281,28 +257,22 @@ def _place(shell: str) -> str:
 
 def _replaced(path: str, script: str | None) -> bool:
     """Put the script there, whole or not at all, or with None take ours away; whether that changed anything."""
-    try:
-        there = None
-        if os.path.lexists(path):
-            with open(path, encoding="utf-8", errors="replace") as handle:
-                there = handle.read()
-            if _MADE not in there[:_MADE_BEFORE]:
-                about = f"{path} is there and was not written by joelclaw"
-                raise Failure("COMPLETION_EXISTS", about, "move it away, and run this again")
-        if there == script:
-            return False
-        if script is None:
-            os.unlink(path)
-            return True
+    there = None
+    if os.path.lexists(path):
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            there = handle.read()
+        if _MADE not in there[:_MADE_BEFORE]:
+            about = f"{path} is there and was not written by joelclaw"
+            raise Failure("COMPLETION_EXISTS", about, "move it away, and run this again")
+    if script is None and there is not None:
+        os.unlink(path)
+    elif script is not None and there != script:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{os.getpid()}.tmp"
         with open(temporary, "x", encoding="utf-8") as handle:
             handle.write(script)
         os.replace(temporary, path)
-    except OSError as error:
-        fix = "make its folder writable, or print the script and put it where your shell looks: joelclaw completion"
-        raise Failure("COMPLETION_FAILED", f"{path} cannot be written: {error.strerror}", f"{fix} --help") from None
-    return True
+    return there != script
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("status", ["healthy", "schema", "memories", "queue.failed"]),
+        ("status", ["healthy", "schema", "observations", "queue.failed"]),
         ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
         ("install pi --yes", ["pi done", "joelclaw.ts"]),
         ("install --list", ["agent", "opencode", "no sign of"]),
@@ -32,7 +32,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("off --everywhere", ["scope everywhere", "off yes", "take it up again"]),
         ("on --everywhere", ["scope everywhere"]),
         ("exclude .", ["excluded yes", "archive its sessions again"]),
-        ("trust --list", ["No folder is trusted."]),
+        ("trust --list", ["none"]),
         ("completion bash --install", ["installed yes", "Open a new shell"]),
         ("otel list", ["queue.failed", "bad worse"]),
         ("otel stats", ["errors"]),

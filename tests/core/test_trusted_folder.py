@@ -56,8 +56,8 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
     assert chosen["settings"] == {"inject.min_score": 0.5, "hook.deadline_ms": 900}
     assert (chosen["scopes"], chosen["never"]) == ({"src": "harbour gauge"}, ["model.command"])
     shown = read_on_terminal(home, repo)
-    for part in ("hook.deadline_ms 900", "inject.min_score 0.5", "scopes.src harbour gauge", "stays yours",
-                 "Not let in, though the file says it: model.command"):  # fmt: skip
+    for part in ("hook.deadline_ms 900", "inject.min_score 0.5", "src harbour gauge", "stays yours",
+                 "never model.command"):  # fmt: skip
         assert part in shown
     assert "curl" not in shown
 
@@ -65,10 +65,9 @@ def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
 def test_a_folder_without_a_file_and_one_with_a_bad_one(run: Run, home: Path, repo: Path) -> None:
     (repo / ".joelclaw/config.toml").write_text("[hook]\ndeadline_ms = 1\n")
     assert "hook.deadline_ms" in run("trust", str(repo)).result["chooses"]["fault"]
-    assert "is left out" in read_on_terminal(home, repo)
+    assert "fault" in read_on_terminal(home, repo)
     (repo / ".joelclaw/config.toml").unlink()
     assert run("trust", str(repo)).result["chooses"] is None
-    assert "no .joelclaw/config.toml" in read_on_terminal(home, repo)
 
 
 def read_on_terminal(home: Path, repo: Path) -> str:
@@ -97,14 +96,12 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     def shown() -> str:
         return " ".join(without_style(on_terminal(home, "status", cwd=repo).out).split())
 
-    assert "(not trusted)" in shown()
-    assert "inject.min_score = 0.5; scopes.src (for this project's own memories alone)" in shown()
-    assert "withheld hook.deadline_ms (until joelclaw trust)" in shown()
-    assert "never from there model.command" in shown()
+    for part in ("trusted no", "inForce inject.min_score 0.5", "withheld hook.deadline_ms", "never model.command"):
+        assert part in shown()
     run("trust", str(repo))
-    assert "(trusted)" in shown() and "withheld" not in shown()
+    assert "trusted yes" in shown() and "withheld" not in shown()
     (repo / ".joelclaw/config.toml").write_text("[hook\n")
-    assert "left out it is no TOML" in shown()
+    assert "fault is no TOML" in shown()
 
 
 @pytest.fixture
