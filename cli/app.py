@@ -1,7 +1,7 @@
-"""The Typer app, made from the declarations: help, wrong usage, and what the first front end does not read.
+"""The Typer app, made from the declarations: help, wrong usage, and what `execution.parse` does not read.
 
-Typer only takes the words apart. Values are turned by `Parameter.convert`, as in the first front end, and a wrong one
-is reported by the same `Failure`.
+Typer only takes the words apart. Values are turned by `Parameter.convert` in either case, and a wrong one is reported
+by the same `Failure`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import typer
 from rich.markup import escape
 from typer.main import get_command
 
-from cli import commands, complaints, execution, reference, usage_errors
+from cli import commands, complaints, execution, reference
 from cli.parameter import Command, Parameter
 from cli.reference import GROUPS
 from cli.stdout import is_terminal, write_out
@@ -35,9 +35,9 @@ _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 def run_app(words: list[str], *, as_json: bool) -> int:
     """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
-    refused = usage_errors.outside(words)
+    refused = complaints.outside(words)
     if refused is not None:
-        return complaints.report(usage_errors.named(words), refused, as_json=as_json)
+        return complaints.report(complaints.named(words), refused, as_json=as_json)
     if not words or " ".join(words) in GROUPS:
         if as_json:
             reference.print_overview(" ".join(words))
@@ -53,7 +53,7 @@ def run_app(words: list[str], *, as_json: bool) -> int:
     except Exception as error:
         if os.environ.get("JOELCLAW_DEBUG") and not isinstance(error, Failure):
             raise
-        return complaints.report(usage_errors.named(words), error, as_json=as_json)
+        return complaints.report(complaints.named(words), error, as_json=as_json)
     write_out(printed.getvalue())
     return 0 if read is None else execution.run(*read, as_json=as_json)
 
@@ -69,32 +69,38 @@ def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Comma
     try:
         read = _parser(rich=rich).main(args=_spelled_out(words), prog_name=_NAME, standalone_mode=False)
     except _Misused as error:
-        raise _misuse(words, error) from None
+        describe: Callable[[], str] = getattr(error, "format_message", error.__str__)
+        raise complaints.misuse(words, " ".join(describe().split())) from None
     if not isinstance(read, tuple):
         return None
     command, given = read
-    return command, _options(command, given)
+    options = command.defaults()
+    for parameter in command.parameters:
+        value = given[parameter.name]
+        if parameter.kind == "flag":
+            options[parameter.name] = value
+        elif parameter.many:
+            options[parameter.name] = [parameter.convert(word, command.code) for word in value or ()]
+        elif value is not None:
+            options[parameter.name] = parameter.convert(value, command.code)
+    return command, options
 
 
 def _spelled_out(words: Sequence[str]) -> list[str]:
     """The words with the `true` that a bare `--success` means; Typer wants a value."""
     command = commands.called(words)
-    if command is None:
-        return list(words)
-    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
-    length = len(command.path.split())
-    spelt, rest = list(words[:length]), list(words[length:])
+    declared = command.parameters if command is not None else ()
+    taking = {flag: parameter for parameter in declared for flag in parameter.flags if parameter.kind != "flag"}
+    spelt: list[str] = []
+    rest = list(words)
     while rest:
         word = rest.pop(0)
         spelt.append(word)
-        parameter = flags.get(word)
         if word == "--":
             break
-        if parameter is None or parameter.kind == "flag":
-            continue
-        if parameter.kind == "truth" and (not rest or rest[0][:1] == "-"):
+        if word in taking and taking[word].kind == "truth" and (not rest or rest[0][:1] == "-"):
             spelt.append("true")
-        elif rest:
+        elif word in taking and rest:
             spelt.append(rest.pop(0))
     return [*spelt, *rest]
 
@@ -166,24 +172,3 @@ def _argument(parameter: Parameter, rich: bool) -> Argument:
 
 def _text(text: str, rich: bool) -> str:
     return escape(text) if rich else text
-
-
-def _options(command: Command, given: dict[str, Any]) -> dict[str, Any]:
-    options = command.defaults()
-    for parameter in command.parameters:
-        value = given[parameter.name]
-        if parameter.kind == "flag":
-            options[parameter.name] = value
-        elif parameter.many:
-            options[parameter.name] = [parameter.convert(word, command.code) for word in value or ()]
-        elif value is not None:
-            options[parameter.name] = parameter.convert(value, command.code)
-    return options
-
-
-def _misuse(words: Sequence[str], error: Exception) -> Failure:
-    """Typer's complaint as a failure, with what to do about it."""
-    describe: Callable[[], str] = getattr(error, "format_message", lambda: str(error))
-    message = " ".join(describe().split())
-    strange = getattr(error, "possibilities", None) == []
-    return usage_errors.failure(words, message, extra="extra argument" in message, strange=strange)

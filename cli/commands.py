@@ -70,11 +70,6 @@ def called(words: Sequence[str]) -> Command | None:
     return named(words[0]) or named(" ".join(words[:2])) if words else None
 
 
-def is_taken(word: str) -> bool:
-    """Whether a command of ours begins with this word."""
-    return word in FOLDERS
-
-
 def begins_one(text: str) -> bool:
     """Whether a text begins with the first word of a command, or with a flag: in prose our name means no command."""
     word = text.split(None, 1)[0].rstrip("`.,;:)") if text.strip() else ""

@@ -1,4 +1,8 @@
-"""Runs one command: calls its handler, prints the answer or the failure, and returns the exit code. Hot path."""
+"""Reads the words of a call without an argument parser, runs the command, and prints its answer or failure. Hot path.
+
+`parse` takes exactly what the declaration knows; anything else (help, an unknown flag, a wrong value) is left to Typer
+(0.2 s), which explains it. A property test holds the two alike.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,67 @@ from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from cli.parameter import Command
+    from cli.parameter import Command, Parameter
 
 INTERRUPTED = 130
 _ALONE = ("background", "otel export", "store ", "status", "doctor", "install", "uninstall", "idle run", "completion",
           "mcp")  # fmt: skip
 """Commands that start no background job when they end: they send by themselves, or only look."""
+
+
+def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
+    """The options that the words give, or None where they are not exactly what the command takes."""
+    options = command.defaults()
+    try:
+        loose = _flagged(command, list(words), options)
+        for parameter in command.parameters:
+            if parameter.flags:
+                continue
+            taken = loose if parameter.many else loose[:1]
+            loose = loose[len(taken) :]
+            if parameter.required and not taken:
+                return None
+            for word in taken:
+                _set(options, parameter, word, command.code)
+    except (Failure, LookupError):  # Typer says it again, in its own frame
+        return None
+    return None if loose else options
+
+
+def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> list[str]:
+    """Put the flags' values into the options; returns the words that are left."""
+    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    loose: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            return loose + words
+        if not word.startswith("-") or word == "-":
+            loose.append(word)
+            continue
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        parameter = flags[name]
+        if parameter.kind == "flag":
+            if equals:
+                raise LookupError
+            options[parameter.name] = True
+        else:
+            if not equals:
+                bare = parameter.kind == "truth" and (not words or words[0][:1] == "-")
+                value = "true" if bare else words.pop(0)
+            _set(options, parameter, value, command.code)
+    return loose
+
+
+def _set(options: dict[str, Any], parameter: Parameter, text: str, code: str) -> None:
+    value = parameter.convert(text, code)
+    if parameter.many:
+        options[parameter.name].append(value)
+    else:
+        options[parameter.name] = value
 
 
 def load(target: str) -> Callable[..., Any]:
@@ -74,7 +130,7 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
         if as_json or answer.text is not None or not command.view:
             print_answer(name, answer)
         else:
-            draw(command, answer)
+            _draw(command, answer)
     except KeyboardInterrupt:
         return INTERRUPTED
     except StdoutFullError:
@@ -88,12 +144,10 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
     return answer.exit_code
 
 
-def draw(command: Command, answer: Answer) -> None:
+def _draw(command: Command, answer: Answer) -> None:
     """Show a result on a terminal: by the command's view, or as JSON where that fails."""
     try:
         load(command.view)(answer)
-    except KeyboardInterrupt:
-        return
     except Exception:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise

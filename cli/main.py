@@ -25,9 +25,9 @@ def main() -> int:
     words = commands.real(words)
     command = commands.called(words)
     if command is not None:
-        from cli import execution, front
+        from cli import execution
 
-        options = front.parse(command, words[len(command.path.split()) :])
+        options = execution.parse(command, words[len(command.path.split()) :])
         if options is not None:
             return execution.run(command, options, as_json=as_json)
     try:

@@ -48,26 +48,3 @@ def fault_of(step: str, error: Exception) -> Fault:
 def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:
     """What a result tells of faults, by their step: `recallError`, `writeError`, `eventError` …"""
     return {fault["step"] + "Error": {"code": fault["code"], "message": fault["message"]} for fault in faults}
-
-
-def tell_older(now: int) -> str:
-    """Tell once that the store lacks what was acknowledged: as an event; returns the sentence, "" where it was told."""
-    from core.store import sqlite
-    from core.store.upkeep import completeness
-
-    wrong = completeness.untold(sqlite.path())
-    if wrong is None:
-        return ""
-    from otel import spool
-    from otel.event import new_event
-
-    about = {"acknowledged": wrong["acknowledged"], "has": wrong["has"], "fix": wrong["fix"]}
-    spool.keep(
-        [
-            new_event(
-                "store.older", component="store", level="error", success=False, error=wrong["message"],
-                metadata=about, now=now,
-            )
-        ]
-    )  # fmt: skip
-    return f"{wrong['message']}\n  {wrong['fix']}"

@@ -1,4 +1,4 @@
-"""What is wrong with settings and a project's files, each told once: an event, and `status` while it lasts.
+"""What is told once of the settings, a project's files and the store: an event, and `status` while it lasts.
 
 A file that was left out, and names that no setting has, with the one that was meant. The latter stop nothing: a newer
 version may know them.
@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 from core import config, files, ids, json_text
 from core.records import Event
+from otel import spool
 from otel.event import new_event
 
 Places = Sequence[tuple[str, str]]
@@ -87,3 +88,18 @@ def _untold(faults: Places, name: str) -> list[tuple[str, str]]:
     except OSError:  # where nothing can be kept, nothing is told: it would be every time
         return []
     return [marks[mark] for mark in fresh]
+
+
+def tell_older(now: int) -> str:
+    """Tell once that the store lacks what was acknowledged: as an event; returns the sentence, "" where it was told."""
+    from core.store import sqlite
+    from core.store.upkeep import completeness
+
+    wrong = completeness.untold(sqlite.path())
+    if wrong is None:
+        return ""
+    about = {"acknowledged": wrong["acknowledged"], "has": wrong["has"], "fix": wrong["fix"]}
+    event = new_event("store.older", component="store", level="error", success=False, error=wrong["message"],
+                      metadata=about, now=now)  # fmt: skip
+    spool.keep([event])
+    return f"{wrong['message']}\n  {wrong['fix']}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli import progress
+from cli import bulk
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
@@ -21,7 +21,7 @@ _MOST_EVIDENCE, _MOST_TAGS = 30, 20
 def run(options: dict[str, Any]) -> Answer:
     """Bring the store in step with the folders."""
     settings = config.load()
-    with progress.in_items("syncing") as (started, advance):
+    with bulk.bar("syncing") as (started, advance):
         result, db = sync.sync_folders(
             options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,

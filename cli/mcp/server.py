@@ -10,10 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any
-
-from mcp import types
-from mcp.server import Server
+from typing import TYPE_CHECKING, Any
 
 from cli import complaints, execution
 from cli.mcp import tools
@@ -23,6 +20,9 @@ from core import VERSION
 from core.errors import Failure
 from core.process import extras
 from core.store.sqlite import apsw
+
+if TYPE_CHECKING:
+    from mcp import types
 
 ABOUT = (
     "Memory of this user's coding sessions. After a compaction, or when something was decided or tried before, call"
@@ -42,11 +42,8 @@ def run(_options: dict[str, Any]) -> int:
         import anyio
         from mcp.server import Server  # noqa: F401  # the part that is used below
     except ImportError as error:
-        raise Failure(
-            "MCP_MISSING",
-            f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}",
-            f"run `{extras.command(extras.requirement('mcp', 'mcp'))}`",
-        ) from None
+        about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
+        raise Failure("MCP_MISSING", about, extras.command(extras.requirement("mcp", "mcp"))) from None
     for client in registry.CLIENTS.values():  # a server outlives sessions: of one that is over, or around our client
         os.environ.pop(client.session_variable, None)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
@@ -58,16 +55,9 @@ def run(_options: dict[str, Any]) -> int:
 
 
 async def _serve() -> None:
-    from mcp.server.stdio import stdio_server
-
-    server = _server()
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
-
-
-def _server() -> Server[Any]:
     from mcp import types
     from mcp.server import Server
+    from mcp.server.stdio import stdio_server
 
     async def list_tools(_context: Any, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(name) for name in TOOLS])
@@ -77,21 +67,21 @@ def _server() -> Server[Any]:
         text, failed = answer(params.name, params.arguments or {})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 
-    return Server("joelclaw", version=VERSION, instructions=ABOUT, on_list_tools=list_tools, on_call_tool=call_tool)
+    server = Server[Any](
+        "joelclaw", version=VERSION, instructions=ABOUT, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
 
 
 def _described(name: str) -> types.Tool:
     from mcp import types
 
     tool = TOOLS[name]
-    return types.Tool(
-        name=name,
-        description=tool.help,
-        input_schema=tools.schema(tool),
-        annotations=types.ToolAnnotations(
-            read_only_hint=not tool.changes, destructive_hint=name == "forget", open_world_hint=False
-        ),
+    hints = types.ToolAnnotations(
+        read_only_hint=not tool.changes, destructive_hint=name == "forget", open_world_hint=False
     )
+    return types.Tool(name=name, description=tool.help, input_schema=tools.schema(tool), annotations=hints)
 
 
 def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
@@ -99,19 +89,12 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
     before = {id(one) for one in apsw.connections()}
     try:
         text = tools.call(name, arguments)
-    except Failure as failure:
-        return tools.failed(failure), True
     except Exception as error:
-        return tools.failed(complaints.unknown(error)), True
-    finally:
-        _close(before)
+        return tools.failed(error if isinstance(error, Failure) else complaints.unknown(error)), True
+    finally:  # close what a command opened and left to the end of its process
+        for one in apsw.connections():
+            if id(one) not in before and one.filename:  # one in memory is a tokenizer that a module keeps
+                with contextlib.suppress(apsw.Error):
+                    one.close(True)
     execution.start_due()
     return text, False
-
-
-def _close(before: set[int]) -> None:
-    """Close what a command opened and left to the end of its process."""
-    for one in apsw.connections():
-        if id(one) not in before and one.filename:  # one in memory is a tokenizer that a module keeps
-            with contextlib.suppress(apsw.Error):
-                one.close(True)

@@ -88,9 +88,9 @@ def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, ever
         )
 
     if sys.stderr.isatty():
-        from cli import progress
+        from cli import bulk
 
-        with progress.in_bytes("archiving", sum(file.size for file in new)) as advance:
+        with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
             report = ingest(advance)
     else:
         report = ingest(lambda _: None)

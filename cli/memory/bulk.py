@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file, progress
+from cli import bulk
 from cli.answer import Answer, quoted, step
 from cli.recall.search import collections
 from cli.stdout import write_bytes
@@ -31,14 +31,14 @@ def import_(options: dict[str, Any]) -> Answer:
     settings = config.load()
     is_ours = form == importing.OURS
     if is_ours:
-        with line_file.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
+        with bulk.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
             report = importing.import_lines(
                 lines, preview=preview, now=clock.now_ms(), config=settings, progress=advance
             )
     elif file == "-":
         raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
     else:
-        with progress.in_items("importing") as (_, advance):
+        with bulk.bar("importing") as (_, advance):
             report = importing.import_items(
                 file, form, preview=preview, now=clock.now_ms(), config=settings, progress=advance
             )
@@ -88,7 +88,7 @@ def index(options: dict[str, Any]) -> Answer:
         if in_background:
             done = contextual_index.index_all(db)
         else:
-            with progress.in_items("embedding") as (started, advance):
+            with bulk.bar("embedding") as (started, advance):
                 done = contextual_index.index(
                     db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
                 )

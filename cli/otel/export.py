@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from cli import line_file, progress
+from cli import bulk
 from cli.answer import Answer, quoted, step, write_json
 from core import clock, config, home_files
 from core.errors import Failure, usage
@@ -35,7 +35,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["to"] is not None:
         return _into_file(options["to"])
     if options["follow"]:
-        return progress.follow(export.follow(settings))
+        return bulk.follow(export.follow(settings))
     if background:
         export.run_in_background(settings)
         return 0
@@ -70,9 +70,7 @@ def import_(options: dict[str, Any]) -> Answer:
     from otel.otlp import json_lines
 
     settings = config.load()
-    holding = line_file.numbered(
-        options["file"], longest=_LONGEST_LINE, code="OTEL_INVALID_ARGS", holds="OTLP/JSON lines"
-    )
+    holding = bulk.numbered(options["file"], longest=_LONGEST_LINE, code="OTEL_INVALID_ARGS", holds="OTLP/JSON lines")
     with holding as (lines, advance):
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
         report = json_lines.import_lines(db, lines, now=clock.now_ms(), progress=advance)

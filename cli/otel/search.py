@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from cli import progress
+from cli import bulk
 from cli.answer import Answer, step
 from core import clock, config, home_files
 from core.config import Config
@@ -32,7 +32,7 @@ def search(options: dict[str, Any]) -> Answer | int:
     if options["backend"] == "typesense":
         raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
     log.store_waiting()
-    return progress.follow(_coming(asked, options["limit"]), _live)
+    return bulk.follow(_coming(asked, options["limit"]), _live)
 
 
 def _coming(asked: EventQuery, limit: int) -> Iterator[dict[str, Any] | None]:

@@ -102,7 +102,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     What a file holds is not printed, but the number of the query: agents may run `recall` without being asked, and are
     not to read any file with it.
     """
-    from cli.line_file import is_endless
+    from cli.bulk import is_endless
     from core import envelope, json_text
     from core.words import clean
     from session.recorded_recall import RecordedRecall

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cli import progress, stdout
+from cli import bulk, stdout
 from cli.answer import Answer, print_envelope, step
 from core import config, envelope
 from core.errors import FAILED, Failure
@@ -40,7 +40,7 @@ def sync(options: dict[str, Any]) -> Answer | int:
         replication.in_background(settings, *_ADAPTERS)
         return 0
     if options["watch"]:
-        return progress.follow(replication.watch(settings, *_ADAPTERS, options["seconds"]))
+        return bulk.follow(replication.watch(settings, *_ADAPTERS, options["seconds"]))
     with replication.opened(settings, *_ADAPTERS) as work:
         return Answer(replication.sync(work), [_VERIFY])
 
@@ -81,7 +81,7 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar of one step's documents or events."""
-    with progress.in_items(what) as (started, advance):
+    with bulk.bar(what) as (started, advance):
         if total is not None:
             started(total)
         yield advance

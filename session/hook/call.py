@@ -115,9 +115,9 @@ class Call:
                 spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
                 spool.drop([self._held])
         if files.is_store_older():
-            from session import faults
+            from session import settings_faults
 
-            faults.tell_older(clock.now_ms())
+            settings_faults.tell_older(clock.now_ms())
         if self._deadline is not None:
             self._deadline.over()
         if context is not None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cli import front
+from cli import execution
 from cli.app import parse_with_typer
 from cli.main import take_json_flag
 from cli.parameter import Command, Parameter
@@ -101,7 +101,7 @@ def named(words: list[str]) -> Command:
 
 def first(words: list[str]) -> tuple[str, dict[str, Any]] | None:
     command = named(words)
-    options = front.parse(command, words[len(command.path.split()) :])
+    options = execution.parse(command, words[len(command.path.split()) :])
     return None if options is None else (command.path, options)
 
 

@@ -16,7 +16,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import ROOT, Run
 
-from cli import usage_errors
+from cli import complaints
 
 CALLS = Path(__file__).with_name("mirrored_calls.txt")
 KEYS = {
@@ -126,14 +126,14 @@ def test_what_is_outside_is_refused_by_name(run: Run) -> None:
         done = run(*shlex.split(line), ok=False)
         envelope = json.loads(done.out)
         told = (done.code, envelope["ok"], envelope["result"], envelope["error"]["code"])
-        assert told == (2, False, None, usage_errors.NOT_MIRRORED), line
+        assert told == (2, False, None, complaints.NOT_MIRRORED), line
         assert "outside" in envelope["fix"] and "joelclaw" in envelope["fix"]
 
 
 def test_every_name_outside_stands_in_the_docs() -> None:
     page = (ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8")
-    names = [name for listed in usage_errors.FAMILIES.values() for name in listed.split()]
-    for name in (*names, *usage_errors.PARTS, *(flag for flags in usage_errors.FLAGS.values() for flag in flags)):
+    names = [name for listed in complaints.FAMILIES.values() for name in listed.split()]
+    for name in (*names, *complaints.PARTS, *(flag for flags in complaints.FLAGS.values() for flag in flags)):
         assert f"`{name}`" in page, name
 
 
@@ -144,6 +144,6 @@ def test_the_docs_have_the_counts() -> None:
 
 
 def test_what_is_offered_instead_is_a_command(run: Run) -> None:
-    for instead in {*usage_errors.INSTEAD.values()}:
+    for instead in {*complaints.INSTEAD.values()}:
         words = instead.split()[1:]
         assert run(*words, *([] if "--help" in words else ["--help"])).code == 0

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from cli import line_file
+from cli import bulk
 from core.errors import Failure
 
 
 def lines(data: bytes, longest: int = 4) -> list[tuple[int, bytes | None]]:
-    return list(line_file._lines(io.BytesIO(data), longest))
+    return list(bulk._lines(io.BytesIO(data), longest))
 
 
 def test_a_line_that_is_too_long_is_none() -> None:
@@ -33,24 +33,18 @@ def test_a_line_that_is_too_long_is_none() -> None:
         assert lines(data) == read
 
 
-def test_a_file_and_its_size(tmp_path: Path) -> None:
+def test_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"ab\ncd\n")
-    with line_file.numbered(str(file), longest=9, code="C", holds="JSON lines") as (found, advance):
+    with bulk.numbered(str(file), longest=9, code="C", holds="JSON lines") as (found, advance):
         assert list(found) == [(1, b"ab\n"), (2, b"cd\n")]
         advance(6)
-    with open(file, "rb") as handle:
-        assert line_file._size(handle) == 6
-    file.write_bytes(b"")
-    with open(file, "rb") as handle:
-        assert line_file._size(handle) is None
-    assert line_file._size(io.BytesIO(b"x")) is None
 
 
 def test_stdin_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     given = io.BytesIO(b"ab\n")
-    monkeypatch.setattr(line_file.sys, "stdin", SimpleNamespace(buffer=given))
-    with line_file.numbered("-", longest=9, code="C", holds="JSON lines") as (found, _):
+    monkeypatch.setattr(bulk.sys, "stdin", SimpleNamespace(buffer=given))
+    with bulk.numbered("-", longest=9, code="C", holds="JSON lines") as (found, _):
         assert list(found) == [(1, b"ab\n")]
     assert not given.closed
 
@@ -63,7 +57,7 @@ def test_what_cannot_be_read(tmp_path: Path, name: str, told: str) -> None:
     where = str(tmp_path / name)
     with (
         pytest.raises(Failure) as caught,
-        line_file.numbered(where, longest=9, code="ODD", holds="JSON lines") as (found, _),
+        bulk.numbered(where, longest=9, code="ODD", holds="JSON lines") as (found, _),
     ):
         list(found)
     assert (caught.value.code, caught.value.exit_code) == ("ODD", 2)
@@ -76,12 +70,12 @@ def test_a_device_may_never_end_but_null_does(tmp_path: Path) -> None:
     endless = {}
     for name in ("/dev/zero", os.devnull, str(tmp_path / "file")):
         with open(name, "rb") as handle:
-            endless[name] = line_file.is_endless(handle)
+            endless[name] = bulk.is_endless(handle)
     assert endless == {"/dev/zero": True, os.devnull: False, str(tmp_path / "file"): False}
     with os.fdopen(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
-        assert not line_file.is_endless(handle), "a pipe ends with its writer"
+        assert not bulk.is_endless(handle), "a pipe ends with its writer"
     with (
         pytest.raises(Failure, match="/dev/zero is a device"),
-        line_file.numbered("/dev/zero", longest=9, code="C", holds="x"),
+        bulk.numbered("/dev/zero", longest=9, code="C", holds="x"),
     ):
         pass

@@ -1,0 +1,126 @@
+"""What commands share that work through much, or for long: lines of a file or stdin, a bar, rows as they come."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO
+
+from cli import stdout
+from cli.answer import write_json
+from core import json_text
+from core.errors import usage
+
+Advance = Callable[[int], None]
+
+
+@contextmanager
+def numbered(
+    where: str, *, longest: int, code: str, holds: str
+) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Advance]]:
+    """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it.
+
+    Args:
+        longest: bytes of a line; None stands for a longer one, which is skipped without being held in memory.
+        holds: what is in the file, for messages.
+    """
+    fix = f"name a file of {holds}, or - for stdin"
+    with ExitStack() as opened:
+        handle: BinaryIO = sys.stdin.buffer
+        if where != "-":
+            try:
+                handle = opened.enter_context(open(where, "rb"))
+            except OSError as error:
+                raise usage(code, f"{where}: {error.strerror}", fix) from None
+            if is_endless(handle):
+                raise usage(code, f"{where} is a device", fix)
+        try:
+            size = os.fstat(handle.fileno()).st_size or None
+        except (OSError, ValueError):
+            size = None
+        _, advance = opened.enter_context(bar("importing", size, in_bytes=True))
+        try:
+            yield _lines(handle, longest), advance
+        except IsADirectoryError as error:  # a folder opens, and fails when it is read
+            raise usage(code, f"the input cannot be read: {error.strerror}", fix) from None
+
+
+def is_endless(handle: BinaryIO) -> bool:
+    """Whether what was opened by its name is a device that may never end. A pipe ends with its writer."""
+    status = os.fstat(handle.fileno())
+    is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+    return is_device and status.st_rdev != os.stat(os.devnull).st_rdev
+
+
+def _lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]:
+    number = 0
+    while line := handle.readline(longest):
+        number += 1
+        if len(line) == longest and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = handle.readline(longest)
+            yield number, None
+        else:
+            yield number, line
+
+
+@contextmanager
+def bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[tuple[Advance, Advance]]:
+    """A bar on stderr, where that is a terminal.
+
+    It yields what to call with the number of all, once that is known, and what to call with those that are done since.
+    """
+    if not sys.stderr.isatty():
+        yield (lambda _: None), (lambda _: None)
+        return
+    from rich.console import Console  # a batch of recalls reads lines, too
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn(label), BarColumn(), amount, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(label, total=total)
+        yield (lambda count: shown.update(task, total=count)), (lambda count: shown.advance(task, count))
+
+
+def follow(rows: Iterable[dict[str, Any] | None], draw: Callable[[dict[str, Any]], None] | None = None) -> int:
+    """Print rows as they come, a line of JSON each, until Ctrl-C, SIGTERM, or nobody reads; returns the exit code, 0.
+
+    Args:
+        rows: None now and then where nothing comes, so that it can end.
+        draw: prints a row on a terminal; by default as names and values on one line.
+    """
+    came: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        came.append(number)  # an interrupt in a finalizer (of opentelemetry-sdk) cannot leave it: the next row ends
+        raise KeyboardInterrupt
+
+    sys.unraisablehook = lambda _: None
+    on_terminal = stdout.is_terminal() and "--json" not in sys.argv
+    hung_up = select.poll()
+    hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        for row in rows:
+            if came or hung_up.poll(0):
+                break
+            if row is not None and on_terminal:
+                (draw or _line)(row)
+            elif row is not None and not write_json(json_text.dumps(row)):
+                break
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _line(row: dict[str, Any]) -> None:
+    from cli.terminal import console, plain, safe
+
+    console().print(safe(plain(row)))
