@@ -85,7 +85,7 @@ VALUES = st.recursive(
 ARGUMENTS = st.one_of(
     st.fixed_dictionaries({"path": PATHS}, optional={"limit": NUMBERS, "edits": VALUES}),
     st.dictionaries(NAMES, VALUES, max_size=4),
-    st.fixed_dictionaries({"path": st.one_of(st.integers(), st.none())}),
+    st.fixed_dictionaries({"path": st.one_of(NUMBERS, st.none())}),
 )
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 TEXT_BLOCKS = TEXTS.map(lambda text: {"type": "text", "text": text})
