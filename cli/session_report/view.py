@@ -123,8 +123,9 @@ def draw_session(screen: Console, life: Any) -> None:
         f"{_some(hooks['count'], 'hook')}, {_ms(hooks['p50'])} median, {_ms(hooks['totalMs'])} together",
     ]
     screen.print(safe(" · ".join(filter(None, parts))))
-    if len(life["context"]) > 1:
-        screen.print(_curve(life))
+    curve = [turn for turn in life["turns"] if turn["contextPercent"] is not None]
+    if len(curve) > 1:
+        screen.print(_curve(curve))
     quiet: list[Any] = []
     for turn in life["turns"]:
         if turn["moments"] or life["full"]:
@@ -172,15 +173,13 @@ def _bad(figures: Any) -> str:
     return ", ".join(f"{plain(figures[name])} {name}" for name in ("late", "failed", "degraded") if figures[name])
 
 
-def _curve(life: Any) -> Text:
-    """The context as a row of blocks, each in the colour of its zone."""
-    points = [one["percent"] for one in life["context"]]
+def _curve(turns: Sequence[Any]) -> Text:
+    """The context as a row of blocks, each in the colour of its zone: the fullest of neighbouring turns."""
     line = Text.assemble(("context  ", "dim"))
-    size = -(-len(points) // _CURVE)
-    for at in range(0, len(points), size):
-        percent = max(points[at : at + size])
-        zone = "hot" if percent >= life["hotPercent"] else "warm" if percent >= life["warmPercent"] else "cold"
-        line.append(_BLOCKS[min(7, max(0, int(percent / 12.5)))], ZONES[zone])
+    size = -(-len(turns) // _CURVE)
+    for at in range(0, len(turns), size):
+        fullest = max(turns[at : at + size], key=lambda turn: turn["contextPercent"])
+        line.append(_BLOCKS[min(7, int(fullest["contextPercent"] / 12.5))], ZONES.get(fullest["zone"], ""))
     return line
 
 

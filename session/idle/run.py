@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from clients import registry
@@ -33,7 +33,8 @@ _RETRY_MS = 60_000
 _LOOK_S = 0.1
 """How long a look at the lock by another process may last."""
 _LONGEST_PAUSE_S, _SHORTEST_PAUSE_S = 1.0, 0.02
-_LINES_READ, _LINE_BYTES, _MOST_BYTES = 100, 8_000_000, 64_000_000
+_LINES_READ = 100
+"""Of a transcript, which tell where its session began."""
 
 
 class NotNow(Exception):
@@ -165,19 +166,22 @@ def _compact(
     about = {"ratio": timer["ratio"], "scheduledAt": since}
     ended: Ended | None = None
     try:
-        words, folder = _command(current, timer, config)
+        began_in, before = told(path, current["agent"])
+        words, folder = _command(current, timer, config, began_in)
         _record(config, "started", current, {**about, "command": words[0]})
         _due(session_id, since=since)
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
-        size = os.path.getsize(path) if os.path.isfile(path) else 0
         seconds, environment = config.get_int("idle.timeout_seconds"), {**os.environ, timers.RUNNING: "1"}
         ended = process_group.run(
             words, seconds=seconds, cwd=folder, environment=environment, interrupts=interrupts, lock=lock
         )
         error = "" if ended.status == 0 and not ended.reason else ended.explained()
-        if not error and _was_compacted(session_id, timer, size) is False:
+        known = state_file.peek(session_id)
+        at = known["lastCompactionAt"] if known is not None else None
+        # Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
+        if not error and before is not None and not (at and at > since) and told(path, current["agent"])[1] == before:
             error = f"the command ended well, and the session is not compacted; {ended.explained()}"
     except NotNow:
         _finish(session_id, since, again=False)
@@ -228,59 +232,29 @@ def _finish(session_id: str, since: int, *, again: bool) -> bool:
     return any(at is not None and at > since for at in came)
 
 
-def _was_compacted(session_id: str, timer: IdleTimer, size: int) -> bool | None:
-    """Whether the transcript holds a compaction after `size` bytes, or a hook reported one; None: unknown.
-
-    Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
-    """
-    known = state_file.peek(session_id)
-    at = known["lastCompactionAt"] if known is not None else None
-    if at is not None and at > timer["scheduledAt"]:
-        return True
-    return was_compacted(timer["transcript"], known["agent"] if known is not None else "", size)
-
-
-def was_compacted(path: str, agent: str, since: int) -> bool | None:
-    """Whether a transcript holds a compaction after its first `since` bytes; None where it cannot be known."""
-    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
-        return None
-    try:
-        return any(item["kind"] == "compaction" for item in _items(path, agent, since))
-    except OSError:
-        return None
-
-
-def begun_in(path: str, agent: str) -> str:
-    """The folder in which the session began, from the first lines of its transcript; "" where it is unknown or gone."""
-    found = (item["cwd"] for item in islice(_items(path, agent), _LINES_READ) if item["kind"] == "started")
-    try:
-        return next((folder for folder in found if os.path.isdir(folder)), "")
-    except OSError:
-        return ""
-
-
-def _items(path: str, agent: str, since: int = -1) -> Iterator[Any]:
-    """What a transcript says; with `since` only lines behind it that may tell of a context's size."""
-    if not registry.row(agent).file_tells_compaction or not os.path.isfile(path):
-        return
-    form = registry.row(agent).transcript()
-    with open(path, "rb") as file:
-        if 0 <= since <= os.fstat(file.fileno()).st_size:
-            file.seek(since)
-        left = _MOST_BYTES
-        while left > 0 and (line := file.readline(_LINE_BYTES)):
-            left -= len(line)
-            if since >= 0 and not any(mark in line for mark in form.CONTEXT_MARKS):
+def told(path: str, agent: str) -> tuple[str, int | None]:
+    """What a transcript tells: the folder in which the session began, "" where it is unknown or gone, and how many
+    compactions it had, None where that cannot be known."""
+    client = registry.row(agent)
+    if not client.file_tells_compaction or not os.path.isfile(path):
+        return "", None
+    form, folder, compactions = client.transcript(), "", 0
+    with suppress(OSError), open(path, "rb") as file:
+        for number, line in enumerate(file):
+            if number >= _LINES_READ and not any(mark in line for mark in form.CONTEXT_MARKS):
                 continue
             try:
                 entry = json_text.loads(line.decode("utf-8", "replace"))
             except json_text.InvalidJSON:
                 continue
-            if isinstance(entry, dict):
-                yield from form.items(entry)
+            for item in form.items(entry) if isinstance(entry, dict) else ():
+                if item["kind"] == "started" and not folder and os.path.isdir(item["cwd"]):
+                    folder = item["cwd"]
+                compactions += item["kind"] == "compaction"
+    return folder, compactions
 
 
-def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[list[str], str]:
+def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: str) -> tuple[list[str], str]:
     """The command that compacts a session, and the folder in which it is run."""
     session_id, agent = current["sessionId"], current["agent"]
     template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
@@ -293,7 +267,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config) -> tuple[l
     if not registry.row(agent).compaction(folder)["enabled"]:
         raise NotNow
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = begun_in(timer["transcript"], agent) or folder
+    folder = began_in or folder
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}

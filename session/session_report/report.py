@@ -19,7 +19,6 @@ from memory.reports import LEAST
 from session.session_report import listing
 from session.session_report import turns as telling
 
-_MOST_POINTS = 400
 _MEMORY_CHARS = 160
 _MOST_ERRORS = 12
 _OUTCOMES = ("ok", "degraded", "failed", "late")
@@ -66,8 +65,6 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
         "updatedAt": clock.iso(max(times, default=None)),
         "contextPercent": percent,
         "zone": listing.zone(percent, config),
-        "warmPercent": config.get_float("checkpoint.warm_percent"),
-        "hotPercent": config.get_float("checkpoint.hot_percent"),
         "turnCount": sum(turn["number"] > 0 for turn in turns),
         "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),
@@ -91,7 +88,6 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
         ),
         "problem": about.problem,
         "turns": turns,
-        "context": telling.points_of(hooks, turns, _MOST_POINTS),
     }
 
 

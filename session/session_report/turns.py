@@ -219,18 +219,6 @@ def turns_of(
     return found
 
 
-def points_of(hooks: Sequence[HookCall], turns: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """The context usage (`turn`, `at`, `percent`) at hooks that told it, at most so many: the fullest of neighbours."""
-    starts = [(clock.parse_iso(turn["at"]) or 0) if turn["number"] else 0 for turn in turns]
-    known = []
-    for hook in hooks:
-        if hook["percent"] is not None and turns:
-            turn = turns[_index(starts, began(hook))]["number"]
-            known.append({"turn": turn, "at": clock.iso(hook["at"]), "percent": round(hook["percent"], 1)})
-    size = -(-len(known) // most) if known else 1
-    return [max(known[at : at + size], key=lambda one: one["percent"]) for at in range(0, len(known), size)]
-
-
 def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[int, str]]:
     """When each turn began, and its prompt: what a hook told and what is archived are one where their times agree."""
     told = [began(one) for one in hooks if one["kind"] == "prompt"]

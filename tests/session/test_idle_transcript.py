@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-from core import config
-from session.idle import run as running
-
-NOTHING = config.Config({})
+from session.idle.run import told
 
 
 def write(path: Path, *lines: object) -> str:
@@ -28,23 +24,24 @@ def test_the_folder_in_which_a_session_began(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     path = tmp_path / "session.jsonl"
-    assert running.begun_in(write(path, "no JSON", [1], header(folder)), "pi") == str(folder)
-    assert running.begun_in(write(path, header(tmp_path / "gone"), header(folder)), "pi") == str(folder)
-    assert running.begun_in(write(path, header(tmp_path / "gone")), "pi") == ""
+    gone = header(tmp_path / "gone")
+    assert told(write(path, "no JSON", [1], header(folder)), "pi")[0] == str(folder)
+    assert told(write(path, gone, header(folder)), "pi")[0] == str(folder)
+    assert told(write(path, gone), "pi")[0] == ""
     for agent, name in (("opencode", str(path)), ("nobody", str(path)), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert running.begun_in(name, agent) == ""
+        assert told(name, agent) == ("", None)
 
 
-def test_whether_a_transcript_holds_a_compaction(tmp_path: Path) -> None:
+def test_how_many_compactions_a_transcript_holds(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    before = write(path, header("/"), COMPACTION)
-    size = os.path.getsize(path)
-    assert running.was_compacted(before, "pi", 0) is True
-    assert running.was_compacted(before, "pi", size) is False
-    assert running.was_compacted(before, "pi", size + 1) is True, "it was written anew"
-    write(path, header("/"), COMPACTION, {"type": "message", "id": "m"}, "no JSON compaction", COMPACTION)
-    assert running.was_compacted(before, "pi", size) is True
-    write(path, header("/"), {"type": "message", "id": "m", "text": '"type":"compaction"'})
-    assert running.was_compacted(before, "pi", 0) is False
-    for agent, name in (("opencode", before), ("gemini", before), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert running.was_compacted(name, agent, 0) is None
+    more = [{"type": "message", "id": str(number)} for number in range(200)]
+    quoted = {"type": "message", "id": "m", "text": '"type":"compaction"'}
+    for lines, count in (
+        ([], 0),
+        ([COMPACTION], 1),
+        ([quoted], 0),
+        (["no JSON compaction", COMPACTION, COMPACTION], 2),
+    ):
+        assert told(write(path, header("/"), *more, *lines), "pi")[1] == count
+    for agent in ("opencode", "gemini"):
+        assert told(str(path), agent)[1] is None

@@ -25,7 +25,7 @@ LIFE: dict[str, Any] = {
     "startedAt": "2026-09-21T10:00:00Z", "updatedAt": "2026-09-21T12:13:20Z", "task": "mend the lease",
     "turnCount": 1, "toolCalls": 2, "failedCalls": 0, "compactions": 0, "recalls": 3, "contextPercent": 45.6,
     "zone": "warm", "injections": {"count": 1, "tokens": 1200}, "memories": {"injected": 4, "echo": 2, "fizzle": 1},
-    "hooks": {"count": 5, "p50": 7.4, "totalMs": 2100.0}, "context": [], "warmPercent": 40, "hotPercent": 70,
+    "hooks": {"count": 5, "p50": 7.4, "totalMs": 2100.0},
     "turns": [], "hooksByEvent": [],
 }  # fmt: skip
 
@@ -54,15 +54,14 @@ def test_a_list_of_sessions() -> None:
 
 
 def test_the_context_as_a_curve() -> None:
-    def curve(*percents: float, more: dict[str, Any] | None = None) -> list[str]:
-        points = [{"at": at, "percent": percent} for at, percent in enumerate(percents)]
-        return drawn(life.show, {**LIFE, "context": points, **(more or {})})[4:]
+    def curve(*percents: float | None) -> list[str]:
+        told = [{**TURN, "contextPercent": percent} for percent in percents]
+        return [line for line in drawn(life.show, {**LIFE, "turns": told}) if line.startswith("context")]
 
-    assert curve() == curve(50) == [], "one point makes no curve"
-    assert curve(0, 12.4, 12.5, 50, 99, 100, 130) == ["context  ▁▁▂▅███"]
+    assert curve() == curve(50) == [], "one turn makes no curve"
+    assert curve(0, 12.4, None, 12.5, 50, 99, 100, 130) == ["context  ▁▁▂▅███"]
     assert curve(*[5] * 60) == ["context  " + "▁" * 60]
-    assert curve(*[5] * 61) == ["context  " + "▁" * 31], "two points in a block, so that it stays within 60"
-    assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest point"
+    assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest turn"
 
 
 def test_a_turn() -> None:

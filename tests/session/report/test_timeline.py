@@ -115,12 +115,3 @@ def test_a_turn_lasts_until_the_next_and_the_last_until_the_last_sign_of_life() 
     assert [turn["seconds"] for turn in turns([*one, hook(2000)], calls=[(AT + 9000, 1, False)])] == [9.0]
     assert [turn["seconds"] for turn in turns([*one, hook(2000)], calls=[(AT + 1000, 1, False)])] == [2.0]
     assert [turn["seconds"] for turn in turns(one)] == [0.0]
-
-
-@pytest.mark.parametrize(
-    ("most", "kept"),
-    [(6, [1, 6, 2, 5, 3, 4]), (5, [6, 5, 4]), (1, [6])],
-)
-def test_of_neighbours_the_fullest_point_is_kept(most: int, kept: list[int]) -> None:
-    hooks = [hook(at, percent=float(percent)) for at, percent in enumerate([1, 6, 2, 5, 3, 4])]
-    assert [one["percent"] for one in telling.points_of(hooks, turns(hooks), most)] == kept
