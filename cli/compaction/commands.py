@@ -27,54 +27,42 @@ _SUMMARY = (
     P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
     P("command", ("--command",), _PROGRAM, default="", metavar="CMD"),
 )
+_FROM = P("leaf", ("--from",), "id of the entry that is left (default: the newest)", default="", metavar="LEAF")
+_TO = P("to", ("--to",), "id of the entry that the session goes to", default="", metavar="ENTRY")
 _MOST = "most tokens of messages, the newest first; 0 for all (default: the window less the reserve)"
+_BUDGET = P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS")
+
+
+def _command(name: str, help_: str, parameters: tuple[P, ...], view: str = "told") -> Command:
+    run = f"cli.compaction.steps:{name}"
+    return Command(f"compaction {name}", run, help_, parameters, code=_CODE, view=f"cli.terminal:{view}")
+
 
 COMMANDS: tuple[Command, ...] = (
-    Command(
-        "compaction decide",
-        "cli.compaction.steps:decide",
-        "Whether a session should be compacted now, and why.",
-        (_TRANSCRIPT, _WINDOW, _RESERVE, _AT, _CLIENT),
-        code=_CODE,
-        view="cli.terminal:told",
+    _command(
+        "decide", "Whether a session should be compacted now, and why.", (_TRANSCRIPT, _WINDOW, _RESERVE, _AT, _CLIENT)
     ),
-    Command(
-        "compaction prepare",
-        "cli.compaction.steps:prepare",
+    _command(
+        "prepare",
         "Where a compaction cuts a session: what it summarises, what it keeps, which files it lists.",
         (_TRANSCRIPT, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT),
-        code=_CODE,
-        view="cli.terminal:told",
     ),
-    Command(
-        "compaction serialize",
-        "cli.compaction.steps:serialize",
+    _command(
+        "serialize",
         "The conversation as flat text, for a model to summarise.",
         (_TRANSCRIPT, _PART, _KEEP_RECENT, _CLIENT, RAW),
-        code=_CODE,
-        view="cli.terminal:text_first",
+        "text_first",
     ),
-    Command(
-        "compaction summarize",
-        "cli.compaction.steps:summarize",
+    _command(
+        "summarize",
         "The structured summary: by a model's command, or without one quoted from the transcript.",
         (_TRANSCRIPT, *_SUMMARY, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT, RAW),
-        code=_CODE,
-        view="cli.terminal:text_first",
+        "text_first",
     ),
-    Command(
-        "compaction branch",
-        "cli.compaction.steps:branch",
+    _command(
+        "branch",
         "What a session leaves behind when it goes back to an earlier entry: entries, files and a summary.",
-        (
-            _TRANSCRIPT,
-            P("leaf", ("--from",), "id of the entry that is left (default: the newest)", default="", metavar="LEAF"),
-            P("to", ("--to",), "id of the entry that the session goes to", default="", metavar="ENTRY"),
-            P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS"),
-            *_SUMMARY,
-            _CLIENT,
-        ),
-        code=_CODE,
-        view="cli.terminal:text_first",
+        (_TRANSCRIPT, _FROM, _TO, _BUDGET, *_SUMMARY, _CLIENT),
+        "text_first",
     ),
 )

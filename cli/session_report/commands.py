@@ -9,39 +9,37 @@ from clients import registry
 _HTML = P("html", ("--html",), "write one self-contained page instead", kind="flag")
 _TO = P("to", ("--to",), "where to: a file (- is stdout; default: a name in this folder)", metavar="FILE", file=True)
 
+_LIST = (
+    P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
+    P("project", ("--project",), "only of this project"),
+    P("client", ("--client",), f"only of this client: {registry.either(registry.CLIENTS)}", metavar="CLIENT"),
+    P("hours", ("--hours",), "only those that did something so lately", kind="number", low=0, high=876_000),
+)
+_SHOW = (
+    P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
+    P("full", ("--full",), "every turn, and injected texts to their end", kind="flag"),
+    _HTML,
+    _TO,
+)
+
+
+def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) -> Command:
+    code, run = f"{path.split()[0].upper()}_INVALID_ARGS", f"cli.session_report.sessions:{function}"
+    return Command(path, run, help_, parameters, code=code, view=f"cli.session_report.view:{function}")
+
+
 COMMANDS: tuple[Command, ...] = (
-    Command(
-        "session list",
-        "cli.session_report.sessions:list_",
-        "The sessions, the one that did something last first.",
-        (
-            P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
-            P("project", ("--project",), "only of this project"),
-            P("client", ("--client",), f"only of this client: {registry.either(registry.CLIENTS)}", metavar="CLIENT"),
-            P("hours", ("--hours",), "only those that did something so lately", kind="number", low=0, high=876_000),
-        ),
-        code="SESSION_INVALID_ARGS",
-        view="cli.session_report.view:list_",
-    ),
-    Command(
+    _command("session list", "list_", "The sessions, the one that did something last first.", _LIST),
+    _command(
         "session show",
-        "cli.session_report.sessions:show",
+        "show",
         "One session's life: turns, context, what it was given and used, what the hooks cost.",
-        (
-            P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
-            P("full", ("--full",), "every turn, and injected texts to their end", kind="flag"),
-            _HTML,
-            _TO,
-        ),
-        code="SESSION_INVALID_ARGS",
-        view="cli.session_report.view:show",
+        _SHOW,
     ),
-    Command(
+    _command(
         "report",
-        "cli.session_report.sessions:report",
+        "report",
         "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
         (HOURS, _HTML, _TO),
-        code="REPORT_INVALID_ARGS",
-        view="cli.session_report.view:report",
     ),
 )

@@ -38,7 +38,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
     """The lines of a session below its head."""
     result = {**LIFE, "task": "", "full": full, "turns": [{**TURN, **one} for one in given]}
-    return drawn(life.show, result, columns=250)[2:]
+    return [line for line in drawn(life.show, result, columns=250)[2:] if not line.startswith("context")]
 
 
 def test_a_list_of_sessions() -> None:
