@@ -25,7 +25,7 @@ COMMANDS: tuple[Command, ...] = (
         "Find sections of the synced files.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
-            P("type", ("--type", "-t"), "only adr, skill, lesson, pattern, retro, note …", default="", metavar="CSV"),
+            P("type", ("--type", "-t"), "only adr, skill, lesson, pattern, retro, note ...", default="", metavar="CSV"),
             _LIMIT,
         ),
         code="KNOWLEDGE_INVALID_ARGS",

@@ -7,7 +7,9 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
 _VERDICTS = ("allow", "hold", "discard")
+_TYPES = ("observation", "lesson", "pattern", "failed_target")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
+_MEMORY, _TOLD = "cli.memory.view:memory", "cli.terminal:told"
 
 
 def _keeping_files() -> tuple[str, ...]:
@@ -17,46 +19,36 @@ def _keeping_files() -> tuple[str, ...]:
     return registry.KEEPING_FILES
 
 
+def _command(path: str, run: str, help: str, *parameters: P, view: str = _MEMORY) -> Command:
+    return Command(path, f"cli.memory.{run}", help, parameters, code="MEMORY_INVALID_ARGS", view=view)
+
+
 COMMANDS: tuple[Command, ...] = (
-    Command(
+    _command(
         "memory write",
-        "cli.memory.write:run",
+        "write:run",
         "Store an observation; it can be recalled when the command returns.",
-        (
-            P("text", (), "the observation (- reads it from stdin)", metavar="TEXT"),
-            P("category", ("--category", "-c"), "its category (default: told by its words, else ops)", default=""),
-            P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
-            P("source", ("--source", "-s"), "who says so", default="cli"),
-            P("session", ("--session",), "the session it was learnt in", default="", metavar="ID"),
-            P(
-                "project",
-                ("--project",),
-                "the project it is about (default: the session's, else that of the repository of the current folder)",
-                default="",
-            ),
-            P(
-                "type",
-                ("--type",),
-                "what it is; other than observation it becomes a tag",
-                default="observation",
-                choices=("observation", "lesson", "pattern", "failed_target"),
-            ),
-            P("for_all", ("--global",), "of no project and no session: seen in every project", kind="flag"),
+        P("text", (), "the observation (- reads it from stdin)", metavar="TEXT"),
+        P("category", ("--category", "-c"), "its category (default: told by its words, else ops)", default=""),
+        P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
+        P("source", ("--source", "-s"), "who says so", default="cli"),
+        P("session", ("--session",), "the session it was learnt in", default="", metavar="ID"),
+        P(
+            "project",
+            ("--project",),
+            "its project (default: the session's, else that of the current folder)",
+            default="",
         ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        P("type", ("--type",), "other than observation it becomes a tag", default="observation", choices=_TYPES),
+        P("for_all", ("--global",), "of no project and no session: seen in every project", kind="flag"),
     ),
-    Command(
+    _command(
         "note",
-        "cli.memory.write:note",
+        "write:note",
         "Keep a thought: an observation with the tag note.",
-        (
-            P("text", (), "the thought (- reads it from stdin)", metavar="TEXT"),
-            P("source", ("--source",), "who says so", default="cli"),
-            P("tags", ("--tags",), "comma-separated tags", default="", metavar="CSV"),
-        ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        P("text", (), "the thought (- reads it from stdin)", metavar="TEXT"),
+        P("source", ("--source",), "who says so", default="cli"),
+        P("tags", ("--tags",), "comma-separated tags", default="", metavar="CSV"),
     ),
     Command(
         "memory search",
@@ -71,12 +63,13 @@ COMMANDS: tuple[Command, ...] = (
         code="RECALL_INVALID_ARGS",
         view="cli.recall.view:hits",
     ),
-    Command(
+    _command(
         "memory recent",
-        "cli.memory.reports:recent",
+        "reports:recent",
         "The newest observations.",
-        (P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000), HOURS),
-        view="cli.terminal:told",
+        P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000),
+        HOURS,
+        view=_TOLD,
     ),
     Command(
         "memory scorecard",
@@ -84,191 +77,124 @@ COMMANDS: tuple[Command, ...] = (
         "How well memory does: fallbacks, yield, coverage, skips.",
         (HOURS,),
         code="SCORECARD_FAILED",
-        view="cli.terminal:told",
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory show",
-        "cli.memory.curate:show",
+        "curate:show",
         "One memory with everything known of it.",
-        (P("id", (), "its id", required=True, metavar="ID"), VERBATIM),
-        view="cli.memory.view:memory",
+        P("id", (), "its id", required=True, metavar="ID"),
+        VERBATIM,
     ),
-    Command(
+    _command(
         "memory forget",
-        "cli.memory.forget:run",
+        "forget:run",
         "Take memories out of recall and export, for good unless undone.",
-        (
-            P("ids", (), "their ids; a tool call's (call:...) goes for good", many=True, metavar="ID"),
-            P("session", ("--session",), "all that is kept of a session; its tool calls for good", metavar="ID"),
-            P("undo", ("--undo",), "bring them back", kind="flag"),
-            P("purge", ("--purge",), "delete for good, with what quotes it: no byte stays in any file", kind="flag"),
-            P("project", ("--project",), "with --purge: all that is kept of a project", default=""),
-            P("before", ("--before",), "with --purge: what is older than this day", default="", metavar="DATE"),
-            P("match", ("--match",), "with --purge: what holds this text", default="", metavar="TEXT"),
-            P("yes", ("--yes", "-y"), "with --purge: do not ask", kind="flag"),
-            P("dry_run", ("--dry-run",), "with --purge: only say what would go", kind="flag"),
-        ),
-        view="cli.terminal:told",
+        P("ids", (), "their ids; a tool call's (call:...) goes for good", many=True, metavar="ID"),
+        P("session", ("--session",), "all that is kept of a session; its tool calls for good", metavar="ID"),
+        P("undo", ("--undo",), "bring them back", kind="flag"),
+        P("purge", ("--purge",), "delete for good, with what quotes it: no byte stays in any file", kind="flag"),
+        P("project", ("--project",), "with --purge: all that is kept of a project", default=""),
+        P("before", ("--before",), "with --purge: what is older than this day", default="", metavar="DATE"),
+        P("match", ("--match",), "with --purge: what holds this text", default="", metavar="TEXT"),
+        P("yes", ("--yes", "-y"), "with --purge: do not ask", kind="flag"),
+        P("dry_run", ("--dry-run",), "with --purge: only say what would go", kind="flag"),
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory list",
-        "cli.memory.curate:list_",
+        "curate:list_",
         "The observations that recall may hand out, newest first, with their ids: by tag, category, project, age.",
-        (
-            P("tag", ("--tag", "-t"), "only those with this tag (may be repeated: with all of them)", many=True),
-            P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
-            P("project", ("--project",), "only this project's (NAME or OWNER/NAME)"),
-            P("verdict", ("--verdict",), "only those of which the write gate said so", choices=_VERDICTS),
-            P("source", ("--source", "-s"), "only what this source said"),
-            P(
-                "days",
-                ("--days",),
-                "only those written in the last N days",
-                kind="number",
-                low=0,
-                high=36_500,
-                metavar="N",
-            ),
-            P(
-                "older_than",
-                ("--older-than",),
-                "only those written more than N days ago",
-                kind="number",
-                low=0,
-                high=36_500,
-                metavar="N",
-            ),
-            P("all", ("--all",), "also what was forgotten, superseded, held back or discarded", kind="flag"),
-            P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
-            P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
-        ),
-        code="MEMORY_INVALID_ARGS",
+        P("tag", ("--tag", "-t"), "only those with this tag (may be repeated: with all of them)", many=True),
+        P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
+        P("project", ("--project",), "only this project's (NAME or OWNER/NAME)"),
+        P("verdict", ("--verdict",), "only those of which the write gate said so", choices=_VERDICTS),
+        P("source", ("--source", "-s"), "only what this source said"),
+        P("days", ("--days",), "only those of the last N days", kind="number", low=0, high=36_500, metavar="N"),
+        P("older_than", ("--older-than",), "only older ones, in days", kind="number", low=0, high=36_500, metavar="N"),
+        P("all", ("--all",), "also what was forgotten, superseded, held back or discarded", kind="flag"),
+        P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
+        P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
         view="cli.memory.view:listed",
     ),
-    Command(
+    _command(
         "memory edit",
-        "cli.memory.curate:edit",
+        "curate:edit",
         "Give a memory another text; what it said stays in its history.",
-        (_ID, P("text", (), "the new text (- reads it from stdin)", required=True, metavar="TEXT")),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        _ID,
+        P("text", (), "the new text (- reads it from stdin)", required=True, metavar="TEXT"),
     ),
-    Command(
+    _command(
         "memory tag",
-        "cli.memory.curate:tag",
+        "curate:tag",
         "Add tags to a memory, or take some away.",
-        (
-            _ID,
-            P("add", ("--add",), "comma-separated tags", default="", metavar="CSV"),
-            P("remove", ("--remove",), "comma-separated tags", default="", metavar="CSV"),
-        ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        _ID,
+        P("add", ("--add",), "comma-separated tags", default="", metavar="CSV"),
+        P("remove", ("--remove",), "comma-separated tags", default="", metavar="CSV"),
     ),
-    Command(
+    _command(
         "memory pin",
-        "cli.memory.curate:pin",
+        "curate:pin",
         "Pin a memory: it neither loses score with age nor goes stale.",
-        (_ID, P("undo", ("--undo",), "let it age again", kind="flag")),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        _ID,
+        P("undo", ("--undo",), "let it age again", kind="flag"),
     ),
-    Command(
+    _command(
         "memory supersede",
-        "cli.memory.curate:supersede",
+        "curate:supersede",
         "Say what holds now: the new text is handed out in the place of the old memory.",
-        (
-            P("id", (), "the id of the memory that no longer holds", required=True, metavar="ID"),
-            P("text", (), "what holds now (- reads it from stdin)", metavar="TEXT"),
-            P("undo", ("--undo",), "hand the old memory out again, and forget what took its place", kind="flag"),
-        ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.memory.view:memory",
+        P("id", (), "the id of the memory that no longer holds", required=True, metavar="ID"),
+        P("text", (), "what holds now (- reads it from stdin)", metavar="TEXT"),
+        P("undo", ("--undo",), "hand the old memory out again, and forget what took its place", kind="flag"),
     ),
-    Command(
+    _command(
         "memory import",
-        "cli.memory.bulk:import_",
+        "bulk:import_",
         "Take in JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
-        (
-            P("file", (), "the file (- is stdin), or a folder of notes", required=True, metavar="FILE", file=True),
-            P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
-            P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
-        ),
-        view="cli.terminal:told",
+        P("file", (), "the file (- is stdin), or a folder of notes", required=True, metavar="FILE", file=True),
+        P("format", ("--format",), "whose it is (auto: by what it holds)", default="auto", choices=_FORMS),
+        P("preview", ("--preview",), "store nothing, say what would be stored and what not", kind="flag"),
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory export",
-        "cli.memory.bulk:export",
+        "bulk:export",
         "Print every memory as JSON lines that `memory import` takes.",
-        (P("collection", ("--collection",), COLLECTIONS, metavar="NAMES"),),
+        P("collection", ("--collection",), COLLECTIONS, metavar="NAMES"),
+        view="",
     ),
-    Command(
+    _command(
         "memory archive",
-        "cli.memory.archive:run",
+        "archive:run",
         "Take in transcripts that agents left on disk, every message as an episode.",
-        (
-            P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
-            P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
-            P("index", ("--index",), "then begin `memory index` in the background", kind="flag"),
-            P(
-                "agent",
-                ("--agent",),
-                "who wrote them (default: told by the file)",
-                choices=_keeping_files,
-                metavar="NAME",
-            ),
-        ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.terminal:told",
+        P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
+        P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
+        P("index", ("--index",), "then begin `memory index` in the background", kind="flag"),
+        P("agent", ("--agent",), "who wrote them (default: told by the file)", choices=_keeping_files, metavar="NAME"),
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory observe",
-        "cli.memory.observe:run",
+        "observe:run",
         "Let a model note what a session said that is worth keeping.",
-        (
-            P("transcript", (), "a transcript, archived first", metavar="TRANSCRIPT", file=True),
-            P("session", ("--session",), "a session whose turns are archived", default="", metavar="ID"),
-            P(
-                "command",
-                ("--command",),
-                "what reads a prompt on stdin and writes text (default: model.command)",
-                default="",
-                metavar="CMD",
-            ),
-            P("detach", ("--detach",), "return at once and do it in the background, for hooks", kind="flag"),
-        ),
-        code="MEMORY_INVALID_ARGS",
-        view="cli.terminal:told",
+        P("transcript", (), "a transcript, archived first", metavar="TRANSCRIPT", file=True),
+        P("session", ("--session",), "a session whose turns are archived", default="", metavar="ID"),
+        P("command", ("--command",), "reads a prompt, writes text (default: model.command)", default="", metavar="CMD"),
+        P("detach", ("--detach",), "return at once and do it in the background, for hooks", kind="flag"),
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory stats",
-        "cli.memory.reports:stats",
+        "reports:stats",
         "How many memories there are, by collection, verdict, category and source.",
-        (),
-        view="cli.terminal:told",
+        view=_TOLD,
     ),
-    Command(
+    _command(
         "memory index",
-        "cli.memory.bulk:index",
+        "bulk:index",
         "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
-        (
-            P(
-                "limit",
-                ("--limit", "-n"),
-                "most memories to embed (default all)",
-                kind="whole",
-                low=1,
-                high=100_000_000,
-            ),
-            P(
-                "budget_seconds",
-                ("--budget-seconds",),
-                "begin no further ones after this many seconds",
-                kind="number",
-                low=0,
-                high=1_000_000,
-            ),
-        ),
-        code="MEMORY_INVALID_ARGS",
+        P("limit", ("--limit", "-n"), "most memories to embed (default all)", kind="whole", low=1, high=100_000_000),
+        P("budget_seconds", ("--budget-seconds",), "begin none after so long", kind="number", low=0, high=1_000_000),
+        view="",
     ),
 )
