@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
@@ -11,10 +10,12 @@ from cli.stdout import is_terminal, write_out
 from core import config
 from core.errors import usage
 from core.output import shown_line
-from core.process.process_group import Interrupts
-from session.idle import run as running
 from session.idle import timers
 from session.state import state_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _CODE = "IDLE_INVALID_ARGS"
 _RUN = "compact what comes due, until Ctrl-C"
@@ -45,21 +46,30 @@ def cancel(options: dict[str, Any]) -> Answer:
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle list`: all timers, the soonest first."""
-    found = running.listed()
+    found = _listed()
     return Answer({"count": len(found), "timers": found}, [step("joelclaw idle run", _RUN)] if found else [])
 
 
 def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle due`: those that have come due, a running turn or not."""
-    found = [one for one in running.listed() if one["standing"] != timers.WAITING]
+    found = [one for one in _listed() if one["standing"] != timers.WAITING]
     actions = [step("joelclaw idle run --once", "compact them now")] if found else []
     return Answer({"count": len(found), "timers": found}, actions)
+
+
+def _listed() -> list[dict[str, Any]]:
+    from session.idle import run as running
+
+    return running.listed()
 
 
 def run(options: dict[str, Any]) -> Answer:
     """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
     if options["once"] and options["until_empty"]:
         raise usage(_CODE, "--once and --until-empty say different things", "give one of them")
+    from core.process.process_group import Interrupts
+    from session.idle import run as running
+
     with Interrupts() as interrupts:
         ways = {"once": options["once"], "until_empty": options["until_empty"]}
         done = running.run(config.load(), interrupts, tell if is_terminal() else lambda _what, _about: None, **ways)

@@ -25,16 +25,11 @@ _LOCK_WAIT_S = 5.0
 
 
 def look(db: apsw.Connection, marked: int) -> int:
-    """Whether a store with a smaller number than its mark is older; returns what the mark is to say.
-
-    Raises:
-        OSError: it is older, and that cannot be kept.
-    """
+    """Note a store with a smaller number than its mark, which is older; returns what the mark is to say."""
     last = last_event(db)
     if last < marked:
         _found(db.filename, marked, last)
-        return last
-    return marked
+    return min(last, marked)
 
 
 def last_event(db: apsw.Connection) -> int:
@@ -60,10 +55,8 @@ def compare(db: apsw.Connection) -> None:
     """Look whether the store is older than its mark, for who has the time: each commit of events looks too."""
     try:
         with open(db.filename + sqlite.MARK, "rb") as file:
-            marked = file.read()
-        if marked.isdigit():
-            look(db, int(marked))
-    except OSError:
+            look(db, int(file.read() or 0))
+    except (OSError, ValueError):
         pass
 
 
@@ -86,8 +79,8 @@ def forget(store: str) -> None:
 def untold(store: str) -> dict[str, Any] | None:
     """As `finding`, once: from now on it counts as told. Where nothing can be kept, nothing is told."""
     told = store + _FOUND + _TOLD
-    wrong = None if os.path.exists(told) else finding(store)
     try:
+        wrong = None if os.path.exists(told) else finding(store)
         if wrong is not None:
             files.touch_private(told)
         return wrong
@@ -96,10 +89,12 @@ def untold(store: str) -> dict[str, Any] | None:
 
 
 def finding(store: str) -> dict[str, Any] | None:
-    """What is known to be missing from the store, as `status` and `doctor` tell it; None where nothing is.
+    """What is known to be missing from the store; None where nothing is.
 
     `acknowledged` and `has` are numbers of events, 0 where nothing is known. Only files are read.
     """
+    import shlex
+
     from core import json_text
 
     try:
@@ -108,18 +103,14 @@ def finding(store: str) -> dict[str, Any] | None:
         acknowledged, has = int(kept["acknowledged"]), int(kept["has"])
     except (OSError, json_text.InvalidJSON, TypeError, KeyError, ValueError):
         return None
-    import shlex
-
     message = f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
     if acknowledged:
         message = (
             f"{store} is older than what was acknowledged: it had come to event {has}, and {acknowledged} were stored."
             " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
         )
-    fix = (
-        "restore a backup (joelclaw restore FILE --force), or copy the store again with joelclaw backup FILE;"
-        f" to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
-    )
+    accepting = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
+    fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {accepting}"
     return {"code": "STORE_OLDER", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
 
 

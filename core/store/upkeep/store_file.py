@@ -1,14 +1,16 @@
 """The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies it.
 
 In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once, since a
-purge must not leave anything of the text. What a purge still owes is kept in the store until it is done.
+purge must not leave anything of the text. What a purge still owes is kept in the store until it is done. What SQLite
+says becomes a Failure.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.errors import Failure
@@ -20,8 +22,7 @@ _MOST_FAULTS = 5
 _OWED = "wipe"
 _LEXICONS = ("lexicon", "call_lexicon", "segment_lexicon")
 _MERGED_PAGES = 1_000
-_PAGES_AT_ONCE = 500
-_COPIED_AT_ONCE = 2_000
+_PAGES_AT_ONCE, _COPIED_AT_ONCE = 500, 2_000
 _PAUSE_S = 0.01
 _PATIENCE_S = 60.0
 """How long a wipe waits for readers that hold the log."""
@@ -38,27 +39,36 @@ class Figures:
     newest: int | None
 
 
-def faults(db: apsw.Connection) -> list[str]:
-    """What SQLite finds to be wrong with the file, the first five; each page is read.
+@dataclass(frozen=True)
+class Examined:
+    """A store file that is whole: its schema, the number of its last event, and how many rows it has of what."""
 
-    Raises Failure: STORE_DAMAGED and its like, where it cannot even look.
-    """
+    schema: int
+    last_event: int
+    counts: dict[str, int]
+
+
+@contextmanager
+def _as_failures() -> Iterator[None]:
     try:
-        rows = [str(row[0]) for row in db.execute(f"PRAGMA quick_check({_MOST_FAULTS})")]
+        yield
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
+
+
+def faults(db: apsw.Connection) -> list[str]:
+    """What SQLite finds to be wrong with the file, the first five; each page is read."""
+    with _as_failures():
+        rows = [str(row[0]) for row in db.execute(f"PRAGMA quick_check({_MOST_FAULTS})")]
     return [] if rows == ["ok"] else rows
 
 
 def figures(db: apsw.Connection) -> Figures:
-    """Sizes and the newest time. Raises Failure: STORE_DAMAGED and its like."""
-    try:
+    """Sizes and the newest time."""
+    newest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
+    with _as_failures():
         size, free = sizes(db)
-        newest = "SELECT max((SELECT max(timestamp) FROM event), (SELECT max(created_at) FROM document))"
-        either = "SELECT coalesce((SELECT max(timestamp) FROM event), (SELECT max(created_at) FROM document))"
-        return Figures(size, sqlite.log_bytes(), free, db.execute(newest).get or db.execute(either).get)
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+        return Figures(size, sqlite.log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
 
 
 def empty_log(db: apsw.Connection) -> int:
@@ -89,39 +99,32 @@ def wipe(db: apsw.Connection) -> None:
     Raises Failure: PURGE_UNFINISHED, readers hold the log; or what the store says. What was deleted stays deleted, and
     the next `store prune` or purge goes on.
     """
-    try:
+    with _as_failures():
         for name in _LEXICONS:
             merge(db, name)
         _vacuum(db)
         if not _patiently(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
-            raise Failure(
-                "PURGE_UNFINISHED",
-                "everything was deleted, but another process reads the store, and its log may hold some of it",
-                "end what reads it, then run joelclaw store prune",
-            )
+            what = "everything was deleted, but another process reads the store, and its log may hold some of it"
+            raise Failure("PURGE_UNFINISHED", what, "end what reads it, then run joelclaw store prune")
         with sqlite.transaction(db):
             db.execute("DELETE FROM upkeep WHERE name = ?", (_OWED,))
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
 
 
 def give_back(db: apsw.Connection) -> int:
     """Return free pages at the end of the file to the disk, where the file was made so; how many bytes."""
     before, free = sizes(db)
-    if not free or int(db.execute("PRAGMA auto_vacuum").get) != 2:  # 2: pages can be given back one by one
+    if int(db.execute("PRAGMA auto_vacuum").get) != 2:  # 2: pages can be given back one by one
         return 0
-    try:
-        while True:
+    with _as_failures():
+        left = free
+        while left:
             with sqlite.transaction(db):
                 db.execute(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})").fetchall()
-            left = sizes(db)[1]
-            if not left or left >= free:
+            free, left = left, sizes(db)[1]
+            if left >= free:
                 break
-            free = left
             time.sleep(_PAUSE_S)
         sqlite.fold_log(db, over=0)
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
     return before - sizes(db)[0]
 
 
@@ -131,11 +134,9 @@ def rewrite(db: apsw.Connection) -> int:
     Writers wait meanwhile. Where the disk has no room for a second copy nothing was changed.
     """
     before = sizes(db)[0]
-    try:
+    with _as_failures():
         _vacuum(db)
         sqlite.fold_log(db, over=0)
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
     return before - sizes(db)[0]
 
 
@@ -172,15 +173,6 @@ def _patiently(work: Callable[[], bool]) -> bool:
             pass
         time.sleep(_PAUSE_S)
     return False
-
-
-@dataclass(frozen=True)
-class Examined:
-    """A store file that is whole: its schema, the number of its last event, and how many rows it has of what."""
-
-    schema: int
-    last_event: int
-    counts: dict[str, int]
 
 
 def copy(target: str) -> bool:
@@ -232,7 +224,7 @@ def examine(path: str) -> Examined:
                 raise migrate.too_new("the backup", schema)
             first = str(db.execute("PRAGMA integrity_check(1)").get)
             if first != "ok":
-                raise _damaged(path, first[:200])
+                raise apsw.CorruptError(first[:200])
             names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not schema or "document" not in names:
                 raise Failure("STORE_FOREIGN", f"{path} is no store of joelclaw", "name a backup of `joelclaw backup`")
@@ -242,8 +234,5 @@ def examine(path: str) -> Examined:
         finally:
             db.close()
     except apsw.Error as error:
-        raise _damaged(path, str(error)) from None
-
-
-def _damaged(path: str, why: str) -> Failure:
-    return Failure("STORE_DAMAGED", f"{path} is not a whole store: {why}", "take another backup: this one is no good")
+        fix = "take another backup: this one is no good"
+        raise Failure("STORE_DAMAGED", f"{path} is not a whole store: {error}", fix) from None
