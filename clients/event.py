@@ -176,7 +176,7 @@ class Text(TypedDict):
 class Format(Protocol):
     """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
-    May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`), `kept_of`
+    May also have `window_of`, `snapshot_of` (`session.context_usage`), `kept_of`
     (`session.hook.pipeline`) and `is_subagents`.
     """
 

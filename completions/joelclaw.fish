@@ -108,7 +108,7 @@ complete -c joelclaw -n "__joelclaw_at 'checkpoint'" -l json -d 'one JSON object
 complete -c joelclaw -n "__joelclaw_at 'checkpoint'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'inject'" -a recovery -d 'Call it after a compaction: the recovery note to hand to the agent.'
 complete -c joelclaw -n "__joelclaw_at 'inject'" -a memory -d 'Call it when a session starts: memories that bear on it, once per session.'
-complete -c joelclaw -n "__joelclaw_at 'inject'" -a refresh -d 'Call it when a message arrives: what changed meanwhile, where that is due.'
+complete -c joelclaw -n "__joelclaw_at 'inject'" -a refresh -d 'Call it when a message arrives: memories on what is talked about, where that is due.'
 complete -c joelclaw -n "__joelclaw_at 'inject'" -a project -d 'Call it when a file is edited: memories on its part of the project, once for each part.'
 complete -c joelclaw -n "__joelclaw_at 'inject'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'inject'" -l help -s h -d 'what this command takes'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core.quoting import clip_path, one_line
 from session import session_event
-from session.state import schema, state_file, task, zones
+from session.state import rules, schema, state_file
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from core.records import Event
     from session.context import Context
-    from session.records import Outcome, Plan, SessionState, Turn
+    from session.records import Memory, Plan, SessionState, Turn
 
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
@@ -35,10 +34,10 @@ def turn_of(
     agent: str = "",
     cwd: str = "",
 ) -> Turn:
-    """A turn as the zone rules take it: texts redacted and on one line, the percentage from tokens where need be."""
+    """A turn as the rules take it: texts redacted and on one line, the percentage from tokens where need be."""
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
-    known = [entry for entry in map(task.message, messages[-_MESSAGES_READ:]) if entry is not None]
+    known = [entry for entry in map(rules.message, messages[-_MESSAGES_READ:]) if entry is not None]
     return {
         "role": state_file.role_name(role),
         "messages": known,
@@ -66,30 +65,28 @@ class Checkpoint(Step):
         self.context = context
         self.turn = turn
         self.is_busy_elsewhere = False
-        self.hits: int | None = None
-        """How many memories the recall returned; None where there was none."""
+        self.hits: list[Memory] | None = None
+        """What the recall returned; None where there was none."""
         self.memory_id: str | None = None
         self.plan: Plan
         self._flush = flush
         self._leave_work = leave_work
-        self._outcome: Outcome | None = None
 
     def change(self, state: SessionState) -> SessionState:
         """The turn, its zone and how often that happened."""
+        config = self.context.config
         percent = state["checkpoint"]["contextPercentAtCapture"]
         if self.turn is not None:
             percent = self.turn["percent"]
-            state = zones.record_turn(state, self.turn)
+            state = rules.record_turn(state, self.turn)
             counts = state["counts"].copy()
             counts["flushes" if self._flush else "saves"] += 1
             state = {**state, "counts": counts, "updatedAt": self.context.now}
-        config = self.context.config
-        decide = zones.plan_flush if self._flush else zones.plan_save
         warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
-        self.plan = decide(state, percent, warm=warm, hot=hot)
-        if self.plan["write"] and self.context.is_excluded(state["cwd"]):
-            self.plan = {**self.plan, "write": False, "writeReason": "excluded"}
-        return zones.enter(state, self.plan)
+        plan = self.plan = rules.plan_of(state, rules.zone_of(percent, warm=warm, hot=hot), flush=self._flush)
+        if plan["write"] and self.context.is_excluded(state["cwd"]):
+            self.plan = {**plan, "write": False, "writeReason": "excluded"}
+        return rules.enter(state, plan)
 
     @property
     def has_work(self) -> bool:
@@ -108,56 +105,43 @@ class Checkpoint(Step):
         """Recall for the task, and write it to memory."""
         plan, context = self.plan, self.context
         project = context.project_of(state)
-        hits = None
         if plan["recall"]:
             found = context.store.recall(plan["query"], project=project, everywhere=context.serves_all(state))
             if found is not None:
                 from session.inject.selection import select
 
-                hits = select(found, state)
-                self.hits = len(hits)
+                self.hits = select(found, state)
         if plan["write"]:
-            checkpoint = state["checkpoint"]
-            text = task.memory_of(checkpoint["currentTask"], checkpoint["filesModified"][::-1])
+            task, files = state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"][::-1]
+            text = f"Task: {task} | Files: {', '.join(files)}" if files else f"Task: {task}"
             self.memory_id = context.store.write_task(
                 text, source=state["role"], session=state["sessionId"], project=project, known=state["taskMemoryIds"]
             )
-        self._outcome = {"hash": plan["hash"], "query": plan["query"], "hits": hits, "memoryId": self.memory_id}
 
     def apply(self, state: SessionState) -> SessionState:
         """The state with what was recalled and written."""
-        return zones.finish(state, self._outcome, now=self.context.now) if self._outcome else state
+        return rules.finish(state, self.plan, self.hits, self.memory_id, now=self.context.now)
 
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:  # noqa: ARG002  # late or not
         """The events."""
-        events = self._events(state)
-        if events:
-            self.context.note(events)
-
-    def _events(self, state: SessionState) -> list[Event]:
         context, plan, checkpoint = self.context, self.plan, state["checkpoint"]
         percent = self.turn["percent"] if self.turn else checkpoint["contextPercentAtCapture"]
         written = self.memory_id is not None
         totals = {"recallHits": len(checkpoint["recallHits"]), "filesCount": len(checkpoint["filesModified"])}
         events: list[tuple[str, dict[str, Any]]] = []
         if self.hits is not None:
-            found = {"query": plan["query"], "returned": self.hits, "written": written}
-            if context.is_excluded(state["cwd"]):  # it is what the user said
-                del found["query"]
-            events.append(("task.recalled", found))
+            # the query is what the user said
+            asked = {} if context.is_excluded(state["cwd"]) else {"query": plan["query"]}
+            events.append(("task.recalled", {**asked, "returned": len(self.hits), "written": written}))
         if "warm" in plan["entered"]:
             events.append(("compaction.extract.warm", {"percent": percent}))
         if plan["zone"] == "hot" and not self._flush and ("hot" in plan["entered"] or written):
             events.append(("compaction.extract.hot", {"percent": percent, **totals}))
         if self._flush:
-            about = {
-                **session_event.compaction_count(state),
-                "contextPercent": checkpoint["contextPercentAtCapture"],
-                **totals,
-            }
             last, now = state["lastCompactionAt"], context.now
+            captured = {"contextPercent": checkpoint["contextPercentAtCapture"]}
+            about = {**session_event.compaction_count(state), **captured, **totals}
             before = {
-                **about,
                 "contextTokens": state["contextTokens"],
                 "contextLimit": state["contextLimit"],
                 "recallCacheSize": len(state["recallCache"]),
@@ -166,14 +150,14 @@ class Checkpoint(Step):
                 "timeSinceSessionStartMs": max(0, now - state["startedAt"]),
             }
             done = {
-                **about,
                 "queriesCount": len(checkpoint["recallQueries"]),
                 "taskChars": len(checkpoint["currentTask"]),
                 "written": written,
                 "memoryId": self.memory_id,
             }
-            events += [("compaction.before", before), ("compaction.checkpoint", done)]
-        return [session_event.of_state(name, state, about, context.now) for name, about in events]
+            events += [("compaction.before", about | before), ("compaction.checkpoint", about | done)]
+        if events:
+            context.note([session_event.of_state(name, state, about, context.now) for name, about in events])
 
 
 def _path(path: str) -> str:

@@ -1,17 +1,18 @@
-"""Checkpoints outside of a hook: `checkpoint save` and `flush`, and the task job that a hook leaves its work to.
-
-Nothing of that work is for the hook's answer, and the agent waits for that.
+"""Checkpoints outside of a hook: `checkpoint save` and `flush`, the task job that a hook leaves its work to, and the
+list of all sessions with a state file.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
+from core import files
 from session import session_event
 from session.checkpoint import Checkpoint
 from session.context import Context, work_lock
 from session.faults import errors_of, fault_boundary
-from session.state import state_file
+from session.state import schema, state_file
 from session.step import run
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from session.records import SessionState, Turn
+    from session.records import Summary, Turn
 
 _STOP_S = 5
 
@@ -33,35 +34,32 @@ def save(session_id: str, turn: Turn, config: Config, *, flush: bool = False) ->
     return _run(Checkpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
 
 
-def catch_up(context: Context, *, holds_lock: bool = False) -> dict[str, Any]:
-    """Do what a hook has left to do for the task, by the context usage that it wrote down.
-
-    Args:
-        holds_lock: this process was started with the lock of that work.
-    """
-    if context.previous is None and not state_file.exists(context.session_id):
-        raise state_file.unknown_session(context.session_id)
-    step = Checkpoint(context, None)
-    step.takes_lock = not holds_lock
-    return _run(step)
-
-
 def begin_task_job(context: Context) -> None:
-    """Start a process that catches up, since the agent waits for this one; where none can be started, do it here."""
+    """Start a process that does what is left, since the agent waits for this one; where none can be, do it here."""
     from core.process import background_process
 
     with fault_boundary(context.faults, Checkpoint.name):
         lock = work_lock(context.session_id, Checkpoint.name)
         if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
             context.read_previous()  # this event has written
-            catch_up(context)
+            _run(Checkpoint(context, None))
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
-    """What the process does; a fault of the store becomes an event, since nobody reads what it prints."""
+    """What the process does, by the context usage that the hook wrote down.
+
+    A fault of the store becomes an event, since nobody reads what it prints.
+
+    Args:
+        holds_lock: this process was started with the lock of that work.
+    """
     from otel import spool
 
-    result = catch_up(context, holds_lock=holds_lock)
+    if context.previous is None and not state_file.exists(context.session_id):
+        raise state_file.unknown_session(context.session_id)
+    step = Checkpoint(context, None)
+    step.takes_lock = not holds_lock
+    result = _run(step)
     for fault in context.faults[:1]:
         role = str(result["role"])
         event = session_event.event("checkpoint.degraded", role, context.session_id, fault, context.now, level="warn")
@@ -69,13 +67,66 @@ def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     return result
 
 
+def sessions() -> list[Summary]:
+    """All sessions, newest first, those with a file that cannot be read last."""
+    try:
+        names = [name for name in os.listdir(state_file.folder()) if name.endswith(state_file.SUFFIX)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise state_file.failure_of(error) from None
+    found = [_summary(os.path.join(state_file.folder(), name), name.removesuffix(state_file.SUFFIX)) for name in names]
+    return sorted(found, key=lambda entry: (-entry["updatedAt"], entry["sessionId"]))
+
+
+def remove(session_id: str) -> bool:
+    """Delete the state on disk, readable or not, and the session's lock files of work; whether there was one."""
+    if not state_file.exists(session_id):
+        return False
+    with state_file.locked(session_id):
+        try:
+            os.unlink(state_file.path_of(session_id))
+        except FileNotFoundError:
+            return False
+        for kind in os.listdir(state_file.work_folder()) if os.path.isdir(state_file.work_folder()) else ():
+            try:
+                os.unlink(work_lock(session_id, kind))
+            except OSError:
+                pass  # there is none
+    return True
+
+
+def _summary(where: str, name: str) -> Summary:
+    size, problem = 0, ""
+    state = schema.blank(name, "", 0)
+    try:
+        size = os.stat(where).st_size
+        value = state_file.parse(where)
+        identifier = value.get("sessionId") if isinstance(value, dict) else None
+        if isinstance(identifier, str) and files.safe_name(identifier) != name:
+            raise schema.Damaged("it belongs to another session")
+        state = schema.read(value, identifier if isinstance(identifier, str) else "")
+    except schema.Damaged:
+        problem = "damaged"
+    except schema.TooNew as newer:
+        problem = f"written by a newer joelclaw (version {newer.args[0]})"
+    except OSError as error:
+        problem = f"unreadable: {error.strerror}"
+    summary: Summary = {
+        "sessionId": state["sessionId"],
+        "role": state["role"],
+        "task": state["checkpoint"]["currentTask"],
+        "percent": state["checkpoint"]["contextPercentAtCapture"],
+        "compactionCount": state["checkpoint"]["compactionCount"],
+        "updatedAt": state["updatedAt"],
+        "bytes": size,
+    }
+    return {**summary, "problem": problem} if problem else summary
+
+
 def _run(step: Checkpoint) -> dict[str, Any]:
     began = time.perf_counter()
     state = run(step.context, (step,))
-    return {**_result(step, state), "ms": round((time.perf_counter() - began) * 1000, 2)}
-
-
-def _result(step: Checkpoint, state: SessionState) -> dict[str, Any]:
     context, plan, checkpoint = step.context, step.plan, state["checkpoint"]
     recalled, written = step.hits is not None, step.memory_id is not None
     undone = "in-flight" if step.is_busy_elsewhere else "failed"
@@ -88,7 +139,7 @@ def _result(step: Checkpoint, state: SessionState) -> dict[str, Any]:
         "recalled": recalled,
         "recallReason": undone if plan["recall"] and not recalled else plan["recallReason"],
         "recallQuery": plan["query"],
-        "hits": step.hits or 0,
+        "hits": len(step.hits or ()),
         "cachedHits": len(checkpoint["recallHits"]),
         "written": written,
         "writeReason": undone if plan["write"] and not written else plan["writeReason"],
@@ -101,4 +152,4 @@ def _result(step: Checkpoint, state: SessionState) -> dict[str, Any]:
     }
     if context.set_aside:
         result["setAside"] = context.set_aside
-    return result
+    return {**result, "ms": round((time.perf_counter() - began) * 1000, 2)}

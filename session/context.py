@@ -66,7 +66,7 @@ class Context:
 
     @property
     def access(self) -> StoreAccess:
-        """The store to archive into and to read from; imported at the first need, since some calls need none."""
+        """The store to archive into and to read from."""
         if self._access is None:
             from session.store_access import StoreAccess
 
@@ -80,10 +80,8 @@ class Context:
 
         known = self._access
         if not isinstance(known, SessionStore):
-            self._access = SessionStore(self.config, self.now, self.faults)
-            if known is not None:
-                self._access.adopt(known)
-            return self._access
+            known = SessionStore(self.config, self.now, self.faults, known)
+            self._access = known
         return known
 
     @property
@@ -96,7 +94,7 @@ class Context:
     def read_previous(self) -> None:
         """Read the state, again where another process has written. What is damaged is set aside by the next write."""
         stamp = state_file.stamp(self.session_id)
-        if self._is_of(stamp):
+        if stamp is not None and stamp == self._stamp:
             return
         self._has_read, self._unusable, self._previous = True, None, None
         try:
@@ -111,12 +109,9 @@ class Context:
 
         Call it within `state_file.locked`. Where nobody has written meanwhile it is `previous` itself.
         """
-        if self._is_of(state_file.stamp(self.session_id)):
+        if self._stamp is not None and state_file.stamp(self.session_id) == self._stamp:
             return self._previous, ""
         return state_file.load(self.session_id)
-
-    def _is_of(self, stamp: tuple[int, int, int] | None) -> bool:
-        return stamp is not None and stamp == self._stamp
 
     def check_state(self) -> None:
         """Raise what makes the state unusable, before anything is done for it."""
@@ -137,46 +132,48 @@ class Context:
         self.events, self._recalled = [], []
         return True
 
-    @property
-    def switches(self) -> Switches | None:
-        """What the user has switched off, read once; None where that is nothing. A damaged file is set aside."""
-        if self._has_switches and self._switches is None:
-            from core.repository import switches
-
-            self._switches, aside = switches.sound()
-            if aside:
-                self.note([session_event.switches_damaged(self.session_id, aside, self.now)])
-        return self._switches
-
     def is_off(self, cwd: str) -> bool:
         """Whether the session is switched off, by itself, with its project or with all others.
 
         Args:
             cwd: where the agent works; "" for what the state knows.
         """
-        if self.switches is None:
+        known = self._known_switches()
+        if known is None:
             return False
         from core.repository import switches
 
-        return switches.off(self.switches, self.session_id, cwd or self._folder()) is not None
+        return switches.off(known, self.session_id, cwd or self._folder()) is not None
 
     def has_been_off(self, cwd: str) -> bool:
         """Whether the session was switched off at some time since it began."""
-        if self.switches is None:
+        known = self._known_switches()
+        if known is None:
             return False
         from core.repository import switches
 
         began = self.previous["startedAt"] if self.previous is not None else 0
-        silences = switches.concerning(self.switches, self.session_id, cwd or self._folder())
+        silences = switches.concerning(known, self.session_id, cwd or self._folder())
         return any(one["until"] is None or one["until"] > began for one in silences)
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session is archived, by the folder that it works in."""
-        if self.switches is None:
+        known = self._known_switches()
+        if known is None:
             return False
         from core.repository import switches
 
-        return switches.is_excluded(self.switches, cwd or self._folder())
+        return switches.is_excluded(known, cwd or self._folder())
+
+    def _known_switches(self) -> Switches | None:
+        """What the user has switched off, read once; None where that is nothing. A damaged file is set aside."""
+        if self._has_switches and self._switches is None:
+            from core.repository import switches
+
+            self._switches, aside = switches.sound()
+            if aside:
+                self.note([session_event.set_aside("switch.set_aside", "", self.session_id, aside, self.now)])
+        return self._switches
 
     def _folder(self) -> str:
         return self.directory(self.previous) if self.previous is not None else files.current_folder()
@@ -201,11 +198,8 @@ class Context:
         """Where the agent works; "" where that was removed."""
         return cwd or state["cwd"] or files.current_folder()
 
-    def work_lock(self, name: str) -> str:
-        """The lock file of one kind of work for this session: who holds it is at it."""
-        return work_lock(self.session_id, name)
-
 
 def work_lock(session_id: str, name: str) -> str:
-    """As `Context.work_lock`. Apart from the locks of the states: a session may be called like a kind of work."""
+    """The lock file of one kind of work for a session: who holds it is at it. Apart from the locks of the states: a
+    session may be called like a kind of work."""
     return os.path.join(state_file.work_folder(), name, files.safe_name(session_id))

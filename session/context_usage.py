@@ -50,7 +50,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
         form = registry.transcript(agent)
         if os.stat(path).st_mode & _FILE_TYPE != _REGULAR_FILE:
             raise OSError(path)
-        with open(path, "rb", buffering=0) as handle:
+        with open(path, "rb") as handle:
             found.look(handle, form)
             if found.tokens is None:
                 found.tokens, found.source = _estimated(handle, form, found.boundary), "estimate"
@@ -94,7 +94,7 @@ class _Found:
                 snapshot, written_at = snapshot_of(entry), offset
             if not self._decided:
                 self._record(form, entry, offset)
-                if self.source == "usage" and snapshot and not _stands_in(snapshot, older):
+                if self.source == "usage" and snapshot and not any(snapshot.encode() in line for _, line in older):
                     # the history was compressed after this usage; where it only was resumed, it stands further up, too
                     self.tokens, self.source, self.boundary = None, "none", written_at
             if self._decided and (self.window or window_of is None):
@@ -121,16 +121,9 @@ class _Found:
                 return
 
 
-def _stands_in(snapshot: str, lines: Iterator[tuple[int, bytes]]) -> bool:
-    wanted = snapshot.encode("utf-8", "replace")
-    return any(wanted in line for _, line in lines)
-
-
 def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
-    """Tokens of what was said since a compaction, its summary and what it kept; of all where there was none."""
-    first_kept_of = getattr(form, "first_kept", None)
-    count = kept = 0
-    first_kept = ""
+    """Tokens of what was said since a compaction, and its summary; of all where there was none."""
+    count = 0
     seen = set()
     for offset, line in _backwards(handle):
         entry = _parsed(line)
@@ -139,18 +132,9 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
             if identifier in seen:
                 continue  # an earlier state of a message that was counted
             seen.add(identifier)
-        characters = form.context_characters(entry)
-        if first_kept:
-            kept += 0 if entry.get("type") == "compaction" else characters
-            if identifier == first_kept:
-                count += kept
-                break
-            continue
-        count += characters
+        count += form.context_characters(entry)
         if offset == boundary:
-            first_kept = first_kept_of(entry) if first_kept_of is not None else ""
-            if not first_kept:
-                break
+            break
     return -(-count // CHARS_PER_TOKEN)
 
 
@@ -171,7 +155,7 @@ def _backwards(handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
     while at > lowest:
         start = max(lowest, at - block)
         handle.seek(start)
-        text = _read(handle, at - start) + tail
+        text = (handle.read(at - start) or b"") + tail
         at, block = start, min(2 * block, _LAST_BLOCK)
         lines = text.split(b"\n")
         tail = lines[0]  # its beginning may lie further up
@@ -183,14 +167,3 @@ def _backwards(handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
             offset -= 1
     if tail and lowest == 0:
         yield 0, tail
-
-
-def _read(handle: BinaryIO, size: int) -> bytes:
-    parts = []
-    while size > 0:
-        part = handle.read(size)
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

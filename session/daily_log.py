@@ -44,8 +44,9 @@ def flush(state: SessionState, now: int, config: Config, *, project: str = "") -
     try:
         where = path_of(now, config)
         before = _read(where)
-        own = [known for known in _sections(before) if is_of_session(known[0], state["sessionId"])]
-        if own and own[-1][1:] == body:
+        sections = ("\n" + before).split("\n#")
+        own = [known.split("\n") for known in sections if is_of_session(known.partition("\n")[0], state["sessionId"])]
+        if own and [line for line in map(str.rstrip, own[-1][1:]) if line] == body:
             return False
         start = "" if not before else "\n" if before.endswith("\n") else "\n\n"
         _append(where, start + "\n".join((heading, *body)) + "\n")
@@ -61,17 +62,14 @@ def is_of_session(heading: str, session_id: str) -> bool:
 
 def _body(state: SessionState, project: str) -> list[str]:
     checkpoint = state["checkpoint"]
-    told = (
-        ("- Task: ", _plain(checkpoint["currentTask"])),
-        ("- Files modified: ", ", ".join(filter(None, map(_plain, reversed(checkpoint["filesModified"]))))),
-        ("- Recalled: ", " | ".join(filter(None, map(_plain, checkpoint["recallQueries"])))),
-        ("- Project: ", _plain(project)),
-    )
-    if not (told[0][1] or told[1][1]):
+    task, files = _plain(checkpoint["currentTask"]), ", ".join(map(_plain, reversed(checkpoint["filesModified"])))
+    if not (task or files):
         return []
+    queries = " | ".join(map(_plain, checkpoint["recallQueries"]))
+    told = {"Task": task, "Files modified": files, "Recalled": queries, "Project": _plain(project)}
     percent, compaction = checkpoint["contextPercentAtCapture"], f"ompaction {checkpoint['compactionCount'] + 1}"
     usage = f"- C{compaction}" if percent is None else f"- Context {percent:.0f} %, c{compaction}"
-    return [*(label + value for label, value in told if value), usage]
+    return [*(f"- {label}: {value}" for label, value in told.items() if value), usage]
 
 
 def _plain(text: str) -> str:
@@ -85,17 +83,6 @@ def _short(session_id: str) -> str:
     """Enough of an id to know the session by: the start and the end, as ids by time begin alike."""
     plain = _plain(session_id).replace(" ", "-").replace("·", "-")
     return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
-
-
-def _sections(text: str) -> list[list[str]]:
-    """The lines of each section, its heading first; what stands before the first heading is one too."""
-    sections: list[list[str]] = []
-    for line in map(str.rstrip, text.splitlines()):
-        if line.startswith("#") or (line and not sections):
-            sections.append([line])
-        elif line:
-            sections[-1].append(line)
-    return sections
 
 
 def _read(where: str) -> str:

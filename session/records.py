@@ -161,15 +161,6 @@ class Plan(TypedDict):
     writeReason: str
 
 
-class Outcome(TypedDict):
-    """What was done. `hits` is None where no recall succeeded, `memoryId` where no task was written."""
-
-    hash: str
-    query: str
-    hits: Sequence[Memory] | None
-    memoryId: str | None
-
-
 class Text(TypedDict):
     """A composed text."""
 

@@ -31,21 +31,14 @@ def event(
 
     role = role or "interactive"
     return new_event(
-        name,
-        source=role,
-        component=component,
-        level=level,
-        metadata=about,
-        duration_ms=about.get("duration_ms"),
-        session=session_id,
-        role=role,
-        now=now,
-    )
+        name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
+        session=session_id, role=role, now=now,
+    )  # fmt: skip
 
 
-def of_state(name: str, state: SessionState, about: Mapping[str, Any], now: int, *, level: str = "info") -> Event:
+def of_state(name: str, state: SessionState, about: Mapping[str, Any], now: int) -> Event:
     """An event of the session that a state is of; a gateway's are told apart (`gateway.compaction.inject`)."""
-    return event(by_role(name, state["role"]), state["role"], state["sessionId"], about, now, level=level)
+    return event(by_role(name, state["role"]), state["role"], state["sessionId"], about, now)
 
 
 def injected(kind: str, text: str) -> dict[str, str]:
@@ -67,12 +60,6 @@ def compaction_count(state: SessionState) -> dict[str, Any]:
     return {key: state["checkpoint"]["compactionCount"]}
 
 
-def switches_damaged(session_id: str, set_aside: str, now: int) -> Event:
-    """That what was switched off is not known any more."""
-    return event("switch.set_aside", "", session_id, {"file": os.path.basename(set_aside)}, now, level="warn")
-
-
-def set_aside_event(role: str, session_id: str, set_aside: str, now: int) -> Event:
-    """That a damaged state file was set aside."""
-    about = {"file": os.path.basename(set_aside)}
-    return event("session.state.set_aside", role, session_id, about, now, level="warn")
+def set_aside(name: str, role: str, session_id: str, path: str, now: int) -> Event:
+    """That a damaged file was set aside to this path, and what it said is not known any more."""
+    return event(name, role, session_id, {"file": os.path.basename(path)}, now, level="warn")

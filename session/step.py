@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from core import files
 from session import session_event
+from session.context import work_lock
 from session.faults import fault_boundary
 from session.state import schema, state_file
 
@@ -80,7 +81,8 @@ def run(context: Context, steps: Sequence[Step]) -> SessionState:
                 step.work(ahead)
                 worked.append(step)
                 ahead = step.apply(ahead)
-        if _is_nothing(context, ahead, worked):
+        is_known = context.previous is not None or worked or state_file.exists(context.session_id)
+        if not is_known and ahead == _blank(context):  # nothing came to be
             return ahead
         state = _write(context, steps, worked, ahead)
     finally:
@@ -100,7 +102,7 @@ def _claim(context: Context, step: Step, held: list[FileLock]) -> bool:
     """Whether no other process is at the step."""
     if not step.takes_lock:
         return True
-    lock = files.FileLock(context.work_lock(step.name), 0)
+    lock = files.FileLock(work_lock(context.session_id, step.name), 0)
     try:
         lock.__enter__()
     except files.LockTimeout:
@@ -124,12 +126,6 @@ def _changed(context: Context, found: SessionState | None, steps: Sequence[Step]
 
 def _blank(context: Context) -> SessionState:
     return schema.blank(context.session_id, context.role or "interactive", context.now)
-
-
-def _is_nothing(context: Context, ahead: SessionState, worked: Sequence[Step]) -> bool:
-    """Whether nothing is known of the session, and nothing came to be."""
-    known = context.previous is not None or worked or state_file.exists(context.session_id)
-    return not known and ahead == _blank(context)
 
 
 def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState) -> SessionState:
@@ -164,7 +160,7 @@ def _write_late(context: Context, steps: Sequence[Step]) -> None:
 def _finish(context: Context, steps: Sequence[Step], state: SessionState, aside: str, *, late: bool) -> None:
     if context.set_aside != aside:
         about = state["role"], context.session_id, context.set_aside, context.now
-        context.note([session_event.set_aside_event(*about)])
+        context.note([session_event.set_aside("session.state.set_aside", *about)])
     for step in steps:
         with fault_boundary(context.faults, step.name):
             step.follow_up(state, late=late)

@@ -34,20 +34,17 @@ class StoreAccess:
         config: the settings in force.
         now: ms since the epoch.
         faults: gets what failed; while it holds anything, nothing is asked of the store.
+        other: whose connection this one goes on with.
     """
 
-    __slots__ = ("_config", "_db", "_now", "_vectors", "faults")
-
-    def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
+    def __init__(
+        self, config: Config, now: int, faults: list[Fault] | None = None, other: StoreAccess | None = None
+    ) -> None:
         self._config = config
         self._now = now
-        self._db: apsw.Connection | None = None
-        self._vectors = False
+        self._db: apsw.Connection | None = other._db if other is not None else None
+        self._vectors: bool = other is not None and other._vectors
         self.faults: list[Fault] = [] if faults is None else faults
-
-    def adopt(self, other: StoreAccess) -> None:
-        """Go on with the connection of another."""
-        self._db, self._vectors = other._db, other._vectors
 
     def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float) -> list[Item]:
         """Store what a transcript has that is new; returns what was said, [] where it failed or there is none.

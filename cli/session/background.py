@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -9,50 +11,38 @@ if TYPE_CHECKING:
 
     from cli.answer import Answer
 
-JOBS = ("task", "notice", "observe")
-_OF_NO_SESSION = ("notice", "observe")
+_WORDS = {"task": 2, "notice": 1, "observe": 1}
+"""The jobs, and how many words each takes: `task` a session."""
 
 
 def is_job(words: Sequence[str]) -> bool:
     """Whether words name a job, and for `task` a session."""
-    return bool(words) and words[0] in JOBS and len(words) == (1 if words[0] in _OF_NO_SESSION else 2)
+    return bool(words) and _WORDS.get(words[0]) == len(words)
 
 
 def run(options: dict[str, Any]) -> Answer:
     """Do a job."""
     from cli.answer import Answer
-
-    return Answer(_done(options["words"]))
-
-
-def _done(words: Sequence[str]) -> dict[str, Any]:
-    from core import config
+    from core import config, files
     from core.process import background_process
 
+    job, *session = options["words"]
     holds_lock = background_process.stop_in_time()
-    if words[0] == "observe":
-        _leave_project()
+    if job == "observe":  # nothing that a repository holds is to choose the model, or what that runs or reads
+        os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
+        os.chdir(os.environ["JOELCLAW_HOME"])
     settings = config.load()
-    if words[0] == "notice":
+    if job == "notice":
         from session.compaction import client_compaction
 
-        return client_compaction.notify(settings)
-    if words[0] == "observe":
+        return Answer(client_compaction.notify(settings))
+    if job == "observe":
         from session.observation import run as observation
 
-        return observation.observe_waiting(settings, alone=holds_lock)
+        return Answer(observation.observe_waiting(settings, alone=holds_lock))
     from session import checkpoint_run
     from session.context import Context
     from session.state import state_file
 
-    return checkpoint_run.task_job(Context(state_file.identity(words[1]), settings), holds_lock=holds_lock)
-
-
-def _leave_project() -> None:
-    """Go to the home: nothing that a repository holds is to choose the model, or what that runs or reads."""
-    import os
-
-    from core import files
-
-    os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
-    os.chdir(os.environ["JOELCLAW_HOME"])
+    context = Context(state_file.identity(session[0]), settings)
+    return Answer(checkpoint_run.task_job(context, holds_lock=holds_lock))

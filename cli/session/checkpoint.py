@@ -7,7 +7,7 @@ from cli.parameter import session_of
 from core import config, json_text
 from core.errors import Failure, usage
 from session import checkpoint, checkpoint_run
-from session.state import session_list, state_file
+from session.state import state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SHORTEST, _MOST_LISTED = 8, 10
 def save(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: the end of a turn."""
     given = _from_stdin() if options["stdin"] else {}
-    session_id = session_of(options["session"] or _text(given, "session", "sessionId"), CODE)
+    session_id = session_of(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
     result = checkpoint_run.save(session_id, _turn(_overlaid(given, options)), config.load())
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
@@ -48,7 +48,7 @@ def show(options: dict[str, Any]) -> Answer:
     given = state_file.identity(options["id"])
     found = state_file.peek(given)
     if found is None and len(given) >= _SHORTEST:
-        begin_so = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(given)]
+        begin_so = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
         if len(begin_so) > 1:
             several = ", ".join(begin_so[:_MOST_LISTED])
             raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give more of the id")
@@ -60,7 +60,7 @@ def show(options: dict[str, Any]) -> Answer:
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw checkpoint list`: all sessions, newest first."""
-    sessions = session_list.every()
+    sessions = checkpoint_run.sessions()
     actions = []
     if sessions:
         newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
@@ -71,7 +71,7 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
     session_id = state_file.identity(options["id"])
-    if not session_list.remove(session_id):
+    if not checkpoint_run.remove(session_id):
         raise state_file.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
 
@@ -111,7 +111,7 @@ def _turn(given: dict[str, Any]) -> Turn:
     if window is not None and window < 1:
         raise usage(CODE, "the window is 0", "give the model's context window in tokens, at least 1")
     return checkpoint.turn_of(
-        role=_text(given, "role"),
+        role="".join(_texts(given, "role")[:1]),
         messages=_texts(given, "message", "messages"),
         files=_texts(given, "file", "files"),
         percent=percent,
@@ -120,28 +120,23 @@ def _turn(given: dict[str, Any]) -> Turn:
     )
 
 
-def _first(given: dict[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of the names that has a value, and that; null counts as not given."""
-    return next(((name, given[name]) for name in names if given.get(name) is not None), ("", None))
+def _first(given: dict[str, Any], *names: str) -> Any:
+    """The value of the first of the names that has one; null counts as not given."""
+    return next((given[name] for name in names if given.get(name) is not None), None)
 
 
 def _number(given: dict[str, Any], most: float, *names: str) -> float | None:
-    name, value = _first(given, names)
-    if name and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most):
-        raise usage(CODE, f"{name} is no number from 0 to {most:g}", f"give {name} a number from 0 to {most:g}")
-    return value if name else None
-
-
-def _text(given: dict[str, Any], *names: str) -> str:
-    name, value = _first(given, names)
-    if name and not isinstance(value, str):
-        raise usage(CODE, f"{name} is no text", f"give {name} as a JSON string")
-    return value or ""
+    value = _first(given, *names)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        raise usage(CODE, f"{names[0]} is no number from 0 to {most:g}", f"give {names[0]} such a number")
+    return value
 
 
 def _texts(given: dict[str, Any], *names: str) -> list[str]:
-    name, value = _first(given, names)
+    value = _first(given, *names)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise usage(CODE, f"{name} holds something that is no text", f"give {name} as a JSON list of strings")
+        raise usage(CODE, f"{names[0]} holds something that is no text", f"give {names[0]} as JSON strings")
     return texts

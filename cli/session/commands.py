@@ -1,4 +1,4 @@
-"""What `checkpoint`, `inject` and `hook` take."""
+"""What `checkpoint`, `inject`, `lost` and `hook` take."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ _ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of a
 _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
 _PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
 _USAGE = (_PERCENT, TOKENS, WINDOW)
-
 _KINDS = ("files", "names", "commands", "errors", "words")
+_LIMIT = "most of each kind (default 5 to 8, of names 40)"
+_SAID = P("message", ("--message", "-m"), "a user message, oldest first; may be repeated", many=True, metavar="TEXT")
+_WRITTEN = "a file that was written or edited; may be repeated"
+_EDITED = "the file that is edited; may be repeated"
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -20,14 +23,7 @@ COMMANDS: tuple[Command, ...] = (
         "What the last compaction dropped, by kind, each with how to get it back.",
         (
             P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
-            P(
-                "limit",
-                ("--limit", "-n"),
-                "most of each kind (default 5 to 8, of names 40)",
-                kind="whole",
-                low=1,
-                high=1000,
-            ),
+            P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),
             P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
             RAW,
         ),
@@ -41,21 +37,8 @@ COMMANDS: tuple[Command, ...] = (
         (
             SESSION,
             *_USAGE,
-            P(
-                "message",
-                ("--message", "-m"),
-                "a user message, oldest first; may be repeated",
-                many=True,
-                metavar="TEXT",
-            ),
-            P(
-                "file",
-                ("--file",),
-                "a file that was written or edited; may be repeated",
-                many=True,
-                metavar="PATH",
-                file=True,
-            ),
+            _SAID,
+            P("file", ("--file",), _WRITTEN, many=True, metavar="PATH", file=True),
             _ROLE,
             P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags beat it", kind="flag"),
         ),
@@ -119,7 +102,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "inject refresh",
         "cli.session.inject:refresh",
-        "Call it when a message arrives: what changed meanwhile, where that is due.",
+        "Call it when a message arrives: memories on what is talked about, where that is due.",
         (SESSION, _ROLE, P("message", ("--message", "-m"), "what the user just said", metavar="TEXT"), _PERCENT, RAW),
         code="INJECT_INVALID_ARGS",
         view="cli.session.view:injection",
@@ -131,7 +114,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             SESSION,
             _ROLE,
-            P("file", ("--file",), "the file that is edited; may be repeated", many=True, metavar="PATH", file=True),
+            P("file", ("--file",), _EDITED, many=True, metavar="PATH", file=True),
             P("cwd", ("--cwd",), "where the agent works (default: the current folder)", metavar="DIR", file=True),
             RAW,
         ),

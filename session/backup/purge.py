@@ -30,10 +30,10 @@ from memory import curation
 from otel import log, spool
 from recall.by_name import calls
 from recall.static_vectors import document_vector
-from session import daily_log
+from session import checkpoint_run, daily_log
 from session.backup import archive
 from session.session_report import listing
-from session.state import schema, session_list, state_file
+from session.state import schema, state_file
 
 _SESSION_MARK = " · session "
 _MOST_LISTED = 50
@@ -240,7 +240,7 @@ class Sweep:
         if self._goes(session, state):
             self.states.add(session)
             if not self._dry:
-                session_list.remove(session)
+                checkpoint_run.remove(session)
         elif self._quotes(_text(path)):
             self.changed_states.add(session)
             if not self._dry:

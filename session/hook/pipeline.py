@@ -122,15 +122,9 @@ def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
     if len(messages) > 1 and context.has_been_off(event["cwd"]):
         messages = messages[-1:]  # of those before it is not known when they were said
     return checkpoint.turn_of(
-        role=context.role,
-        messages=messages,
-        files=event["files"],
-        percent=usage["percent"],
-        tokens=usage["tokens"],
-        window=usage["window"],
-        agent=context.agent,
-        cwd=event["cwd"],
-    )
+        role=context.role, messages=messages, files=event["files"], percent=usage["percent"], tokens=usage["tokens"],
+        window=usage["window"], agent=context.agent, cwd=event["cwd"],
+    )  # fmt: skip
 
 
 def _injections(

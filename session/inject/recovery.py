@@ -12,8 +12,8 @@ from session.faults import fault_boundary
 from session.inject import recovery_note
 from session.inject.runner import NO_CHECKPOINT, Decision
 from session.session_event import GATEWAY
-from session.state import schema, task, zones
-from session.state.task import JOINT
+from session.state import rules, schema
+from session.state.rules import JOINT
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     client's summary has all that the session did."""
     context, checkpoint = situation.context, state["checkpoint"]
     agent, most = context.agent or state["agent"], context.config.get_int("inject.max_tokens")
-    last = dict.fromkeys(task.query_of([message]) for message in reversed(state["messages"]))
+    last = dict.fromkeys(rules.query_of([message]) for message in reversed(state["messages"]))
     requests = [query for query in last if query]
     made: Note | None = None
     with fault_boundary(context.faults, "work"):
@@ -106,7 +106,7 @@ class Compaction(Step):
         """The state after it."""
         if self._context.is_new:
             return state
-        return {**zones.compact(state, self._context.now), "noteOwed": self._context.is_late}
+        return {**rules.compact(state, self._context.now), "noteOwed": self._context.is_late}
 
 
 def is_recent(state: SessionState, context: Context) -> bool:
@@ -179,7 +179,7 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
 
 
 def _is_rapid(state: SessionState, context: Context) -> bool:
-    return zones.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
+    return rules.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
 
 
 def _kind(state: SessionState) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core.names import names_in
 from session.inject.runner import Decision
-from session.state import zones
+from session.state import rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
     config, now = situation.context.config, situation.context.now
     message, percent, last = situation.message, situation.percent, state["lastRefreshAt"]
     cooldown_ms = config.get_float("inject.cooldown_seconds") * 1000
-    if zones.is_rapid(state, now, cooldown_ms) or (last is not None and 0 <= now - last < cooldown_ms):
+    if rules.is_rapid(state, now, cooldown_ms) or (last is not None and 0 <= now - last < cooldown_ms):
         return ""
     half = config.get_float("refresh.percent")
     if half and percent is not None and percent >= half and not state["halfRefreshed"]:

@@ -41,17 +41,9 @@ class Situation:
     """
 
     def __init__(
-        self,
-        context: Context,
-        *,
-        message: str = "",
-        percent: float | None = None,
-        files: Sequence[str] = (),
-        cwd: str = "",
-        query: str = "",
-        project: str = "",
-        kept: str = "",
-    ) -> None:
+        self, context: Context, *, message: str = "", percent: float | None = None, files: Sequence[str] = (),
+        cwd: str = "", query: str = "", project: str = "", kept: str = "",
+    ) -> None:  # fmt: skip
         self.context = context
         self.message = message.strip()
         self.percent = percent
@@ -80,16 +72,9 @@ class Decision:
     """
 
     def __init__(
-        self,
-        reason: str = "",
-        *,
-        query: str = "",
-        subject: str = "",
-        strictly: bool = False,
-        event: str = "",
-        about: Mapping[str, Any] | None = None,
-        unusable: Sequence[tuple[str, str]] = (),
-    ) -> None:
+        self, reason: str = "", *, query: str = "", subject: str = "", strictly: bool = False, event: str = "",
+        about: Mapping[str, Any] | None = None, unusable: Sequence[tuple[str, str]] = (),
+    ) -> None:  # fmt: skip
         self.reason = reason
         self.query = query
         self.subject = subject

@@ -93,13 +93,13 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
         messages: the user messages that the session's state keeps, oldest first.
         message: a new one that is not kept yet, as it was typed.
     """
-    from session.state import task
+    from session.state import rules
 
-    fresh = task.message(message) if message and is_topic(message) else None
+    fresh = rules.message(message) if message and is_topic(message) else None
     known = [entry for entry in messages if is_topic(entry["text"])]
     if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):
         known.append(fresh)
-    return task.query_of(known)
+    return rules.query_of(known)
 
 
 def is_topic(text: str) -> bool:

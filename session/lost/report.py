@@ -16,21 +16,18 @@ from core.project import folder_of, name_of
 from core.project import names_of as project_names
 from core.quoting import as_code, clip, one_line
 from core.records import Session
-from core.store import documents
 from core.store.sessions import call_rows, name_rows, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
 from session.inject import failures, startup, topics
-from session.lost.work import Entry, Summary, Work
+from session.lost.work import Entry, Summary, Work, key_of
 from session.session_store import SessionStore
 
 KINDS = ("files", "names", "commands", "errors", "words")
 GIVEN, PROJECT, LAST = "given", "project", "last"
 MOST_CALLS = MOST_TURNS = 5_000
 TEXT_CHARS = 300
-_KEY_CHARS = 60
 _FOREVER = 1 << 62
-_SHORTEST_ID = 8
 _ARCHIVE_ALL = "joelclaw memory archive --all"
 _LATE_CALLS, _NAMES, _TEXTS, _LINE_CHARS, _DROPPED_CHARS = 60, 24, 3, 200, 800
 
@@ -76,7 +73,7 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str
         "names": work.found_names,
         "commands": work.commands,
         "errors": work.errors,
-        "words": lambda: _words(db, said, summary),
+        "words": lambda: _words(said, summary),
     }
     return {
         "session": session,
@@ -142,11 +139,11 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     return [*lines, *(f"- {kind}: {clip(one_line(text), _DROPPED_CHARS)}" for kind, text in told)]
 
 
-def _words(db: apsw.Connection, said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
+def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
     """What the user said, the latest first, each once: no "continue", nothing that the summary repeats."""
     found: dict[str, Entry] = {}
     for behind, (identifier, text) in enumerate(reversed(said)):
-        key = "".join(filter(str.isalnum, text.lower()))[:_KEY_CHARS]
+        key = key_of(text)
         tells = topics.is_topic(text) or topics.is_request(text)
         if tells and key not in found and not summary.has_text(text):
             found[key] = {
@@ -154,18 +151,9 @@ def _words(db: apsw.Connection, said: Sequence[tuple[str, str]], summary: Summar
                 "by": "user",
                 "id": identifier,
                 "promptsBefore": behind,
-                "get": f"{own_command.word()} memory show {shlex.quote(_shortest(db, identifier))}",
+                "get": f"{own_command.word()} memory show {shlex.quote(identifier)}",
             }
     return list(found.values())
-
-
-def _shortest(db: apsw.Connection, identifier: str) -> str:
-    """The shortest beginning of an id, in steps, that no other memory has."""
-    start = len(identifier.partition(":")[0]) + 1 if ":" in identifier else 0
-    for length in range(start + _SHORTEST_ID, len(identifier), 4):
-        if len(documents.ids_beginning(db, identifier[:length], 2)) == 1:
-            return identifier[:length]
-    return identifier
 
 
 def _session_meant(db: apsw.Connection, given: str) -> Session:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from math import exp
 from typing import Any
 
-from core import shell_command, words
+from core import shell_command
 from core.names import ENDINGS, names_in
 from core.project import relative
 from core.records import Call, Name
@@ -40,17 +40,12 @@ _RANDOM = re.compile(r"(?=.{8})[A-Za-z\d]*[A-Za-z]\d+[A-Za-z][A-Za-z\d]*$")
 _NO_NAME = re.compile(r"[nt][A-Z][a-z]+$|.*(?:\d{5}|-(?=[A-Z]*\d)[A-Z0-9]{8}\.|[0-9a-f]{8}-[0-9a-f]{4}-)|_test\.")
 _UNSAFE = frozenset('"$`\\!')
 """What a shell would act on between double quotes."""
-_LEAST_WORDS, _MOST_SENTENCES = 3, 4_000
-_COVERED_SHARE, _COVERED_TEXT = 0.7, 0.6
-"""Of a sentence's words, from where on the summary has it; so much of a text in such sentences."""
+_KEY_CHARS = 60
 
 
 class Summary:
-    """What a compaction's summary tells; nothing, where it is empty.
-
-    Args:
-        text: what the client kept in place of what was before.
-        files: of the session; of several with one base name each is told only with its folder.
+    """What the client kept in place of what was before; of several `files` with one base name each is told only with
+    its folder.
     """
 
     def __init__(self, text: str, files: set[str]) -> None:
@@ -60,8 +55,7 @@ class Summary:
         self._shared = {base for base, count in counted.items() if count > 1}
         self._text = text
         self._line = " ".join(text.split())
-        self._said = f" {' '.join(words.split(text))} "
-        self._parts = [_meaning(part) for part in _sentences(text)[:_MOST_SENTENCES]]
+        self._letters = "".join(filter(str.isalnum, text.lower()))
 
     def has_name(self, name: str) -> bool:
         """Whether a name stands in it."""
@@ -79,31 +73,16 @@ class Summary:
         return " ".join(text.split()) in self._line
 
     def has_text(self, text: str) -> bool:
-        """Whether most of a text does, sentence by sentence."""
-        parts = _sentences(text) or [text]
-        covered = sum(len(part) for part in parts if self._share(part) >= _COVERED_SHARE)
-        return covered >= _COVERED_TEXT * sum(map(len, parts))
-
-    def _share(self, sentence: str) -> float:
-        """Which share of a sentence's words that mean something one sentence of the summary has, 0 to 1."""
-        plain = " ".join(words.split(sentence))
-        if not plain or f" {plain} " in self._said:
-            return 1.0
-        asked = _meaning(sentence)
-        if len(asked) < _LEAST_WORDS:
-            return 0.0
-        return max((len(asked & part) for part in self._parts), default=0) / len(asked)
+        """Whether a text begins as something in it does, letter by letter."""
+        return key_of(text) in self._letters
 
 
 class Work:
     """What stood before a compaction and after it.
 
     Args:
-        session: its id.
         folder: to which files are relative.
-        summary: what the client's summary tells.
-        calls: of the session, oldest first.
-        names: of the whole session.
+        calls, names: of the whole session, calls oldest first.
         last: number of the last call before the compaction.
         prompts: how many the user had given by then.
     """
@@ -295,10 +274,6 @@ def _telling_error(error: str) -> str:
     return line[:ERROR_CHARS] if is_failure(line) and not re.match(r"\d+\s*[│|→]", line) else ""
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for line in text.splitlines() for part in line.split(". ") if part.strip()]
-
-
-def _meaning(text: str) -> frozenset[str]:
-    """The words of a text but those that hold sentences together."""
-    return frozenset(words.split(text)) - words.STOP_WORDS
+def key_of(text: str) -> str:
+    """What tells a text from others, whatever stands between its first letters and digits."""
+    return "".join(filter(str.isalnum, text.lower()))[:_KEY_CHARS]

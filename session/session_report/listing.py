@@ -18,9 +18,10 @@ from core.quoting import clip
 from core.records import Extent, Session
 from core.store import history
 from core.store.sessions import name_rows, session_rows
+from session import checkpoint_run
 from session.inject import work
 from session.records import SessionState
-from session.state import session_list, state_file, zones
+from session.state import rules, state_file
 
 NOT_FOUND = "SESSION_NOT_FOUND"
 _TASK_CHARS = 200
@@ -71,7 +72,7 @@ def known(db: apsw.Connection) -> list[Known]:
     Where only hooks tell of one, its project and its task are not known."""
     archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
-    for summary in session_list.every():
+    for summary in checkpoint_run.sessions():
         identifier, at = summary["sessionId"], summary["updatedAt"]
         one = found.setdefault(identifier, Known(identifier, at, None))
         one.updated_at, one.problem = max(one.updated_at, at), summary.get("problem", "")
@@ -133,7 +134,7 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
 def zone(percent: float | None, config: Config) -> str:
     """The zone of a context usage by the settings in force."""
     warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
-    return zones.zone_of(percent, warm=warm, hot=hot)
+    return rules.zone_of(percent, warm=warm, hot=hot)
 
 
 def meant(db: apsw.Connection, given: str) -> str:
@@ -149,7 +150,7 @@ def meant(db: apsw.Connection, given: str) -> str:
         return given
     found: list[str] = []
     if len(given) >= _SHORTEST:
-        found = [one["sessionId"] for one in session_list.every() if one["sessionId"].startswith(given)]
+        found = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
         found += history.sessions_beginning(db, given, _MOST_LISTED + 1)
         found = list(dict.fromkeys([*found, *session_rows.sessions_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:

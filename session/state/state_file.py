@@ -137,17 +137,12 @@ def peek(session_id: str) -> SessionState | None:
     except FileNotFoundError:
         return None
     except schema.TooNew as newer:
-        raise Failure(
-            "STATE_TOO_NEW",
-            f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}",
-            "upgrade joelclaw, or point JOELCLAW_HOME at another folder",
-        ) from None
+        said = f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}"
+        fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
+        raise Failure("STATE_TOO_NEW", said, fix) from None
     except schema.Damaged as damaged:
-        raise Failure(
-            "STATE_DAMAGED",
-            f"{where} is damaged: {damaged.args[0]}",
-            "the next `joelclaw checkpoint save` of this session sets it aside and goes on",
-        ) from None
+        fix = "the next `joelclaw checkpoint save` of this session sets it aside and goes on"
+        raise Failure("STATE_DAMAGED", f"{where} is damaged: {damaged.args[0]}", fix) from None
     except OSError as error:
         raise failure_of(error) from None
 

@@ -197,15 +197,6 @@ def test_codex_tells_its_window_wherever_its_usage_stands(tmp_path: Path) -> Non
     assert told(tmp_path / "t", "codex", lines) == usage(100, "estimate", 19_000)
 
 
-def test_pi_counts_what_the_compaction_kept(tmp_path: Path) -> None:
-    client = Pi()
-    before = [client.said("x" * 4000), client.said("k" * 80), client.outcome("k" * 20), client.answer(90_000)]
-    edge = client.boundary("s" * 400, first_kept=before[1]["id"])
-    assert told(tmp_path / "t", "pi", [*before, *edge, client.said("p" * 100)]) == usage(150, "estimate")
-    lost = client.boundary("s" * 400, first_kept="ffffffff")
-    assert told(tmp_path / "t", "pi", [*before, *lost, client.said("p" * 100)]) == usage(125, "estimate")
-
-
 def gemini(kind: str, text: str, identifier: str, tokens: int = 0) -> dict[str, Any]:
     line = {"id": identifier, "timestamp": STAMP, "type": kind, "content": [{"text": text}]}
     return {**line, "tokens": {"input": tokens}, "model": "gemini-2.5-flash"} if tokens else line

@@ -14,7 +14,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config
 from session import checkpoint, checkpoint_run
-from session.state import zones
+from session.state import rules
 
 pytestmark = pytest.mark.spawned
 
@@ -103,14 +103,14 @@ def test_a_session_cleared_during_a_recall_keeps_only_the_turn(
     run("checkpoint", "save", "--session", "s1", "--percent", "10", "--file", "old.py", "-m", TASK, env=NOW)
     for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    finish = zones.finish
+    finish = rules.finish
 
     def during(*arguments: Any, **more: Any) -> Any:
         if cleared:
             run("checkpoint", "clear", "s1", env=NOW)
         return finish(*arguments, **more)
 
-    monkeypatch.setattr(zones, "finish", during)
+    monkeypatch.setattr(rules, "finish", during)
     turn = checkpoint.turn_of(percent=45, files=["new.py"], messages=[TASK])
     checkpoint_run.save("s1", turn, config.load())
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clients import registry
 from core.config import Config
 from session.idle import timers
-from session.state import schema, zones
+from session.state import rules, schema
 
 if TYPE_CHECKING:
     from session.records import SessionState
@@ -117,7 +117,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
         elif step == "turn":
             state = {**state, "turnBeganAt": None}
         elif step == "compaction":
-            state, silent_since = zones.compact(state, now), None
+            state, silent_since = rules.compact(state, now), None
         elif step == "begin" and status(state, now, at_work is not None) == "due":
             timer = state["idleTimer"]
             assert timer is not None

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from core import json_text
 from session import checkpoint
 from session.inject import recovery
-from session.state import schema, task, zones
+from session.state import rules, schema
 
 if TYPE_CHECKING:
     from session import records
@@ -58,9 +58,8 @@ class Session(RuleBasedStateMachine):
         self.now += step
         turn = checkpoint.turn_of(messages=said, files=touched, percent=percent)
         before = self.load()
-        state = zones.record_turn(before, turn)
-        decide = zones.plan_flush if flush else zones.plan_save
-        plan = decide(state, percent, warm=WARM, hot=HOT)
+        state = rules.record_turn(before, turn)
+        plan = rules.plan_of(state, rules.zone_of(percent, warm=WARM, hot=HOT), flush=flush)
         assert set(turn["files"]) <= set(state["files"])
         if turn["messages"]:
             assert state["messages"][-1] == turn["messages"][-1]
@@ -76,7 +75,7 @@ class Session(RuleBasedStateMachine):
             assert plan["hash"] != state["writtenHash"]
         if self.work is None and (plan["recall"] or plan["write"]):
             self.work = plan
-        self.disk = json_text.dumps(zones.enter(state, plan))
+        self.disk = json_text.dumps(rules.enter(state, plan))
 
     @precondition(lambda self: self.work is not None)
     @rule(found=st.none() | hits, stored=st.booleans(), dies=st.booleans())
@@ -85,23 +84,19 @@ class Session(RuleBasedStateMachine):
         assert plan is not None
         if dies:
             return
-        outcome: records.Outcome = {
-            "hash": plan["hash"],
-            "query": plan["query"],
-            "hits": memories(found) if plan["recall"] and found is not None else None,
-            "memoryId": f"task-{plan['hash']}" if plan["write"] and stored else None,
-        }
+        recalled = memories(found) if plan["recall"] and found is not None else None
+        memory = f"task-{plan['hash']}" if plan["write"] and stored else None
         before = self.load()
-        state = zones.finish(before, outcome, now=self.now)
+        state = rules.finish(before, plan, recalled, memory, now=self.now)
         assert state["messages"] == before["messages"]
         assert state["files"] == before["files"]
-        if outcome["hits"] is not None:
+        if recalled is not None:
             assert state["recalledHash"] == plan["hash"]
-            if outcome["hits"]:
+            if recalled:
                 assert state["checkpoint"]["recallQueries"][0] == plan["query"]
             else:
                 assert state["recallCache"] == before["recallCache"], "a query without results is not validated"
-        if outcome["memoryId"] is not None:
+        if memory is not None:
             assert state["writtenHash"] == plan["hash"]
         self.disk = json_text.dumps(state)
 
@@ -109,10 +104,10 @@ class Session(RuleBasedStateMachine):
     def compact(self, step: int) -> None:
         self.now += step
         before = self.load()
-        rapid = zones.is_rapid(before, self.now, 60_000)
+        rapid = rules.is_rapid(before, self.now, 60_000)
         last = before["lastInjectionAt"]
         assert rapid == (last is not None and self.now - last < 60_000)
-        state = zones.compact(before, self.now)
+        state = rules.compact(before, self.now)
         if not rapid:
             state = {**state, "lastInjectionAt": self.now}
         assert state["checkpoint"]["compactionCount"] == before["checkpoint"]["compactionCount"] + 1
@@ -159,16 +154,16 @@ TestSession = Session.TestCase
 def test_the_fullest_state_fits(data: Any) -> None:
     unit = data.draw(st.sampled_from(["字", "\U0001f600", '"', "\\", "\x00", "\x7f", "a"]))
     state = schema.blank(unit * 200, unit * 99, 0)
-    state["files"] = [f"{number}" + task.one_line(unit * 999) for number in range(99)]
-    state["messages"] = [entry for _ in range(9) if (entry := task.message(unit * 999))]
-    state["checkpoint"]["currentTask"] = task.one_line(unit * 999)
-    state["injectedScopes"] = [f"{n}" + task.one_line(unit * 99) for n in range(99)]
-    state["injectedKinds"] = {f"{n}" + task.one_line(unit * 99): 2**63 for n in range(99)}
+    state["files"] = [f"{number}" + rules.one_line(unit * 999) for number in range(99)]
+    state["messages"] = [entry for _ in range(9) if (entry := rules.message(unit * 999))]
+    state["checkpoint"]["currentTask"] = rules.one_line(unit * 999)
+    state["injectedScopes"] = [f"{n}" + rules.one_line(unit * 99) for n in range(99)]
+    state["injectedKinds"] = {f"{n}" + rules.one_line(unit * 99): 2**63 for n in range(99)}
     state["recallCache"] = [
         {
             "query": unit * 999,
             "hash": unit * 99,
-            "hits": memories([f"{n}" + task.one_line(unit * 999) for _ in range(9)]),
+            "hits": memories([f"{n}" + rules.one_line(unit * 999) for _ in range(9)]),
             "at": 1,
         }
         for n in range(9)
@@ -192,7 +187,7 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     except schema.Damaged:
         return
     assert size(state) > 0
-    zones.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
+    rules.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
     held = state["checkpoint"]["currentTask"], state["files"], schema.memories(state["recallCache"])
     assert any(held) or not recovery.of_talk(*held, [], 300, "")["content"]
 
@@ -207,5 +202,5 @@ def test_a_hook_that_sends_everything_and_one_that_sends_what_is_new_agree(
 
     whole = entries(history + fresh)
     known = entries(history)[-3:]
-    after = [*known, *task.added(known, whole)][-3:]
+    after = [*known, *rules.added(known, whole)][-3:]
     assert after == whole[-3:]

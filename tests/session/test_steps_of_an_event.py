@@ -10,10 +10,11 @@ from conftest import NOW_MS
 
 from core import files
 from core.config import Config
+from session import checkpoint_run
 from session import context as session_context
 from session import step as steps
 from session.context import Context
-from session.state import schema, session_list, state_file
+from session.state import schema, state_file
 from session.step import Step, run
 
 
@@ -148,7 +149,7 @@ def test_what_another_process_writes_meanwhile_stays() -> None:
 def test_a_session_that_is_cleared_meanwhile_stays_without_its_work() -> None:
     run(context(), [Noted(False)])
     one = Noted(changes=False)
-    one.meanwhile = lambda: session_list.remove("s1")
+    one.meanwhile = lambda: checkpoint_run.remove("s1")
     run(context(), [one])
     assert (on_disk(), one.asked[-2:]) == (None, ["change", "follow"])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from core.quoting import cost
 from session.inject import selection, topics
-from session.state import task
+from session.state import rules
 
 if TYPE_CHECKING:
     from session.records import Memory
@@ -230,7 +230,7 @@ def test_topics() -> None:
         "Okay is what the vendor's API returns on success",
     ]:
         assert topics.is_topic(said)
-        kept = task.message(said)
+        kept = rules.message(said)
         assert kept is not None
         assert topics.is_topic(kept["text"]), "and as the state keeps it"
 
@@ -259,5 +259,5 @@ def test_no_topics() -> None:
         "This session is being continued from a previous conversation that ran out of context.",
     ]:
         assert not topics.is_topic(said)
-        kept = task.message(said)
+        kept = rules.message(said)
         assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.quoting import clip, cost, one_line
 from session import own_command
 from session.inject import recovery
-from session.state import task
+from session.state import rules
 
 if TYPE_CHECKING:
     from session.records import Memory
@@ -130,8 +130,8 @@ def test_a_cut_keeps_its_bounds(text: str, characters: int, tokens: int | None) 
 
 @given(st.lists(quoted, max_size=3))
 def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[str]) -> None:
-    messages = [entry for entry in map(task.message, texts) if entry]
-    query = task.query_of(messages)
+    messages = [entry for entry in map(rules.message, texts) if entry]
+    query = rules.query_of(messages)
     assert query == "" or 5 <= len(query) <= 120
     assert not set(query) & set('"$`\\!\n<>')
     assert not query.startswith("-")
@@ -139,8 +139,8 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
 
 
 def _query(text: str) -> str:
-    message = task.message(text)
-    return task.query_of([message]) if message else ""
+    message = rules.message(text)
+    return rules.query_of([message]) if message else ""
 
 
 @pytest.mark.parametrize("number", range(0, len(NASTY), 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from session.inject import topics
-from session.state import task
+from session.state import rules
 
 
 def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> None:
@@ -80,7 +80,7 @@ def test_a_longer_message_is_a_request_by_three_words_of_its_own() -> None:
 
 
 def kept(*texts: str) -> list[Any]:
-    return [entry for text in texts if (entry := task.message(text))]
+    return [entry for text in texts if (entry := rules.message(text))]
 
 
 def test_the_query_is_of_the_last_two_topics() -> None:

@@ -22,7 +22,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def are(*names: str, projects: dict[str, str] | None = None) -> None:
         rows = [{"sessionId": name, "updatedAt": AT - at} for at, name in enumerate(names)]
-        monkeypatch.setattr(listing.session_list, "every", lambda: rows)
+        monkeypatch.setattr(listing.checkpoint_run, "sessions", lambda: rows)
         monkeypatch.setattr(listing.state_file, "exists", lambda name: name in names)
         state = {name: {"cwd": f"/w/{(projects or {}).get(name, '')}" if projects else ""} for name in names}
         monkeypatch.setattr(listing.state_file, "peek", lambda name: state[name])
