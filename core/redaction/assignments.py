@@ -1,46 +1,24 @@
 """Finds `NAME = VALUE` where the name announces a secret: code, `.env`, JSON, YAML, TOML, XML, headers, flags, queries.
 
-Each keyword costs a bounded look around.
+Each name costs a bounded look around.
 """
 
 from __future__ import annotations
 
 import re
 
-from core.redaction.names import (
-    Name,
-    Span,
-    family,
-    is_code,
-    is_mixed,
-    is_placeholder,
-    is_prose,
-    is_strong,
-    names_password,
-)
-
-_Case = tuple[str, str, bool, bool, bool, str]
-"""What `_accept` is asked: each case is looked at once a text."""
+from core.redaction.names import Name, Span, label
+from core.redaction.values import is_assigned, is_code, is_placeholder, is_told
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_DIGITS = frozenset("0123456789")
-_TELLING_SIGNS = _DIGITS | frozenset("\"'`")
+_TELLING_SIGNS = frozenset("0123456789\"'`")
 _JUDGED = 256
 _LINE = 200
 _LONG = 32
-_SHOWN = 64
 _BEHIND_QUOTE = frozenset(")],;+} ")
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
-# Prose and manuals behind the name of a flag: `--password via the CLI`, `--token TOKEN`.
-_FLAG_PROSE = frozenset(
-    (
-        "to and or on for with via as at by of if when must can will should does but only so here instead "
-        "option options flag flags argument arguments parameter parameters value values switch"
-    ).split()
-)
-
 _SEPARATOR = re.compile(
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
     r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
@@ -59,134 +37,108 @@ _WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[
 _SCHEMED = ("authorization", "auth", "token", "api-key")
 
 
-def find_assigned(text: str, candidates: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each secret value behind the candidates; linear in the text."""
-    verdicts: dict[_Case, bool] = {}
+def find_assigned(text: str, names: list[Name]) -> list[Span]:
+    """The (start, end, kind) of each secret value behind the names; linear in the text."""
     spans: list[Span] = []
     done = judged = 0
-    for start, name_end, kind in candidates:
-        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(text[name_end : name_end + _SHOWN]):
+    for start, name_end, kind in names:
+        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(text[name_end : name_end + 64]):
             continue
         placed = _separated(text, start, name_end) if name_end >= done else None
         if placed is None:
             continue
-        sign, at, tight = placed
+        sign, at = placed
+        tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
         below = _NEXT_LINE.match(text, at) if sign == ":" else None
+        opened = _QUOTE.match(text, at)
+        mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
+        line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
+        prefix = _SCHEME.match(text, begin) if kind in _SCHEMED else None
+        schemed = prefix is not None and prefix.end() > begin
+        begin = prefix.end() if prefix is not None else begin
         if below is not None:
-            at, end = _below(text, start, below.end(), kind)
+            begin, end = _below(text, start, below.end(), kind)
+        elif line is not None:
+            begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
+            end = end if end > 0 else line.end()
+        elif mark and not (schemed and kind == "authorization"):
+            end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
-            opened = _QUOTE.match(text, at)
-            mark, at = (opened.group(1), opened.end()) if opened else ("", at)
-            line = _WHOLE_LINE.match(text, at) if kind == "authorization" else None
-            if line is not None:
-                close = text.find(mark, at, line.end()) if mark else -1
-                done = close if close > 0 else line.end()
-                spans.append((at, done, kind))
-                continue
-            prefix = _SCHEME.match(text, at) if kind in _SCHEMED else None
-            schemed = prefix is not None and prefix.end() > at
-            at = prefix.end() if prefix is not None else at
-            if mark and not (schemed and kind == "authorization"):
-                end = _quoted_end(text, (start, name_end, kind), at, mark, sign, tight, verdicts)
-            else:
-                if at > judged - _JUDGED // 2:
-                    shown = _BARE.match(text, at, min(len(text), at + _JUDGED))
-                    judged = shown.end() if shown else at
-                # a name within a value that was no secret: its own value ends where that did
-                case = ("schemed" if schemed else kind, text[at:judged], tight, sign)
-                end = _bare_end(text, case, at, verdicts)
+            if begin > judged - _JUDGED // 2:
+                shown = _BARE.match(text, begin, min(len(text), begin + _JUDGED))
+                judged = shown.end() if shown else begin
+            # a name within a value that was no secret: its own value ends where that did
+            value = _trimmed(text[begin:judged])
+            alone = _stands_alone(text, begin + len(value))
+            is_one = is_assigned(
+                value, "schemed" if schemed else kind, sign, quoted=False, tight=tight, alone=alone
+            ) and not _is_argument(text, begin, value, kind)
+            full = _BARE.match(text, begin) if is_one else None
+            end = begin + len(_trimmed(full.group())) if full else 0
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
-        if end > at and (sign != ">" or text[end : end + 1] == "<"):
-            spans.append((at, end, _label(kind)))
+        if end > begin and (sign != ">" or text[end : end + 1] == "<"):
+            spans.append((begin, end, label(kind)))
             done = end
     return spans
 
 
-def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool, verdicts: dict[_Case, bool]) -> int:
+def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
+    """The sign behind the name at start..end, and where the value begins."""
+    match = _SEPARATOR.match(text, end)
+    if match is not None and text[match.start(1) - 1] != "!":
+        return match.group(1), match.end()
+    return (" ", end + 1) if text[start] == "-" and text[end : end + 1] == " " else None
+
+
+def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
+    """Whether it is a variable that a call is given: `connect(password=given_bytes)`."""
+    is_name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
+    return is_name and text[at + len(value) : at + len(value) + 1] == ")"
+
+
+def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:
     """Where the quoted value ends that begins at `at`; 0 where it is no secret."""
     start, name_end, kind = name
-    own = mark in text[name_end : at - len(mark)]
-    if text[at : at + 1] in _BEHIND_QUOTE and not own and _is_within(text, start, mark):
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
+    is_open = (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2
+    if is_open and text[at : at + 1] in _BEHIND_QUOTE and mark not in text[name_end : at - len(mark)]:
         return 0  # the quote ends a string in which the name stands: `print("Password: ")`
     end = _closing(text, at, mark, min(len(text), at + _JUDGED))
-    if sign == "," and _is_set(text, start):
+    if sign == "," and _is_set(head):
         sign = "="
         if kind == "key" and end - at >= _LONG and not is_placeholder(text[at:end]):
             return end  # the keys and salts of a site, of any characters
-    if not _is_accepted((kind, text[at:end], True, tight, True, sign), verdicts):
+    if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight, alone=True):
         return 0
     return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end
 
 
-def _bare_end(text: str, case: tuple[str, str, bool, str], at: int, verdicts: dict[_Case, bool]) -> int:
-    """Where the value without quotes ends that begins at `at`; 0 where it is no secret."""
-    kind, shown, tight, sign = case
-    value = _trimmed(shown)
-    name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
-    if name and text[at + len(value) : at + len(value) + 1] == ")":
-        return 0  # a variable: `connect(password=given_bytes)`
-    alone = _stands_alone(text, at + len(value))
-    if not _is_accepted((kind, value, False, tight, alone, sign), verdicts):
-        return 0
-    full = _BARE.match(text, at)
-    return at + len(_trimmed(full.group() if full else ""))
-
-
-def _is_accepted(case: _Case, verdicts: dict[_Case, bool]) -> bool:
-    if case not in verdicts:
-        verdicts[case] = _accept(*case)
-    return verdicts[case]
-
-
-def _label(kind: str) -> str:
-    """What the mark says of a family."""
-    return "api-key" if kind in ("key", "query") else "password" if kind in ("pass", "pw") else kind
-
-
-def _separated(text: str, start: int, end: int) -> tuple[str, int, bool] | None:
-    """(sign, where the value begins, whether no space stands around `=`) behind the name at start..end."""
-    match = _SEPARATOR.match(text, end)
-    if match is not None and text[match.start(1) - 1] != "!":
-        sign = match.group(1)
-        return sign, match.end(), sign[0] == "=" and match.end() - end == len(sign)
-    if text[start] == "-" and text[end : end + 1] == " ":
-        return " ", end + 1, True
-    return None
-
-
-def _is_within(text: str, start: int, mark: str) -> bool:
-    """Whether a string in these quotes is open where the name begins."""
-    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
-    return (head.count(mark) - (head.count("\\" + mark) if len(mark) == 1 else 0)) % 2 == 1
-
-
-def _is_set(text: str, start: int) -> bool:
-    """Whether the name is the first argument of a call that sets it to the next: `define('DB_PASSWORD', '…')`."""
-    head = text[max(0, start - 64) : start].rstrip("\"'\\ \t")
-    if head[-1:] != "(":
-        return False
-    head = head[:-1].rstrip()
-    return head[len(head.rstrip(_NAME)) :].rpartition(".")[2].lower() in _SETTERS
+def _is_set(head: str) -> bool:
+    """Whether the name behind it is the first argument of a call that sets it: `define('DB_PASSWORD', '…')`."""
+    head = head[-64:].rstrip("\"'\\ \t")
+    call = head[:-1].rstrip() if head.endswith("(") else ""
+    return call[len(call.rstrip(_NAME)) :].rpartition(".")[2].lower() in _SETTERS
 
 
 def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
     line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
-    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or is_placeholder(value) or is_code(value):
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#" or is_code(value):
         return 0, 0
     head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
     indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
-    if not is_mixed(value) or value[0] in "-#/~" or "://" in value:
+    signed = not value.isalnum() or value.lower() != value != value.upper()
+    if not (indented or (kind == "password" and signed and 8 <= len(value) <= 64)):
         return 0, 0
-    if kind == "password":
-        signs = not value.isalnum() or (value.upper() != value and value.lower() != value)
-        if len(value) < 6 or not (indented or (signs and 8 <= len(value) <= 64)):
-            return 0, 0
-    elif not indented or not _accept(kind, value, False, False, True, ":"):
+    if not (
+        is_told(value, kind)
+        if kind == "password"
+        else is_assigned(value, kind, ":", quoted=False, tight=False, alone=True)
+    ):
         return 0, 0
     begin = at + line.index(value)
     return begin, begin + len(value)
@@ -211,9 +163,7 @@ def _trimmed(value: str) -> str:
     surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
     while end and surplus.get(value[end - 1], 0) > 0:
         surplus[value[end - 1]] -= 1
-        end -= 1
-        while end and value[end - 1] in ".,;:":
-            end -= 1
+        end = len(value[: end - 1].rstrip(".,;:"))
     return value[:end]
 
 
@@ -221,76 +171,3 @@ def _stands_alone(text: str, end: int) -> bool:
     """Whether nothing but punctuation, a comment or the next field follows on the line."""
     rest = text[end : end + 48].split("\n", 1)[0].strip(" \t\r.,;)]}\"'`\\&|")
     return not rest or rest[0] in "#/<-" or "=" in rest.split(" ", 1)[0] or text[end : end + 1] in ("&", ";", ",", "\\")
-
-
-def _accept(kind: str, value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
-    """Whether the value of an assignment is a secret, by how much its name, its form and its surroundings say."""
-    if is_placeholder(value):
-        return False
-    if sign == " " and not quoted and value.isalpha() and (value.isupper() or value.lower() in _FLAG_PROSE):
-        return False
-    if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
-        return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
-    if kind == "schemed":
-        return len(value) >= 6 and (alone or not value.isalpha())
-    if kind in ("key", "auth", "query"):
-        from core.redaction.published import is_stored_path, is_version
-
-        public = is_stored_path(value) or (kind == "auth" and (value.startswith("http") or is_version(value)))
-        return is_strong(value) and not public and not (kind == "auth" and is_code(value))
-    if sign == "," or kind == "authorization":
-        if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
-            from core.redaction.terms import is_technical
-
-            return " " not in value and value[0] not in "./~" and not is_technical(value)
-        return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
-    if not quoted and is_code(value):
-        return False
-    if kind in ("pass", "pw"):
-        if kind == "pw" and quoted and value.isalpha():
-            return len(value) >= 6
-        plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
-        return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
-    if kind == "password":
-        return _accept_password(value, quoted, tight, alone, is_mixed(value))
-    return _accept_token(value, quoted, tight, alone, sign)
-
-
-def _accept_password(value: str, quoted: bool, tight: bool, alone: bool, mixed: bool) -> bool:
-    """A password may be any word, so that only a path, the name of another variable and prose are spared."""
-    if (value[0] in "/~" and "/" in value[1:]) or value.startswith(("./", "../")):
-        return False
-    if not quoted and value.replace("_", "a").isalpha() and names_password(value):
-        return False
-    if len(value) < 4 and not any(char.isalnum() for char in value):
-        return False
-    if quoted and not tight and " " in value:
-        return not is_prose(value)
-    if not quoted and value[0] == "(":
-        return False
-    if quoted or tight:
-        return True
-    if alone:
-        return len(value) >= 3
-    return len(value) >= 6 and (mixed or any(char in "!@#%^&*$+=" for char in value))
-
-
-def _accept_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
-    """A token, key or secret is one word and no number, address or name; the looser it is written, the longer it must
-    be."""
-    digits = not _DIGITS.isdisjoint(value)
-    letters = value.upper() != value.lower() or not value.isascii()
-    if "://" in value or value.startswith(("/", "./", "~/", "arn:")):
-        return False
-    if " " in value.strip():
-        return quoted and any(is_strong(word) for word in value.split())
-    if not quoted and value.replace("_", "a").isalpha() and family(value):
-        return False
-    if not letters:
-        return len(value) >= 16
-    if tight or quoted:
-        return len(value) >= (8 if quoted or not digits else 4) or (tight and len(value) >= 4 and sign == "=")
-    if digits:
-        return len(value) >= 8 and (alone or len(value) >= 12)
-    padded = value[-1] == "=" and len(value) >= 8 and len(value) % 4 == 0 and value.rstrip("=").isalnum()
-    return alone and (padded or len(value) >= 16) and value.isascii() and "_" not in value and "-" not in value

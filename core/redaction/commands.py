@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from core.redaction import MARK
-from core.redaction.names import Span, is_placeholder
-from core.redaction.published import is_mapped
+from core.redaction.names import Span
+from core.redaction.values import is_placeholder
 
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (
@@ -69,6 +69,8 @@ _VALUE = re.compile(rf"[ \t]{{0,3}}{_V}")
 _SETTING = re.compile(rf"[A-Za-z_]\w{{0,63}}={_V}")
 _ATTACHED = re.compile(r"(?<=\s)-p(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
 _ORACLE = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
+# A port, or some that are mapped to each other: `8080`, `3306:3306`, `127.0.0.1:53:53/udp`.
+_MAPPED = re.compile(r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)")
 _AHEAD = frozenset(" \t\n/;|&($`\"'=")
 _END = re.compile(r"[;|&\n]")
 _compiled: dict[int, re.Pattern[str]] = {}
@@ -137,7 +139,7 @@ def _add(match: re.Match[str], kind: str, spans: list[Span]) -> None:
 
 def _is_secret(value: str) -> bool:
     """Whether a word in the place of a secret is one, and not an option, a variable or what a manual writes there."""
-    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value) or (":" in value and is_mapped(value)):
+    if len(value) < 3 or value[0] in "-$[<%" or is_placeholder(value) or _MAPPED.match(value):
         return False
     return not (value.isalpha() and value.isupper())
 

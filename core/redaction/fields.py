@@ -6,7 +6,8 @@ What names a secret there stands apart from it: the key, the `name` beside a `va
 from __future__ import annotations
 
 from core.redaction import MARK
-from core.redaction.names import family, is_placeholder, is_prose, is_strong, names_password, words_of
+from core.redaction.names import family, names_password, words_of
+from core.redaction.values import is_placeholder, is_prose, is_strong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from core.redaction import CALLS, COMMANDS, LOGINS, MARK
 from core.redaction.forms import find_formed
-from core.redaction.names import Name, Span, family, may_be_told
+from core.redaction.names import Name, Span, family
 from core.redaction.obfuscation import find_obfuscated, is_obfuscated
+from core.redaction.prose import find_logins, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _SHORT = 4_000
@@ -50,16 +51,14 @@ def _spans(text: str) -> list[Span]:
 
         spans += find_assigned(text, candidates)
     if others or " it to " in lower or "passwords" in lower:
-        from core.redaction.prose import find_told
-
         if any(_is_in_field(lower, start) for start, _, _ in others):
-            from core.redaction.labels import find_labelled
+            from core.redaction.structured import find_labelled
 
             spans += find_labelled(text, others)
         spans += find_told(text, lower, others)
     spans += _of_larger(text, lower, candidates + others)
     if "identified " in lower or ("(" in text and _holds(text, CALLS)):
-        from core.redaction.labels import find_passed
+        from core.redaction.structured import find_passed
 
         spans += find_passed(text, lower)
     if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
@@ -147,19 +146,17 @@ def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
     """What is a secret by the table, the manifest or the login that it is part of."""
     spans: list[Span] = []
     if "\n" in text and any(_is_in_header(text, end) for _, end, _ in names):
-        from core.redaction.tables import find_columns
+        from core.redaction.structured import find_columns
 
         spans += find_columns(text, names)
     if "into " in lower and "values" in lower:
-        from core.redaction.tables import find_inserted
+        from core.redaction.structured import find_inserted
 
         spans += find_inserted(text)
     if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
-        from core.redaction.logins import find_logins
-
         spans += find_logins(text, lower)
     if "Secret" in text and "kind" in text:
-        from core.redaction.manifests import find_in_manifests
+        from core.redaction.structured import find_in_manifests
 
         spans += find_in_manifests(text)
     return spans

@@ -1,32 +1,39 @@
-"""Finds tokens that chance made: too random for a word, an identifier, a path or a hash.
+"""Finds tokens that chance made: too random for a word, an identifier, a path or a hash, and not public by their form.
 
 Only tokens of base64 characters with both cases and digits are judged; a hex number or a UUID never is.
 """
 
 from __future__ import annotations
 
+from binascii import Error, a2b_base64
+from math import log2
+
+from core.redaction.names import Span, compiled
+
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
 there."""
-MIN_ENTROPY = 3.6
+_MIN_ENTROPY = 3.6
 """Bits per character: keeps out repetitive tokens. 24 random base62 characters have 4.2 on average, hardly any
 below."""
-MAX_WORD_SHARE = 0.75
+_MAX_WORD_SHARE = 0.75
 """Largest share of characters in word-like runs (3 or more letters of one case, or a capital and what follows it).
 
 Words fill an identifier, chance about 40 %. Measured with the other rules: 33 MB of Python sources hold five
 tokens that pass; of random base62 tokens it misses some 5 % at 24 characters, 2 % at 32 and 0.1 % at 64."""
-MAX_WORD_SHARE_ONE_NUMBER = 0.6
+_MAX_WORD_SHARE_ONE_NUMBER = 0.6
 """The same where all digits stand together, as in `WriteI32BE` or `exception-2017`."""
 
-# Public by design: content hashes, key fingerprints, public keys, publishable keys, and the ids of model providers.
-_PUBLIC_PREFIXES = (
+# Public by design: content hashes, key fingerprints, public keys, publishable keys, mangled symbols of compilers, the
+# ids of model providers.
+_PUBLIC = (
     "sha1-", "sha256-", "sha384-", "sha512-", "AAAAB3NzaC1", "AAAAC3NzaC1lZDI1NTE5", "AAAAE2VjZHNh", "AAAAGnNr",
-    "AAAAInNr",
-    "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_", "thread_",
-    "asst_",
+    "AAAAInNr", "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_",
+    "thread_", "asst_", "nonce-", "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN",
+    "MIIBojAN", "MIGfMA0G", "MCowBQYDK2V", "MFYwEAYHKoZI", "_ZN", "_ZK", "_ZT", "_ZS", "_ZL", "__ZN", "_RN", "_RI",
 )  # fmt: skip
 _PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
+_PUBLIC_NAMES = ("public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key")
 # What Stripe calls its things by; its keys begin otherwise, and a client secret has a second `_`.
 _STRIPE_IDS = frozenset(
     "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we".split()
@@ -37,6 +44,10 @@ _FILES = (
     "H4sIA", "PHN2Zy",
 )  # fmt: skip
 _LEAST_FILE = 64
+_DOCUMENTS = ("doc", "sheet", "drive", "folder", "slide", "form", "google", "file")
+"""Before the id of one, of 33 or 44 characters."""
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_LONGEST_ENCODED = 4_096
 # What is made anew in every run is named by chance; a secret among such folders is longer than their names.
 _TEMPORARY = ("/tmp/", "/tmp.", "/var/folders/", "/dev/shm/", "/data/app/~~", "\\Temp\\", "/Temp/")  # noqa: S108 - nothing is written there
 _LEAST_IN_TEMPORARY = 40
@@ -44,33 +55,36 @@ _BUILD_ID = 20
 """Characters of each part of a build id of Go's, `action/…/content`."""
 _LEAST_FOLDER = 4
 """Characters of a word that chance does not put between two slashes."""
-_SHOWN = frozenset(["CERTIFICATE", "CERTIFICATE REQUEST", "PUBLIC KEY", "RSA PUBLIC KEY", "X509 CRL"])
+_CERTIFICATES = (
+    r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA )?PUBLIC KEY|X509 CRL)-----(?:(?!-----BEGIN)[\s\S])*?-----END"
+)
 _LEAST_UNWORDED = 17
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
 _DIGITS = frozenset("0123456789")
 _WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Words, each perhaps with a capital, and a number behind them; a number or a time; a hash.
 _NAMED = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
-
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
-def find_random(text: str) -> list[tuple[int, int, str]]:
-    """Tokens that chance made: see `MIN_TOKEN`, `MIN_ENTROPY`, `MAX_WORD_SHARE`. The path of a URL is left alone."""
+def find_random(text: str) -> list[Span]:
+    """Tokens that chance made. The path of a URL is left alone."""
     mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
-    spans: list[tuple[int, int, str]] = []
+    spans: list[Span] = []
     at = 0
-    if "-----BEGIN" in text:
-        mapped = _without_certificates(text, mapped)
+    if "-----BEGIN" in text:  # certificates and public keys are there to be shown
+        for shown in compiled(_CERTIFICATES).finditer(text):
+            mapped = mapped[: shown.start()] + " " * (shown.end() - shown.start()) + mapped[shown.end() :]
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
     for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
         at = mapped.find(word, at)
         start, at = at, at + len(word)
-        is_discord = len(word) <= 28 and word[0] in "MNO" and text[at : at + 8 : 7] == ".."
-        if is_discord and len(mapped[at + 8 : at + 72].split(" ", 1)[0]) >= 27:
-            spans.append((start, at + 8 + len(mapped[at + 8 : at + 72].split(" ", 1)[0]), "discord-token"))
-            continue
+        if len(word) <= 28 and word[0] in "MNO" and text[at : at + 8 : 7] == "..":
+            last = mapped[at + 8 : at + 72].split(" ", 1)[0]
+            if len(last) >= 27:
+                spans.append((start, at + 8 + len(last), "discord-token"))
+                continue
         if word.lower() == word or word.upper() == word or _DIGITS.isdisjoint(word):
             continue
         if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
@@ -79,9 +93,8 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
             continue
         made: list[tuple[int, int]] = []
         if "/" in word:
-            if not word.startswith("//") and not _in_url(text, start):
-                made = _in_path(text, word, start)
-        elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _in_temporary(text, start, word)):
+            made = _in_path(text, word, start)
+        elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _is_temporary(text, start, word)):
             made = [(start, at)]
         if made and not _is_published(text, start, at):
             spans += [(*one, "high-entropy") for one in made if one == (start, at) or not _is_published(text, *one)]
@@ -89,26 +102,40 @@ def find_random(text: str) -> list[tuple[int, int, str]]:
 
 
 def _is_published(text: str, start: int, end: int) -> bool:
-    from core.redaction.published import is_published
+    """Whether the random token at start..end is public by what it is, or by what stands before it."""
+    word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
+    size = len(word)
+    if word.startswith(_PUBLIC) or before.rstrip(" \t\"'`:=>\\").endswith(_PUBLIC_NAMES):
+        return True
+    if ((size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)) and not word.strip(_BASE58):
+        return True  # of IPFS, an address of Bitcoin
+    if size in (33, 44) and word[0] in "10" and any(name in before for name in _DOCUMENTS):
+        return True
+    return size <= _LONGEST_ENCODED and _is_encoded_text(word)
 
-    return is_published(text, start, end)
 
+def _is_encoded_text(word: str) -> bool:
+    """Whether a word is base64 of some words in ASCII with no secret among them."""
+    plain = word.replace("-", "+").replace("_", "/")
+    try:
+        text = a2b_base64(plain + "=" * (-len(plain) % 4)).decode("ascii")
+    except (Error, UnicodeDecodeError):
+        return False
+    if len(text) < 12 or len(text.split()) < 2 or not " ".join(text.split()).isprintable():
+        return False
+    from core.redaction.search import find_secrets
 
-def _without_certificates(text: str, mapped: str) -> str:
-    """Blanks out certificates and public keys, which are there to be shown."""
-    import re
-
-    for shown in re.finditer(rf"-----BEGIN (?:{'|'.join(_SHOWN)})-----(?:(?!-----BEGIN)[\s\S])*?-----END", text):
-        mapped = mapped[: shown.start()] + " " * (shown.end() - shown.start()) + mapped[shown.end() :]
-    return mapped
+    return not find_secrets(text)
 
 
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
     """A token with slashes that is base64 as a whole; or what is random between the slashes of a path."""
-    temporary = _in_temporary(text, start, word)
+    before = _before(text, start)
+    in_url = "://" in before and "?" not in before and "#" not in before
     parts = word.split("/")
-    if all(len(part) == _BUILD_ID for part in parts):
+    if word.startswith("//") or in_url or all(len(part) == _BUILD_ID for part in parts):
         return []
+    temporary = _is_temporary(text, start, word)
     whole = word[0] not in "/-" and not temporary and len(parts) <= 2 + len(word) // 16
     if whole and not any(map(_is_folder, parts)) and is_random(word) and not any(map(_is_public, parts)):
         return [(start, start + len(word))]
@@ -123,13 +150,13 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
 
 def _is_folder(part: str) -> bool:
     """Whether what stands between slashes is a name of words, as folders have: the rest is no base64 then."""
-    return len(part) >= _LEAST_FOLDER and all(map(_is_word, part.replace("_", "-").split("-")))
+    return len(part) >= _LEAST_FOLDER and all(map(compiled(_NAMED).match, part.replace("_", "-").split("-")))
 
 
 def _is_public(word: str) -> bool:
     """Whether a token is public by how it begins: an id, a hash, a key to publish."""
     head, _, rest = word.partition("_")
-    return word.startswith(_PUBLIC_PREFIXES) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
+    return word.startswith(_PUBLIC) or (head in _STRIPE_IDS and rest.isalnum() and len(rest) <= 40)
 
 
 def _before(text: str, start: int) -> str:
@@ -138,16 +165,10 @@ def _before(text: str, start: int) -> str:
     return before.split()[-1] if before[-1:].strip() else ""
 
 
-def _in_temporary(text: str, start: int, word: str) -> bool:
+def _is_temporary(text: str, start: int, word: str) -> bool:
     """Whether the token at `start` belongs to a path through a folder for temporary files."""
     path = _before(text, start) + word
     return any(folder in path for folder in _TEMPORARY)
-
-
-def _in_url(text: str, start: int) -> bool:
-    """Whether the token at `start` continues the path of a URL (behind a port, a dot of the host, an `@`)."""
-    before = _before(text, start)
-    return "://" in before and "?" not in before and "#" not in before
 
 
 def is_random(token: str) -> bool:
@@ -158,28 +179,15 @@ def is_random(token: str) -> bool:
         return False
     if token[1:-1].lower() == token[1:-1]:  # a hash with a letter for its kind, as ccache has them
         return False
-    import re
-    from math import log2
-
     token = token[:512]
     size = len(token)
-    numbers = re.findall("[0-9]+", token)
+    numbers = compiled("[0-9]+").findall(token)
     digits = sum(map(len, numbers))
-    most = MAX_WORD_SHARE if len(numbers) > 1 else MAX_WORD_SHARE_ONE_NUMBER
-    if not digits or digits * 3 > size * 2 or sum(map(len, re.findall(_WORDS, token))) > size * most:
+    most = _MAX_WORD_SHARE if len(numbers) > 1 else _MAX_WORD_SHARE_ONE_NUMBER
+    if not digits or digits * 3 > size * 2 or sum(map(len, compiled(_WORDS).findall(token))) > size * most:
         return False
     shares = [token.count(char) / size for char in set(token)]
-    return -sum(share * log2(share) for share in shares) >= MIN_ENTROPY and not _is_worded(token)
-
-
-def _is_worded(token: str) -> bool:
-    """Whether a token is words between `-`, `_`, `/` with too little of chance behind them: `index-BkX3qT9z`."""
-    parts = token.replace("/", "-").replace("_", "-").split("-")
-    return len(parts) > 1 and sum(len(part) for part in parts if not _is_word(part)) < _LEAST_UNWORDED
-
-
-def _is_word(part: str) -> bool:
-    """Whether a part is of words, a number, a time or a short hash."""
-    import re
-
-    return re.match(_NAMED, part) is not None
+    if -sum(share * log2(share) for share in shares) < _MIN_ENTROPY:
+        return False
+    parts = token.replace("/", "-").replace("_", "-").split("-")  # words, and too little of chance behind them
+    return len(parts) == 1 or sum(len(part) for part in parts if not compiled(_NAMED).match(part)) >= _LEAST_UNWORDED

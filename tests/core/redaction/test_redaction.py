@@ -17,7 +17,7 @@ from secret_samples import NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import may_hold_secret, redact, redact_value
 from core.redaction.names import family
-from core.redaction.shapes import SHAPES
+from core.redaction.forms import SHAPES
 
 ROOT = Path(__file__).parents[3]
 

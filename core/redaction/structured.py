@@ -1,0 +1,243 @@
+"""Finds the secrets whose name stands apart from them: in a field of its own, in a call, a column, a manifest.
+
+`name: DB_PASSWORD` and below it `value: …` (YAML, JSON, HCL, XML, plist, `--name X --value Y`); calls that take a
+password at a known place; the column of an SQL `INSERT`, a markdown table, a CSV, what `psql` prints; each value under
+`data:` and `stringData:` of a Secret of Kubernetes, in YAML (also with the line numbers of an agent's Read, in a diff)
+and JSON.
+"""
+
+from __future__ import annotations
+
+import re
+
+from core.redaction import CALLS
+from core.redaction.names import LOOSE, Name, Span, family, label
+from core.redaction.values import is_placeholder, is_told
+
+_LABELLED = LOOSE | frozenset(["secret", "token", "api-key", "private-key", "key"])
+_VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
+_LABEL = re.compile(
+    r"(?:name|key|(variable)|field|setting|property|parameter|param|option|entry|-n)[ \t\"'\\:=>]{1,24}[\w./-]{0,40}\Z",
+    re.I,
+)
+_BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
+_FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
+_DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
+_ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>)([^<\n]{1,240})<")
+_THIRD = ("mysql", "getConnection", "PDO")
+"""Calls whose third argument is the password, of the others the second."""
+_ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
+_IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
+_STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
+
+_AROUND = " \t\"'`*[]\r"
+_HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
+_RULER = frozenset("|+-: \t=")
+_INSERT = re.compile(
+    r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
+)
+_CELL = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"|[(),;]|[^'\"(),;]++|['\"]", re.S)
+
+_MOST_LINES = 200
+"""Of a manifest between its kind and its data."""
+_LINE = r"((?:- |[ \t])*)([^\n\\]*+(?:\\(?!n)[^\n\\]*+)*+)(?:\n|\\n|\Z)|\n|\\n"
+_KIND = re.compile(r"kind:[ \t]*[\"']?Secret[\"']?\s*$")
+_HOLDER = re.compile(r"(?:data|stringData):\s*(?:$|\{)")
+_YAML_VALUE = re.compile(r"(?:\\{0,3}[\"']?[\w./-]+\\{0,3}[\"']?:(?=\s|$)[ \t]*)?[\"']?([^\"'\n]*)")
+_PAIR = re.compile(r"[\w.-]+:[ \t]*[\"']?([^\s,}\"'$][^,}\"'\n]*)")
+_JSON_KIND = re.compile(r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\"")
+_JSON_HOLDER = re.compile(
+    r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
+)
+_JSON_PAIR = re.compile(
+    r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
+)
+
+
+def find_labelled(text: str, names: list[Name]) -> list[Span]:
+    """The (start, end, kind) of each value in the field behind the one that holds a name."""
+    spans: list[Span] = []
+    done = 0
+    for start, end, kind in names:
+        field = _LABEL.search(text, max(0, start - 64), start) if start >= done and kind in _LABELLED else None
+        if field is None:
+            continue
+        found = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
+        if found is not None and _is_in_field(found.group(found.lastindex or 0), kind):
+            spans.append((*found.span(found.lastindex or 0), label(kind)))
+            done = found.end()
+    return spans
+
+
+def _is_in_field(value: str, kind: str) -> bool:
+    if is_placeholder(value) or value[0] in "/~" or "://" in value or value.startswith("arn:"):
+        return False
+    if kind == "password":
+        return " " not in value or len(value.split()) > 2
+    return len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
+
+
+def find_passed(text: str, lower: str) -> list[Span]:
+    """Passwords that a call takes as its second or third argument, and what a user is `IDENTIFIED BY` in SQL."""
+    spans: list[Span] = []
+    for call in CALLS:
+        if call in text:
+            before = 2 if call.startswith(_THIRD) else 1
+            pattern = rf"{re.escape(call)}(?:{_ARGUMENT}){{{before}}}[\s,\\]{{1,8}}(['\"])([^'\"\n]{{4,200}})\1"
+            for match in re.finditer(pattern, text):
+                word = match.group(2).strip("\\")
+                if not is_placeholder(word) and " " not in word and not word.isalpha():
+                    spans.append((*match.span(2), "password"))
+    for match in _IDENTIFIED.finditer(text) if "identified " in lower else ():
+        group = match.lastindex or 0
+        value = match.group(group).rstrip(";,)")
+        head = lower[max(0, match.start() - 160) : match.start()]
+        is_statement = text[match.start()] == "I" or any(word in head for word in _STATEMENTS)
+        if is_statement and (group == 2 or any(map(str.isdigit, value))) and not is_placeholder(value):
+            spans.append((match.start(group), match.start(group) + len(value), "password"))
+    return spans
+
+
+def find_columns(text: str, names: list[Name]) -> list[Span]:
+    """The (start, end, kind) of each secret below a header that has one of the names for a cell.
+
+    A header is a line whose cells are names, one of them a secret's; the lines below with as many cells are its rows.
+    """
+    spans: list[Span] = []
+    done = 0
+    for start, _, _ in sorted(names):
+        begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
+        if begin < done or end < 0:
+            continue
+        done = end
+        header = _unnumbered(text[begin:end])
+        delimiter = next((sign for sign in "|\t;," if sign in header), "")
+        if not delimiter or not _HEADER.match(header):
+            continue
+        cells = [cell.strip(_AROUND) for cell in header.split(delimiter)]
+        kinds = [family(cell) if cell else "" for cell in cells]
+        named = [cell for cell in cells if cell]
+        if len(named) > 1 and any(kinds) and all(len(cell.split()) < 4 and len(cell) <= 40 for cell in named):
+            done = _add_rows(text, end + 1, delimiter, kinds, spans)
+    return spans
+
+
+def _unnumbered(line: str) -> str:
+    """The line without the number that an agent's Read puts before it."""
+    number, arrow, rest = line.partition("→")
+    return rest if arrow and number.strip().isdigit() else line
+
+
+def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[Span]) -> int:
+    """Add the secrets of the rows that begin at `at`; returns where they end."""
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[at:end]
+        cells = line.split(delimiter)
+        is_ruler = bool(line.strip()) and _RULER.issuperset(line)
+        if not is_ruler and len(cells) != len(kinds):
+            return at
+        for cell, kind in zip(cells, kinds, strict=False):
+            value = _unnumbered(cell).strip(_AROUND) if kind and not is_ruler else ""
+            if value and is_told(value, kind):
+                start = at + cell.index(value)
+                spans.append((start, start + len(value), label(kind)))
+            at += len(cell) + 1
+        at = end + 1
+    return at
+
+
+def find_inserted(text: str) -> list[Span]:
+    """The (start, end, kind) of each quoted value that an `INSERT` puts into a secret's column."""
+    spans: list[Span] = []
+    for insert in _INSERT.finditer(text):
+        kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
+        depth = column = 0
+        for match in _CELL.finditer(text, insert.end()) if any(kinds) else ():
+            sign = match.group()
+            if sign == "(":
+                depth += 1
+                column = column if depth > 1 else 0
+            elif sign == ")":
+                depth -= 1
+            elif sign == "," and depth == 1:
+                column += 1
+            elif sign == ";" or (depth < 1 and sign.strip() and sign != ","):
+                break
+            elif depth and match.lastindex and any(kinds[column : column + 1]):
+                value = match.group(match.lastindex)
+                spans += [] if is_placeholder(value) else [(*match.span(match.lastindex), label(kinds[column]))]
+    return spans
+
+
+def find_in_manifests(text: str) -> list[Span]:
+    """The (start, end, kind) of each value of a Secret of Kubernetes."""
+    spans: list[Span] = []
+    kinds = [match.span() for match in _JSON_KIND.finditer(text)]
+    at = 0
+    for holder in _JSON_HOLDER.finditer(text) if kinds else ():
+        while at < len(kinds) and kinds[at][1] <= holder.start():
+            at += 1
+        before = at and _is_balanced(text, kinds[at - 1][1], holder.start())
+        if before or (at < len(kinds) and _is_balanced(text, holder.end(1) + 1, kinds[at][0])):
+            for pair in _JSON_PAIR.finditer(text, *holder.span(1)):
+                _add(pair, spans)
+    if re.search(r"kind:[ \t]*[\"']?Secret", text):
+        _find_in_yaml(text, spans)
+    return spans
+
+
+def _is_balanced(text: str, start: int, end: int) -> bool:
+    """Whether what stands between both is in the same object."""
+    depth = 0
+    for sign in text[start:end] if end - start < 8_000 else "}":
+        depth += (sign == "{") - (sign == "}")
+        if depth < 0:
+            return False
+    return not depth
+
+
+def _find_in_yaml(text: str, spans: list[Span]) -> None:
+    sign = "[-+ ]" if "@@ " in text else ""
+    lines = [  # how far it is indented, whether an item begins there, what it says, where that stands
+        (len(match.group(1)), "-" in match.group(1), match.group(2), match.start(2))
+        for match in re.finditer(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){_LINE}", text)
+        if match.group(2) and match.group(2)[0] != "#"
+    ]
+    for number, (indent, begins, body, start) in enumerate(lines):
+        if not _HOLDER.match(body) or not (
+            _is_of_kind(lines[max(0, number - _MOST_LINES) : number][::-1], indent, -1, begins)
+            or _is_of_kind(lines[number + 1 : number + _MOST_LINES], indent, 1, begins)
+        ):
+            continue
+        if "{" in body:
+            for pair in _PAIR.finditer(text, start + body.index("{"), start + len(body)):
+                _add(pair, spans)
+        for below in range(number + 1, len(lines)):
+            inner, _, value, at = lines[below]
+            if inner <= indent:
+                break
+            given = _YAML_VALUE.match(text, at, at + len(value))
+            if given is not None and given.group(1).strip("|>+-0123456789 "):
+                _add(given, spans)
+
+
+def _is_of_kind(lines: list[tuple[int, bool, str, int]], indent: int, step: int, begins: bool) -> bool:
+    """Whether the mapping to which these lines lead, one way or the other, is a Secret."""
+    for other, item, body, _ in lines:
+        if other < indent or body.startswith(("---", "...")) or (step < 0 and begins):
+            return False
+        if step > 0 and item and other == indent:
+            return False
+        if other == indent and _KIND.match(body):
+            return True
+        begins = item and other == indent
+    return False
+
+
+def _add(match: re.Match[str], spans: list[Span]) -> None:
+    group = match.lastindex or 0
+    value = match.group(group).partition(" #")[0].rstrip()
+    if not is_placeholder(value):
+        spans.append((match.start(group), match.start(group) + len(value), "secret"))
