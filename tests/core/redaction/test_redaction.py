@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from secret_samples import NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import may_hold_secret, redact, redact_value
-from core.redaction.names import family
 from core.redaction.forms import SHAPES
+from core.redaction.names import family
 
 ROOT = Path(__file__).parents[3]
 
