@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from cli import bulk, stdout
@@ -47,20 +45,21 @@ def sync(options: dict[str, Any]) -> Answer | int:
 
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was."""
-    with replication.opened(config.load(), *_ADAPTERS) as work:
-        return Answer(replication.push(work, _progress), [_VERIFY])
+    with replication.opened(config.load(), *_ADAPTERS) as work, bulk.bar("push") as (_, advance):
+        return Answer(replication.push(work, advance), [_VERIFY])
 
 
 def pull(options: dict[str, Any]) -> Answer:
     """Fetch whatever the cluster has newer or alone; a run that was cut short goes on where it was."""
-    with replication.opened(config.load(), *_ADAPTERS, enable=False) as work:
-        done = replication.pull(work, _progress, with_events=options["events"], leave=options["leave"])
+    opened = replication.opened(config.load(), *_ADAPTERS, enable=False)
+    with opened as work, bulk.bar("pull") as (_, advance):
+        done = replication.pull(work, advance, with_events=options["events"], leave=options["leave"])
         return Answer(done, [_VERIFY])
 
 
 def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every command is called alike
     """Take the fingerprint of every document on both sides; exit 1 where they differ."""
-    with _progress("comparing", None) as advance:
+    with bulk.bar("comparing") as (_, advance):
         result = replication.verify(config.load(), advance)
     if result["same"]:
         return Answer(result)
@@ -76,12 +75,3 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
     failed["error"].update(result)
     print_envelope(failed)
     return FAILED
-
-
-@contextmanager
-def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar of one step's documents or events."""
-    with bulk.bar(what) as (started, advance):
-        if total is not None:
-            started(total)
-        yield advance

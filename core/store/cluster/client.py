@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from core import clock, files, json_text
 from core.errors import Failure
+from core.store.cluster.mapping import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ REFUSED = "TYPESENSE_REFUSED"
 _OF_CLUSTER = (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING)
 _HOLDS_MS = 10_000
 """So long a cluster with a fault is left alone: not every hook waits to find out again."""
+PAGE = 250
+"""Documents of one answer, the most that the server gives."""
 _KEY_COMMAND_S = 10.0
 _LONGEST_MESSAGE = 200
 _CHUNK = 65_536
@@ -228,10 +231,25 @@ class SearchClient:
                 raise refusal(self.nodes, int(result.get("code", 400)), str(result["error"]))
         return results
 
-    def retrieve(self, collection: str, identifier: str) -> Row | None:
-        """A document by its id, None where there is none."""
-        path = f"/collections/{self.prefix}{collection}/documents/{quote(identifier, safe='')}"
-        found: Row | None = self._answer("GET", path, missing="Could not find a document")
+    def documents(self, wanted: Sequence[tuple[str, str]], **asked: str) -> dict[tuple[str, str], Row]:
+        """Documents by collection (as we call it) and id, those that are there; `asked` says which of their fields."""
+        found: dict[tuple[str, str], Row] = {}
+        searches = []
+        for collection, name in COLLECTIONS.items():
+            ids = [identifier for of, identifier in wanted if of == collection]
+            for one in ids:
+                if "`" in one:  # no filter can name it
+                    path = f"/collections/{self.prefix}{name}/documents/{quote(one, safe='')}"
+                    row = self._answer("GET", path, missing="Could not find a document")
+                    found |= {(collection, one): row} if row else {}
+            plain = [f"`{one}`" for one in ids if "`" not in one]
+            for start in range(0, len(plain), PAGE):
+                by_id = f"id:=[{','.join(plain[start : start + PAGE])}]"
+                searches.append({**asked, "collection": name, "q": "*", "filter_by": by_id, "per_page": PAGE})
+        ours = {name: collection for collection, name in COLLECTIONS.items()}
+        for search, answer in zip(searches, self.multi_search(searches), strict=True):
+            rows = [hit["document"] for hit in answer["hits"]]
+            found |= {(ours[str(search["collection"])], str(row["id"])): row for row in rows}
         return found
 
     def ping(self) -> None:

@@ -87,7 +87,7 @@ class Cluster:
         self.nodes = list(nodes)
         self.prefix = prefix
         self._searches = SearchClient(nodes, key, prefix=prefix, limit_s=limit_s, patient=True)
-        self.retrieve = self._searches.retrieve
+        self.documents = self._searches.documents
         settings: Any = {
             "nodes": self.nodes,
             "api_key": key,

@@ -15,7 +15,7 @@ last batch that was seen is always read again, since only a part of it may have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from core.records import Document, Event
 from core.redaction import redact
 from core.store import documents, events, sqlite
 from core.store.cluster import client, mapping, outbox
+from core.store.cluster.client import PAGE
 from core.store.cluster.collections import Cluster
 from core.store.cluster.mapping import COLLECTIONS, EVENTS
 from core.store.sessions import segments
@@ -35,8 +36,6 @@ from core.store.sessions import segments
 Row = dict[str, Any]
 Embed = Callable[[str, str, str], bytes]
 """The vector of a text, its neighbours and its title."""
-PAGE = 250
-"""Rows of one answer, the most that the server gives; a batch has no more."""
 HEADERS = (
     "id,updated_at,forgotten_at,last_used_at,recall_count,retrieval_priority,sync_origin,sync_batch,sync_version,"
     "sync_content"
@@ -182,9 +181,8 @@ class Exchange:
 
     def merge(self, identifiers: Sequence[str], collection: str) -> None:
         """Merge documents of the cluster into the local file; what the local file knows better is queued."""
-        rows = list(self._by_id(collection, identifiers, {"exclude_fields": mapping.SEARCHED}))
-        if not rows:
-            return
+        wanted = [(collection, identifier) for identifier in identifiers]
+        rows = self.cluster.documents(wanted, exclude_fields=mapping.SEARCHED).values()
         changed = 0
         back: list[str] = []
         with sqlite.transaction(self.db):
@@ -253,8 +251,9 @@ class Exchange:
         return changed
 
     def _send(self, batch: list[outbox.Waiting], collection: str) -> None:
-        rows = self._by_id(collection, [waiting["id"] for waiting in batch], {"include_fields": HEADERS})
-        theirs = {str(row["id"]): of_headers(row, collection) for row in rows}
+        wanted = [(collection, waiting["id"]) for waiting in batch]
+        rows = self.cluster.documents(wanted, include_fields=HEADERS)
+        theirs = {identifier: of_headers(row, collection) for (_, identifier), row in rows.items()}
         newer = []
         for side in theirs.values():
             ours = self._here(side.id, collection)
@@ -333,13 +332,11 @@ class Exchange:
 
     def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
         number = outbox.seen(self.db, collection, machine)
+        asked = {"q": "*", "per_page": PAGE, "sort_by": "sync_batch:asc", "include_fields": HEADERS}
         while in_time():
-            asked = {
-                "filter_by": f"sync_origin:=`{machine}` && sync_batch:>={number}",
-                "sort_by": "sync_batch:asc",
-                "include_fields": HEADERS,
-            }
-            rows = self._rows(collection, asked)
+            since = f"sync_origin:=`{machine}` && sync_batch:>={number}"
+            answer = self.cluster.search(COLLECTIONS[collection], {**asked, "filter_by": since})
+            rows = [hit["document"] for hit in answer["hits"]]
             differing = []
             for row in rows:
                 side = of_headers(row, collection)
@@ -352,18 +349,6 @@ class Exchange:
             outbox.set_seen(self.db, collection, machine, number)
             if len(rows) < PAGE:
                 break
-
-    def _by_id(self, collection: str, identifiers: Sequence[str], fields: Row) -> Iterator[Row]:
-        plain = [f"`{one}`" for one in identifiers if "`" not in one]
-        for start in range(0, len(plain), PAGE):
-            yield from self._rows(collection, {**fields, "filter_by": f"id:[{','.join(plain[start : start + PAGE])}]"})
-        for one in identifiers:  # a filter cannot quote it
-            if "`" in one and (row := self.cluster.retrieve(COLLECTIONS[collection], one)) is not None:
-                yield row
-
-    def _rows(self, collection: str, asked: Row) -> list[Row]:
-        answer = self.cluster.search(COLLECTIONS[collection], {"q": "*", "per_page": PAGE, **asked})
-        return [hit["document"] for hit in answer["hits"]]
 
 
 def _is_refusal(result: Row) -> bool:

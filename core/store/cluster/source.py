@@ -12,6 +12,7 @@ from math import log
 from core.store import COLLECTION_SHIFT, document_rows
 from core.store import COLLECTIONS as CODES
 from core.store.cluster import mapping, outbox
+from core.store.cluster.client import PAGE
 from core.store.cluster.mapping import COLLECTIONS
 
 TYPE_CHECKING = False
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     Found = tuple[str, str]
     """Collection and id."""
 
-PAGE = 250
-"""Documents of one answer, the most that the server gives."""
 _MOST_TERMS = 24
 """Each is a search of its own in every collection: of a longer query the first and the last."""
 _LISTED = 100
@@ -69,7 +68,7 @@ class ClusterSource:
     backend = "typesense"
     semantic = True
 
-    def __init__(self, client: SearchClient, local: apsw.Connection | None = None) -> None:
+    def __init__(self, client: SearchClient, local: apsw.Connection) -> None:
         self._client = client
         self._local = local
         self._rows: dict[int, tuple[Row, Document]] = {}
@@ -108,26 +107,7 @@ class ClusterSource:
                     weights[one] = max(weights.get(one, 0.0), weight * part)
         chosen = dict.fromkeys(sorted(weights, key=weights.__getitem__, reverse=True)[:lexical])
         chosen |= dict.fromkeys(one for _, one in sorted(near)[:semantic])
-        return self._scored(self._with_pending(self._read(list(chosen)), filters), vector)
-
-    def _read(self, wanted: Sequence[Found]) -> dict[Found, Row]:
-        """These documents as the cluster has them now."""
-        searches = []
-        named = []
-        rows: dict[Found, Row] = {}
-        for collection, name in COLLECTIONS.items():
-            ids = [identifier for of, identifier in wanted if of == collection]
-            for one in ids:
-                if "`" in one and (row := self._client.retrieve(name, one)) is not None:  # no filter can name it
-                    rows[collection, one] = row
-            plain = [_value(one) for one in ids if "`" not in one]
-            for start in range(0, len(plain), PAGE):
-                by_id = f"id:=[{','.join(plain[start : start + PAGE])}]"
-                searches.append({"collection": name, "q": "*", "filter_by": by_id, "per_page": PAGE})
-                named.append(collection)
-        for collection, answer in zip(named, self._client.multi_search(searches), strict=True):
-            rows |= {(collection, str(hit["document"]["id"])): hit["document"] for hit in answer["hits"]}
-        return {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
+        return self._scored(self._with_pending(self._client.documents(list(chosen)), filters), vector)
 
     def _with_pending(self, rows: dict[Found, Row], filters: Filters) -> dict[Found, Row]:
         """What the cluster has not got yet in the place of what it says of it, without what was forgotten.
@@ -135,12 +115,13 @@ class ClusterSource:
         A memory is recallable when the command that wrote it returns, and a forgotten one is gone.
         """
         db = self._local
-        if db is None or not outbox.enabled(db):
-            return rows
+        kept = {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
+        if not outbox.enabled(db):
+            return kept
         rowids, gone = outbox.pending(db, _MOST_PENDING)
         waiting = document_rows.by_rowids(db, rowids)
         gone |= {document["id"] for document in waiting}
-        kept = {found: row for found, row in rows.items() if found[1] not in gone}
+        kept = {found: row for found, row in kept.items() if found[1] not in gone}
         if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others")):
             from core.store.row_filter import RowFilter
 

@@ -1,8 +1,6 @@
 """The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`.
 
-Whoever moves documents holds a lock: one process at a time. To compare, what the cluster holds is read once, as it
-comes, into a temporary table beside the store; then the local documents are held against it. A document that is gone or
-forgotten on one side and was never on the other is the same on both.
+Whoever moves documents holds a lock: one process at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -23,25 +21,20 @@ from core.process import background_jobs
 from core.records import Event
 from core.store import documents, events, sqlite
 from core.store.cluster import client, exchange, mapping, outbox
+from core.store.cluster.client import PAGE
 from core.store.cluster.collections import VERSION, Cluster
-from core.store.cluster.exchange import PAGE, Embed, Exchange
+from core.store.cluster.exchange import Embed, Exchange
 from core.store.cluster.mapping import COLLECTIONS, EVENTS
 
 Advance = Callable[[int], None]
-Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
-"""Shows a step: its name and how much there is to do (None: unknown); what it yields is told how much was done."""
+"""Is told how many documents were looked at or moved since."""
 _LOCK_WAIT_S = 60.0
 _PATIENCE = 20
 """A request that moves documents may take so many times as long as a recall's."""
 _BACKGROUND_S = 10.0
 _LONGEST_PAUSE_S = 60.0
 _ONLY_HERE, _ONLY_THERE, _CONTENT, _COUNTERS = "only here", "only there", "content", "counters"
-_DEAD = "dead"
 _MOST_LISTED = 100
-_TABLE = (
-    "CREATE TEMP TABLE IF NOT EXISTS there (id TEXT PRIMARY KEY, state TEXT, used INTEGER, recalls INTEGER,"
-    " priority REAL) WITHOUT ROWID; DELETE FROM temp.there"
-)
 
 
 def sync(work: Exchange, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
@@ -57,46 +50,37 @@ def sync(work: Exchange, in_time: Callable[[], bool] = lambda: True) -> dict[str
     return _result(work, complete)
 
 
-def push(work: Exchange, progress: Progress) -> dict[str, Any]:
+def push(work: Exchange, advance: Advance) -> dict[str, Any]:
     """Send whatever the cluster lacks or has otherwise; returns what `sync` does."""
     db = work.db
     with _outcome_noted(db):
-        with progress("comparing", None) as advance:
-            for name in COLLECTIONS:
-                kinds, _ = _compared(db, work.cluster, name, whole=True, progress=advance)
-                work.resend.update(one for one, kind in kinds.items() if kind != _ONLY_THERE)
-                with sqlite.transaction(db):
-                    outbox.add(db, kinds, name)
-            found, first = _compared_events(db, work.cluster, advance)
+        for name in COLLECTIONS:
+            kinds, _ = _compared(db, work.cluster, name, whole=True, advance=advance)
+            work.resend.update(one for one, kind in kinds.items() if kind != _ONLY_THERE)
+            with sqlite.transaction(db):
+                outbox.add(db, kinds, name)
+        found, first = _missing_events(db, work.cluster)
         if found["missingThere"]:
             with sqlite.transaction(db):
                 outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), first - 1))
-        todo = outbox.waiting(db)
-        with progress("sending", todo["documents"] + todo["events"]) as advance:
-            complete = work.send(lambda: True, advance)
+        complete = work.send(lambda: True, advance)
     return _result(work, complete)
 
 
-def pull(work: Exchange, progress: Progress, *, with_events: bool, leave: bool) -> dict[str, Any]:
+def pull(work: Exchange, advance: Advance, *, with_events: bool, leave: bool) -> dict[str, Any]:
     """Fetch whatever the cluster has newer or alone; with `leave`, note nothing for it any more."""
     db, fetched = work.db, 0
     with _outcome_noted(db):
-        with progress("comparing", None) as advance:
-            wanted = {
-                name: list(_compared(db, work.cluster, name, whole=False, progress=advance)[0]) for name in COLLECTIONS
-            }
-        with progress("fetching", sum(map(len, wanted.values()))) as advance:
-            for name, identifiers in wanted.items():
-                for start in range(0, len(identifiers), PAGE):
-                    work.merge(identifiers[start : start + PAGE], name)
-                    advance(len(identifiers[start : start + PAGE]))
-        if with_events:
-            with progress("events", None) as advance:
-                rows = work.cluster.export(EVENTS)
-                while block := [mapping.event_from_remote(row) for row in islice(rows, PAGE)]:
-                    with sqlite.transaction(db):
-                        fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
-                    advance(len(block))
+        for name in COLLECTIONS:
+            kinds, _ = _compared(db, work.cluster, name, whole=False, advance=advance)
+            for start in range(0, len(kinds), PAGE):
+                work.merge(list(kinds)[start : start + PAGE], name)
+                advance(PAGE)
+        rows = work.cluster.export(EVENTS) if with_events else iter(())
+        while block := [mapping.event_from_remote(row) for row in islice(rows, PAGE)]:
+            with sqlite.transaction(db):
+                fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
+            advance(len(block))
         if leave:
             outbox.disable(db)
     return {"received": work.received, "events": fetched, "left": leave, "waiting": outbox.waiting(db)}
@@ -230,14 +214,14 @@ def watch(
         time.sleep(pause)
 
 
-def verify(config: Config, progress: Advance) -> dict[str, Any]:
+def verify(config: Config, advance: Advance) -> dict[str, Any]:
     """Take the fingerprint of every document on both sides, and look for every event there.
 
     Other machines' events stay on the cluster, and old ones leave the local file; neither is a difference.
     """
     with _both(config, durable=False) as (db, remote):
-        found = {name: _compared(db, remote, name, whole=True, progress=progress) for name in COLLECTIONS}
-        of_events, _ = _compared_events(db, remote, progress)
+        found = {name: _compared(db, remote, name, whole=True, advance=advance) for name in COLLECTIONS}
+        of_events, _ = _missing_events(db, remote)
         differences = [
             {"collection": name, "id": identifier, "kind": kind}
             for name, (kinds, _) in found.items()
@@ -253,49 +237,39 @@ def verify(config: Config, progress: Advance) -> dict[str, Any]:
 
 
 def _compared(
-    db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, progress: Advance
+    db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, advance: Advance
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """By id, how documents of a collection differ; and how many there are and agree."""
+    """By id, how documents of a collection differ; and how many there are and agree.
+
+    A document that is gone or forgotten on one side and was never on the other is the same on both.
+    """
     kinds: dict[str, str] = {}
-    count = {"here": 0, "there": 0, "same": 0}
-    db.execute(_TABLE)
+    there: dict[str, tuple[str, tuple[int, int, float]]] = {}
     fields = {"exclude": mapping.SEARCHED} if whole else {"include": exchange.HEADERS}
     for row in remote.export(COLLECTIONS[name], **fields):
         side = exchange.of_row(row, name) if whole else exchange.of_headers(row, name)
-        count["there"] += not side.dead
-        state = _DEAD if side.dead else side.content
-        db.execute("INSERT OR REPLACE INTO temp.there VALUES (?, ?, ?, ?, ?)", (side.id, state, *side.counters))
-        progress(1)
-    take = "DELETE FROM temp.there WHERE id = ? RETURNING state, used, recalls, priority"
+        if not side.dead:
+            there[side.id] = side.content, side.counters
+        advance(1)
+    count = {"here": 0, "there": len(there), "same": 0}
     for document in documents.every(db, forgotten=True, collection=name):
         side = exchange.of_document(document)
+        found = there.pop(side.id, None)
         count["here"] += not side.dead
-        there, *counters = db.execute(take, (side.id,)).fetchone() or (_DEAD,)
-        if side.dead or there == _DEAD:
-            kind = "" if side.dead and there == _DEAD else _ONLY_THERE if side.dead else _ONLY_HERE
-        elif there != side.content:
-            kind = _CONTENT
+        if side.dead or found is None:
+            kind = _ONLY_THERE if found is not None else "" if side.dead else _ONLY_HERE
         else:
-            kind = "" if tuple(counters) == side.counters else _COUNTERS
+            kind = _CONTENT if found[0] != side.content else "" if found[1] == side.counters else _COUNTERS
+            count["same"] += not kind
         if kind:
             kinds[side.id] = kind
-        count["same"] += not kind and not side.dead
-        progress(1)
-    for (identifier,) in db.execute("SELECT id FROM temp.there WHERE state <> ? ORDER BY id", (_DEAD,)):
-        kinds[identifier] = _ONLY_THERE
-    return kinds, count
+        advance(1)
+    return kinds | dict.fromkeys(sorted(there), _ONLY_THERE), count
 
 
-def _compared_events(db: apsw.Connection, remote: Cluster, progress: Advance) -> tuple[dict[str, int], int]:
+def _missing_events(db: apsw.Connection, remote: Cluster) -> tuple[dict[str, int], int]:
     """How many events are here and there, how many of ours are missing there; and the number of the first of those."""
-    db.execute(_TABLE)
-    there = 0
-    for row in remote.export(EVENTS, include="id"):
-        db.execute("INSERT OR IGNORE INTO temp.there (id) VALUES (?)", (row["id"],))
-        there += 1
-        progress(1)
-    here = int(db.execute("SELECT count(*) FROM event").get)
-    ((missing, first),) = db.execute(
-        "SELECT count(*), coalesce(min(seq), 0) FROM event WHERE id NOT IN (SELECT id FROM temp.there)"
-    )
-    return {"here": here, "there": there, "missingThere": int(missing)}, int(first)
+    there = {row["id"] for row in remote.export(EVENTS, include="id")}
+    here = list(db.execute("SELECT seq, id FROM event ORDER BY seq"))
+    missing = [int(number) for number, identifier in here if identifier not in there]
+    return {"here": len(here), "there": len(there), "missingThere": len(missing)}, min(missing, default=0)
