@@ -1,19 +1,14 @@
-"""What commands share that work through much, or for long: lines of a file or stdin, a bar, rows as they come."""
+"""What commands share that work through much: lines of a file or stdin, and a bar."""
 
 from __future__ import annotations
 
 import os
-import select
-import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from cli import stdout
-from cli.answer import write_json
-from core import json_text
 from core.errors import usage
 
 Advance = Callable[[int], None]
@@ -86,41 +81,3 @@ def bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iter
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield (lambda count: shown.update(task, total=count)), (lambda count: shown.advance(task, count))
-
-
-def follow(rows: Iterable[dict[str, Any] | None], draw: Callable[[dict[str, Any]], None] | None = None) -> int:
-    """Print rows as they come, a line of JSON each, until Ctrl-C, SIGTERM, or nobody reads; returns the exit code, 0.
-
-    Args:
-        rows: None now and then where nothing comes, so that it can end.
-        draw: prints a row on a terminal; by default as names and values on one line.
-    """
-    came: list[int] = []
-
-    def end(number: int, _: object) -> None:
-        came.append(number)  # an interrupt in a finalizer (of opentelemetry-sdk) cannot leave it: the next row ends
-        raise KeyboardInterrupt
-
-    sys.unraisablehook = lambda _: None
-    on_terminal = stdout.is_terminal() and "--json" not in sys.argv
-    hung_up = select.poll()
-    hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, end)
-        for row in rows:
-            if came or hung_up.poll(0):
-                break
-            if row is not None and on_terminal:
-                (draw or _line)(row)
-            elif row is not None and not write_json(json_text.dumps(row)):
-                break
-    except KeyboardInterrupt:
-        pass
-    return 0
-
-
-def _line(row: dict[str, Any]) -> None:
-    from cli.terminal import console, plain, safe
-
-    console().print(safe(plain(row)))

@@ -133,7 +133,6 @@ _joelclaw() {
     "otel list --hours") return ;;
     "otel list --limit" | "otel list -n") return ;;
     "otel list --page") return ;;
-    "otel list --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel list --adapter") return ;;
     "otel search --level") return ;;
     "otel search --source") return ;;
@@ -144,12 +143,10 @@ _joelclaw() {
     "otel search --hours") return ;;
     "otel search --limit" | "otel search -n") return ;;
     "otel search --page") return ;;
-    "otel search --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel search --adapter") return ;;
     "otel stats --source") return ;;
     "otel stats --component") return ;;
     "otel stats --hours") return ;;
-    "otel stats --backend") COMPREPLY=($(compgen -W "sqlite typesense" -- "$word")); return ;;
     "otel stats --adapter") return ;;
     "otel prune --days") return ;;
     "otel export --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -215,7 +212,6 @@ _joelclaw() {
     "off --session") return ;;
     "on --session") return ;;
     "exclude --remove") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
-    "store sync --seconds") return ;;
     "restore --into") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
@@ -268,11 +264,11 @@ _joelclaw() {
     "vault tree") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "vault adr") if [[ $word == -* ]]; then offered="--status --limit --json --help -h"; else COMPREPLY=($(compgen -W "list locate collisions" -- "$word")); return; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --adapter --json --help -h"; fi ;;
-    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --adapter --json --help -h"; fi ;;
-    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --backend --adapter --follow -f --json --help -h"; fi ;;
-    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --backend --adapter --json --help -h"; fi ;;
+    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --adapter --json --help -h"; fi ;;
+    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --adapter --follow -f --json --help -h"; fi ;;
+    "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --adapter --json --help -h"; fi ;;
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
-    "otel export") if [[ $word == -* ]]; then offered="--follow -f --status --to --json --help -h"; fi ;;
+    "otel export") if [[ $word == -* ]]; then offered="--status --to --json --help -h"; fi ;;
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
@@ -302,7 +298,7 @@ _joelclaw() {
     "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --diff --yes -y --mcp --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --diff --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "store sync") if [[ $word == -* ]]; then offered="--watch -w --seconds --json --help -h"; fi ;;
+    "store sync") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store push") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
     "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;

@@ -1,4 +1,4 @@
-"""Finding and counting events: those of this machine in the local file, or those of every machine in the cluster."""
+"""Finding, counting and following the events of this machine's store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from otel.event import as_words, identifier, parse_level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from core.config import Config
     from core.records import Event, EventQuery
-
-    Page = tuple[int, list[Event], dict[str, dict[str, int]]]
-    """How many events were found, those of the page, and how many there are of each value of a facet."""
 
 _MAX_FACET_VALUES = 20
 _MAX_WORDS = 64
@@ -70,127 +66,65 @@ def _words(text: str) -> list[str]:
     return list(parts)[:_MAX_WORDS] or text.split()[:1]
 
 
-def find(
-    asked: EventQuery, *, limit: int, page: int, text: str | None = None, cluster: Config | None = None
-) -> dict[str, Any]:
-    """One page of events, newest first, as the mirrored CLI shows them.
-
-    Args:
-        text: the query as it was given.
-        cluster: settings of the cluster to ask: then the result has `backend`, and `fallback` where the cluster did
-            not answer and the local file did. None asks the local file.
-    """
-    ((found, events, counts),), origin = _pages([asked], cluster, limit, page)
+def find(asked: EventQuery, *, limit: int, page: int, text: str | None = None) -> dict[str, Any]:
+    """One page of events, newest first, as the mirrored CLI shows them; `text` is the query as it was given."""
+    (counts,), events = _read([asked], limit, page)
     return {
         **({} if text is None else {"query": text}),
-        "found": found,
+        "found": sum(counts["level"].values()),
         "page": page,
         "limit": limit,
         "filterBy": _filter_by(asked),
         "events": [shown(event) for event in events],
         "facets": _facets(counts),
-        **origin,
     }
 
 
-def stats(asked: EventQuery, *, hours: float, now: int, cluster: Config | None = None) -> dict[str, Any]:
-    """How many events and errors there are in the window and in the last 15 minutes; see `find`."""
-    (whole, recent), origin = _pages([asked, {**asked, "since": now - _RECENT_MS}], cluster, 0, 1)
+def stats(asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
+    """How many events and errors there are in the window and in the last 15 minutes."""
+    (whole, recent), _ = _read([asked, {**asked, "since": now - _RECENT_MS}], 0, 1)
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
         "filterBy": _filter_by(asked),
         **_rates(whole),
         "recent15m": _rates(recent),
-        "facets": _facets(whole[2]),
-        **origin,
+        "facets": _facets(whole),
     }
 
 
-def _rates(page: Page) -> dict[str, Any]:
-    total, _, counts = page
-    errors = sum(counts.get("level", {}).get(level, 0) for level in ("error", "fatal"))
+def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[dict[str, dict[str, int]]], list[Event]]:
+    """For each query how many events there are of each value of a facet; and a page of the first one's."""
+    counts: list[dict[str, dict[str, int]]] = [{name: {} for name in _FACETS} for _ in queries]
+    found: list[Event] = []
+    try:
+        db = sqlite.open_reading()
+        if db is None:
+            return counts, found
+        db.execute("BEGIN")  # the page and the counts are of one moment
+        for asked, count in zip(queries, counts, strict=True):
+            for *values, number in stored.tally(db, asked):
+                for name, value in zip(_FACETS, values, strict=True):
+                    count[name][value] = count[name].get(value, 0) + number
+        if limit:
+            found = stored.newest(db, queries[0], limit, (page - 1) * limit)
+        db.execute("COMMIT")
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    return counts, found
+
+
+def _rates(counts: dict[str, dict[str, int]]) -> dict[str, Any]:
+    levels = counts["level"]
+    total, errors = sum(levels.values()), levels.get("error", 0) + levels.get("fatal", 0)
     return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
 
 
 def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
     rows = []
     for name in _FACETS:
-        ranked = sorted(counts.get(name, {}).items(), key=lambda item: (-item[1], item[0]))[:_MAX_FACET_VALUES]
+        ranked = sorted(counts[name].items(), key=lambda item: (-item[1], item[0]))[:_MAX_FACET_VALUES]
         rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
     return rows
-
-
-def _pages(
-    queries: Sequence[EventQuery], cluster: Config | None, limit: int, page: int
-) -> tuple[list[Page], dict[str, Any]]:
-    """A page for each query, from the cluster or the local file, and what the result says of where it comes from."""
-    origin: dict[str, Any] = {}
-    if cluster is not None:
-        try:
-            return _cluster_pages(queries, cluster, limit, page), {"backend": "typesense"}
-        except Failure as failure:
-            fallback = {"from": "typesense", "to": "sqlite", "reason": failure.message, "code": failure.code}
-            origin = {"backend": "sqlite", "fallback": fallback}
-    try:
-        return _local_pages(queries, limit, page), origin
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-
-
-def _cluster_pages(queries: Sequence[EventQuery], settings: Config, limit: int, page: int) -> list[Page]:
-    """Of every machine. The server finds whole words, the last one of a query by its beginning too."""
-    from core.store.cluster import client, mapping
-
-    same = {
-        "collection": mapping.EVENTS,
-        "query_by": "search_text",
-        "num_typos": 0,
-        "drop_tokens_threshold": 0,
-        "split_join_tokens": "off",
-        "sort_by": "timestamp:desc",
-        "facet_by": ",".join(_FACETS),
-        "max_facet_values": _MAX_FACET_VALUES,
-        "exclude_fields": "search_text",
-        "highlight_fields": "none",
-        "highlight_full_fields": "none",
-        "enable_highlight_v1": False,
-        "page": page,
-        "per_page": limit,
-    }
-    cluster = client.connect(settings)
-    try:
-        answers = cluster.multi_search(
-            [{**same, "q": " ".join(one["words"]) or "*", "filter_by": _filter_by(one)} for one in queries]
-        )
-    finally:
-        cluster.close()
-    pages: list[Page] = []
-    for answer in answers:
-        events = [mapping.event_from_remote(hit["document"]) for hit in answer.get("hits", ())]
-        counts = {
-            facet["field_name"]: {one["value"]: int(one["count"]) for one in facet["counts"]}
-            for facet in answer.get("facet_counts", ())
-        }
-        pages.append((int(answer["found"]), events, counts))
-    return pages
-
-
-def _local_pages(queries: Sequence[EventQuery], limit: int, page: int) -> list[Page]:
-    db = sqlite.open_reading()
-    if db is None:
-        return [(0, [], {}) for _ in queries]
-    pages: list[Page] = []
-    db.execute("BEGIN")  # the page and the counts are of one moment
-    for asked in queries:
-        counts: dict[str, dict[str, int]] = {name: {} for name in _FACETS}
-        found = 0
-        for *values, number in stored.tally(db, asked):
-            found += number
-            for name, value in zip(_FACETS, values, strict=True):
-                counts[name][value] = counts[name].get(value, 0) + number
-        pages.append((found, stored.newest(db, asked, limit, (page - 1) * limit) if limit else [], counts))
-    db.execute("COMMIT")
-    return pages
 
 
 def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
@@ -240,7 +174,7 @@ def shown(event: Event) -> dict[str, Any]:
 
 
 def _filter_by(asked: EventQuery) -> str:
-    """The filters in force, in Typesense's notation."""
+    """The filters in force, in Typesense's notation, as the mirrored CLI shows them."""
     parts = [f"timestamp:>={asked['since']}"]
     for field, names in (("level", asked["levels"]), ("source", asked["sources"]), ("component", asked["components"])):
         if names:
@@ -254,6 +188,5 @@ def _filter_by(asked: EventQuery) -> str:
 
 
 def _quoted(value: str) -> str:
-    """In backticks, as Typesense wants it, where the value holds anything of its notation."""
     bare = value.replace("-", "").replace("_", "").replace(".", "")
     return value if bare.isalnum() else "`" + value.replace("`", "'") + "`"

@@ -5,14 +5,6 @@ from __future__ import annotations
 from cli.parameter import ADAPTER, HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_BACKEND = P(
-    "backend",
-    ("--backend",),
-    "whose events: sqlite (this machine's) or typesense (those of every machine, as far as they were brought there)",
-    default="sqlite",
-    choices=("sqlite", "typesense"),
-)
-
 COMMANDS: tuple[Command, ...] = (
     Command(
         "otel emit",
@@ -42,7 +34,7 @@ COMMANDS: tuple[Command, ...] = (
             ADAPTER,
         ),
         code="OTEL_INVALID_ARGS",
-        view="cli.otel.view:emitted",
+        view="cli.terminal:told",
     ),
     *(
         Command(
@@ -60,7 +52,6 @@ COMMANDS: tuple[Command, ...] = (
                 HOURS,
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
                 P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
-                _BACKEND,
                 ADAPTER,
                 *(
                     (P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag"),)
@@ -81,11 +72,10 @@ COMMANDS: tuple[Command, ...] = (
             P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
             P("component", ("--component",), "components, comma-separated", metavar="CSV"),
             HOURS,
-            _BACKEND,
             ADAPTER,
         ),
         code="OTEL_INVALID_ARGS",
-        view="cli.otel.view:stats",
+        view="cli.terminal:told",
     ),
     Command(
         "otel prune",
@@ -109,7 +99,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.otel.export:run",
         "Send what waits to an OTLP collector (the OTEL_* variables): logs and traces.",
         (
-            P("follow", ("--follow", "-f"), "go on sending what comes, until Ctrl-C", kind="flag"),
             P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),
             P(
                 "to",

@@ -23,8 +23,8 @@ def run(options: dict[str, Any]) -> Answer | int:
     """Send what waits, or what else the flags ask for."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
-    if sum((options["follow"], options["status"], options["to"] is not None)) > 1:
-        raise usage("OTEL_INVALID_ARGS", "--follow, --status and --to exclude each other", "give one of them")
+    if options["status"] and options["to"] is not None:
+        raise usage("OTEL_INVALID_ARGS", "--status and --to exclude each other", "give one of them")
     settings = config.load()
     if options["status"]:
         try:
@@ -34,8 +34,6 @@ def run(options: dict[str, Any]) -> Answer | int:
         return Answer(about, [step("joelclaw otel export", "send what waits now")])
     if options["to"] is not None:
         return _into_file(options["to"])
-    if options["follow"]:
-        return bulk.follow(export.follow(settings))
     if background:
         export.run_in_background(settings)
         return 0

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import select
+import sys
 from typing import Any
 
-from cli import bulk
-from cli.answer import Answer, step
-from core import clock, config, home_files
-from core.config import Config
-from core.errors import usage
-from core.records import EventQuery
+from cli import stdout
+from cli.answer import Answer, step, write_json
+from core import clock, config, home_files, json_text
 from core.store import sqlite
 from otel import log
 from otel import search as finding
 
-_POLL_S = 0.25
+_POLL_MS = 250
 
 
 def list(options: dict[str, Any]) -> Answer:  # noqa: A001  # the command's name
     """The newest events."""
-    return _page("list", finding.query(options, clock.now_ms()), options)
+    return _page("list", options)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
     """Events that hold all the words; with `--follow`, those that come too."""
+    return _follow(options) if options["follow"] else _page("search", options)
+
+
+def _page(name: str, options: dict[str, Any]) -> Answer:
+    limit, page = options["limit"], options["page"]
+    text = options["query"] or "" if name == "search" else None
     asked = finding.query(options, clock.now_ms())
-    if not options["follow"]:
-        return _page("search", asked, options)
-    if options["backend"] == "typesense":
-        raise usage("OTEL_INVALID_ARGS", "--follow reads the local file", "leave out --follow, or --backend")
     log.store_waiting()
-    return bulk.follow(_coming(asked, options["limit"]), _live)
+    result = finding.find(asked, limit=limit, page=page, text=text)
+    if result["found"] <= limit * page:
+        return Answer(result)
+    params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
+    params["page"] = {"description": "which page", "value": page + 1, "default": 1}
+    command = f"joelclaw otel {name}{' <query>' if text else ''} --page <page>"
+    return Answer(result, [step(command, "older events, with the same filters", params)])
 
 
-def _coming(asked: EventQuery, limit: int) -> Iterator[dict[str, Any] | None]:
-    for found in finding.follow(asked, limit):
-        yield from map(finding.shown, found)
-        yield None
-        time.sleep(_POLL_S)
+def _follow(options: dict[str, Any]) -> int:
+    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0."""
+    asked = finding.query(options, clock.now_ms())
+    log.store_waiting()
+    on_terminal = stdout.is_terminal() and "--json" not in sys.argv
+    hung_up = select.poll()
+    hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
+    try:
+        for found in finding.follow(asked, options["limit"]):
+            if on_terminal and found:
+                from cli.otel import view
 
-
-def _live(event: dict[str, Any]) -> None:
-    from cli.otel import view
-
-    view.live(event)
+                view.live(map(finding.shown, found))
+            elif not all(write_json(json_text.dumps(finding.shown(event))) for event in found):
+                break
+            if hung_up.poll(_POLL_MS):
+                break
+    except KeyboardInterrupt:
+        pass
+    return 0
 
 
 def stats(options: dict[str, Any]) -> Answer:
@@ -53,7 +67,7 @@ def stats(options: dict[str, Any]) -> Answer:
     now = clock.now_ms()
     asked = finding.query(options, now)
     log.store_waiting()
-    result = finding.stats(asked, hours=options["hours"], now=now, cluster=_cluster(options))
+    result = finding.stats(asked, hours=options["hours"], now=now)
     return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 
 
@@ -71,20 +85,3 @@ def prune(options: dict[str, Any]) -> Answer:
         deleted, kept = log.prune(db, before)
     done = {"deleted": deleted, "kept": kept, "before": clock.iso(before), "days": int(days) if days % 1 == 0 else days}
     return Answer(done, [step("joelclaw otel stats", "what is left")])
-
-
-def _cluster(options: dict[str, Any]) -> Config | None:
-    return config.load() if options["backend"] == "typesense" else None
-
-
-def _page(name: str, asked: EventQuery, options: dict[str, Any]) -> Answer:
-    limit, page = options["limit"], options["page"]
-    text = options["query"] or "" if name == "search" else None
-    log.store_waiting()
-    result = finding.find(asked, limit=limit, page=page, text=text, cluster=_cluster(options))
-    if result["found"] <= limit * page:
-        return Answer(result)
-    params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
-    params["page"] = {"description": "which page", "value": page + 1, "default": 1}
-    command = f"joelclaw otel {name}{' <query>' if text else ''} --page <page>"
-    return Answer(result, [step(command, "older events, with the same filters", params)])

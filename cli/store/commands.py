@@ -17,18 +17,6 @@ COMMANDS: tuple[Command, ...] = (
         "store sync",
         "cli.store.sync:sync",
         "Carry what waits to the cluster, and fetch what other machines wrote.",
-        (
-            P("watch", ("--watch", "-w"), "go on until Ctrl-C", kind="flag"),
-            P(
-                "seconds",
-                ("--seconds",),
-                "with --watch: how long to wait between two looks",
-                kind="number",
-                default=2,
-                low=0.1,
-                high=3_600,
-            ),
-        ),
         code="STORE_INVALID_ARGS",
         view="cli.terminal:told",
     ),

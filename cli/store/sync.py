@@ -29,16 +29,14 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
     return Answer(done, [step("joelclaw store push", what), _VERIFY])
 
 
-def sync(options: dict[str, Any]) -> Answer | int:
-    """Send what waits, and fetch what other machines wrote; with --watch again and again."""
+def sync(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every command is called alike
+    """Send what waits, and fetch what other machines wrote."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
     settings = config.load()
     if background:
         replication.in_background(settings, *_ADAPTERS)
         return 0
-    if options["watch"]:
-        return bulk.follow(replication.watch(settings, *_ADAPTERS, options["seconds"]))
     with replication.opened(settings, *_ADAPTERS) as work:
         return Answer(replication.sync(work), [_VERIFY])
 

@@ -1,4 +1,4 @@
-"""Where events go, how far they are, and sending them: once, on and on, or in the background of other commands.
+"""Where events go, how far they are, and sending them: once, or in the background of other commands.
 
 A destination is a signal and its endpoint in the standard `OTEL_*` variables, as
 https://opentelemetry.io/docs/specs/otel/protocol/exporter/ resolves it. What else the exporters read (headers, time
@@ -8,8 +8,7 @@ limit, compression, certificates) is read by opentelemetry-sdk itself, which is 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,8 +29,6 @@ _SIGNALS = ("logs", "traces")
 _DEFAULT = "http://localhost:4318"
 _BASE = "OTEL_EXPORTER_OTLP"
 _LOCK_WAIT_S = 10.0
-_POLL_S = 1.0
-_LONGEST_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -215,31 +212,6 @@ def run_in_background(config: Config) -> None:
     again_at = max((one.again_at for one in done), default=0)
     if again_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
         background_jobs.postpone(background_jobs.EXPORT, again_at)
-
-
-def follow(config: Config) -> Iterator[dict[str, Any] | None]:
-    """Send, wait, and so on; a row at the start, one for each batch of news, and None after each round."""
-    places = destinations()
-    if disabled() or not places:
-        raise Failure("OTEL_EXPORT_OFF", "OTEL_SDK_DISABLED or the exporters `none` switch it off", "unset them")
-    pause_s = _POLL_S
-    yield {"following": True, "destinations": [{"signal": one.signal, "endpoint": one.shown} for one in places]}
-    while True:
-        failed = False
-        again_at = 0
-        try:
-            for one in _send(config, places):
-                if one.sent or one.rejected or one.error:
-                    yield {"ts": clock.iso(clock.now_ms()), **one.shown()}
-                failed |= bool(one.error)
-                again_at = max(again_at, one.again_at)
-        except Failure as failure:
-            failed = True
-            yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
-        yield None
-        asked_s = (again_at - clock.now_ms()) / 1000
-        time.sleep(min(_LONGEST_PAUSE_S, max(pause_s, asked_s)) if failed else _POLL_S)
-        pause_s = pause_s * 2 if failed else _POLL_S
 
 
 def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:

@@ -1,15 +1,12 @@
-"""`otel export`: events as OTLP log records, by the standard variables, each once; `--follow`, `--status`, `auto`."""
+"""`otel export`: events as OTLP log records, by the standard variables, each once; `--status`, `auto`."""
 
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
@@ -27,14 +24,6 @@ def receiver() -> Iterator[Receiver]:
     started = Receiver().start()
     yield started
     started.stop()
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None:
@@ -211,7 +200,7 @@ def test_a_status_never_loads_the_sdk(home: Path) -> None:
 
 
 def test_flags_that_exclude_each_other(run: Run) -> None:
-    assert run("otel", "export", "--follow", "--status", ok=False).code == 2
+    assert run("otel", "export", "--to", "-", "--status", ok=False).code == 2
 
 
 def test_a_terminal_shows_tables(home: Path, run: Run, receiver: Receiver) -> None:
@@ -220,67 +209,6 @@ def test_a_terminal_shows_tables(home: Path, run: Run, receiver: Receiver) -> No
     assert shown.code == 0
     assert "/v1/logs" in shown.out
     assert "waiting" in on_terminal(home, "otel", "export", "--status", env=receiver.env).out
-
-
-class Following:
-    """A running `otel export --follow`."""
-
-    def __init__(self, home: Path, receiver: Receiver) -> None:
-        self.process = subprocess.Popen(
-            [JOELCLAW, "otel", "export", "--follow"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=clean_environment(home, **receiver.env),
-        )  # fmt: skip
-
-    def end(self, number: int) -> list[dict[str, Any]]:
-        """Send a signal; returns the lines it printed, and it must have ended well."""
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=PATIENCE_S)
-        assert (self.process.returncode, err) == (0, b"")
-        return [json.loads(line) for line in out.splitlines()]
-
-
-@pytest.fixture
-def follow(home: Path, receiver: Receiver) -> Iterator[Callable[[], Following]]:
-    started: list[Following] = []
-
-    def start() -> Following:
-        started.append(Following(home, receiver))
-        return started[-1]
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.communicate()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_follow_sends_what_comes_until_it_is_ended(
-    run: Run, receiver: Receiver, follow: Callable[[], Following], number: int
-) -> None:
-    run("otel", "emit", "before")
-    following = follow()
-    until(lambda: len(receiver.ids()) == 1)
-    run("otel", "emit", "after")
-    until(lambda: len(receiver.ids()) == 2)
-    lines = following.end(number)
-    assert lines[0]["destinations"][0]["endpoint"] == receiver.url + "/v1/logs"
-    assert [record.event_name for _, record in receiver.records()] == ["before", "after"]
-
-
-def test_follow_comes_back_when_its_receiver_does(
-    run: Run, receiver: Receiver, follow: Callable[[], Following]
-) -> None:
-    receiver.stop()
-    run("otel", "emit", "a")
-    following = follow()
-    assert following.process.stdout is not None
-    lines = [json.loads(following.process.stdout.readline()) for _ in range(2)]
-    assert lines[1]["error"] == "connection refused"
-    receiver.start()
-    until(receiver.ids)
-    following.end(signal.SIGINT)
-    assert len(receiver.ids()) == 1
 
 
 # What `core.process.background_jobs` does at the end of a command, with the installed script in its argv.

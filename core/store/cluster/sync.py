@@ -32,7 +32,6 @@ _LOCK_WAIT_S = 60.0
 _PATIENCE = 20
 """A request that moves documents may take so many times as long as a recall's."""
 _BACKGROUND_S = 10.0
-_LONGEST_PAUSE_S = 60.0
 _ONLY_HERE, _ONLY_THERE, _CONTENT, _COUNTERS = "only here", "only there", "content", "counters"
 _MOST_LISTED = 100
 
@@ -184,34 +183,6 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
                 sync(work, lambda: time.monotonic() < until)
     except Failure:
         pass
-
-
-def watch(
-    config: Config, embed: Embed, search_text: Callable[[Event], str], seconds: float
-) -> Iterator[dict[str, Any] | None]:
-    """Sync again and again, with a pause of so many seconds; yields what was moved, each new error once, and None after
-    each round.
-    """
-    error = ""
-    yield {"watching": True, "seconds": seconds}
-    while True:
-        pause = seconds
-        try:
-            with opened(config, embed, search_text) as work:
-                result = sync(work)
-            moved = {name: result[name] for name in ("sent", "received", "refused")}
-            if any(result["sent"].values()) or result["received"] or result["refused"] or error:
-                yield {"ts": clock.iso(clock.now_ms()), **moved}
-            error = ""
-        except Failure as failure:
-            if failure.message != error:
-                yield {"ts": clock.iso(clock.now_ms()), "error": failure.message, "code": failure.code}
-            error = failure.message
-            db = sqlite.open_reading()
-            wait_ms = outbox.next_try(db) - clock.now_ms() if db is not None else 0
-            pause = max(seconds, min(_LONGEST_PAUSE_S, wait_ms / 1000))
-        yield None
-        time.sleep(pause)
 
 
 def verify(config: Config, advance: Advance) -> dict[str, Any]:
