@@ -251,8 +251,6 @@ class EventQuery(TypedDict, total=False):
     success: bool | None
     since: int
     """ms since the epoch, inclusive."""
-    near: NotRequired[tuple[str, Sequence[str]]]
-    """A session, and names of its project: no events of sessions that are known to be of another, or of none."""
 
 
 class Session(TypedDict):

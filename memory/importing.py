@@ -64,7 +64,7 @@ def form_of(path: str) -> str:
             data = handle.read(_HEAD)
             if data.startswith(b"SQLite format 3\0"):
                 with foreign_file.opened(path) as db:
-                    if {"type", "project", "created_at_epoch"} <= db.columns("observations"):
+                    if {"type", "project", "created_at_epoch"} <= foreign_file.columns(db, "observations"):
                         return "claude-mem"
                 fix = f"export it as JSON or markdown: --format takes {', '.join(READERS)}"
                 raise usage("MEMORY_INVALID_ARGS", f"{path} is an SQLite file, but not claude-mem's", fix)

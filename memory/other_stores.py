@@ -208,11 +208,11 @@ def claude_mem(path: str) -> Pieces:
             yield LeftOut(os.path.basename(path) + "-wal", reason)
         told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
         about = ("id", "project", "created_at", "created_at_epoch")
-        for row in db.rows("observations", (*about, *told)):
+        for row in foreign_file.rows(db, "observations", (*about, *told)):
             yield from _of_observation(row)
         # What was asked for and what was to come next are over.
         parts = ("learned", "completed", "notes")
-        for row in db.rows("session_summaries", (*about, "request", *parts)):
+        for row in foreign_file.rows(db, "session_summaries", (*about, "request", *parts)):
             where = f"summary {row['id']}"
             said = [(name, _line(row[name])) for name in parts if _line(row[name])]
             if not said:

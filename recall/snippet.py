@@ -17,38 +17,28 @@ def around(text: str, wanted: Sequence[str], room: int) -> str:
     """The line of a text that holds most of what is wanted, and what of the lines around it has room.
 
     What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning. White
-    space at the ends of lines goes, empty lines too.
-
-    Args:
-        room: characters of the result, 2 or more.
+    space at the ends of lines goes, empty lines too. `room` is the characters of the result, 2 or more.
     """
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:
         return "\n".join(lines)
     words = [word for word in wanted if word]
-    worths = [
-        sum(
-            (len(words) - at) * (2.0 if word in line else 1.5)
-            for at, word in enumerate(words)
-            if word.lower() in line.lower()
-        )
-        for line in lines
-    ]
+
+    def worth(line: str) -> float:
+        folded = line.lower()
+        found = ((rank, word) for rank, word in enumerate(reversed(words), 1) if word.lower() in folded)
+        return sum(rank * (2.0 if word in line else 1.5) for rank, word in found)
+
+    worths = [worth(line) for line in lines]
     best = worths.index(max(worths))
     return _cut(lines[best], words, room) if len(lines[best]) > room else _widened(lines, best, room)
 
 
 def _cut(line: str, words: Sequence[str], room: int) -> str:
     """A part of a line that is too long: around the first of what is wanted that stands in it."""
-    folded = line.lower()
-    place, length = 0, 0
-    for word in words:
-        found = line.find(word)
-        if found < 0 and len(folded) == len(line):  # folding may lengthen a text
-            found = folded.find(word.lower())
-        if found >= 0:
-            place, length = found, len(word)
-            break
+    folded = line.lower() if len(line.lower()) == len(line) else ""  # folding may lengthen a text
+    places = ((line.find(word) if word in line else folded.find(word.lower()), len(word)) for word in words)
+    place, length = next((found for found in places if found[0] >= 0), (0, 0))
     inner = room - 2 * len(CUT)
     start = max(0, min(place - int(max(0, inner - length) * _BEFORE), len(line) - inner))
     end = start + inner
@@ -66,17 +56,17 @@ def _widened(lines: Sequence[str], at: int, room: int) -> str:
     grown = True
     while grown:
         grown = False
-        if after < len(lines):
-            if len(lines[after]) < left:
-                shown.append(lines[after])
-                left -= len(lines[after]) + 1
-                after += 1
-                grown = True
-            else:
-                if left > _LEAST_LINE + len(CUT):
-                    shown.append(lines[after][: left - 1 - len(CUT)].rstrip() + CUT)
-                    left -= len(shown[-1]) + 1
-                after = len(lines)
+        if after < len(lines) and len(lines[after]) < left:
+            shown.append(lines[after])
+            left -= len(lines[after]) + 1
+            after += 1
+            grown = True
+        elif after < len(lines) and left > _LEAST_LINE + len(CUT):
+            shown.append(lines[after][: left - 1 - len(CUT)].rstrip() + CUT)
+            left -= len(shown[-1]) + 1
+            after = len(lines)
+        else:
+            after = len(lines)
         if before >= 0 and len(lines[before]) < left:
             shown.insert(0, lines[before])
             left -= len(lines[before]) + 1

@@ -29,20 +29,26 @@ TEXT_LIMIT = 20_000
 """Characters of a text that count."""
 CONTEXT_WEIGHT = 0.4
 """How much the neighbouring turns count in a turn's vector, beside the turn itself."""
-
 MAGIC = b"JCLSTAT1"
 HEADER_FORMAT = "<8sHHIIIIfII"
 """magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of
 what follows the header, `header_check` of the header up to here."""
 HEADER_SIZE = 40
 EMPTY = 0xFFFF
-
+WORD_LIMIT = 100
+"""Characters; a longer word is unknown, as in BERT."""
 _TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
 _CACHED_WORDS = 16_384  # about 1.1 KB each
 _LANE_BYTES = 4 * DIMENSIONS
 _ROW_BIAS = int.from_bytes(b"\x80\0\0\0" * DIMENSIONS, "little")
 _SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
 _FLIP_SIGN_BIT = bytes(byte ^ 0x80 for byte in range(256))
+_CJK = (
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+_ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
+_ASCII.update({ord(char): " " for char in "\t\n\r "})
+_ASCII.update({ord(char): f" {char} " for char in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"})
 
 
 class TableDamaged(Exception):  # the state of the file, which callers report as such
@@ -54,44 +60,30 @@ def header_check(head: bytes) -> int:
     return int.from_bytes(head, "little") % 0x7FFFFFFF
 
 
-def _number(data: mmap.mmap, at: int, size: int) -> int:
-    return int.from_bytes(data[at : at + size], "little")
-
-
 class Table:
     """An open table file. Raises TableDamaged when its header does not hold."""
-
-    __slots__ = ("_data", "_first", "_rows_at", "_slots", "count", "longest", "path")
 
     def __init__(self, path: str = "") -> None:
         self.path = path = path or _TABLE
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            try:
-                self._data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-            finally:
-                os.close(descriptor)
+            with open(path, "rb") as file:
+                self._data = data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
             raise TableDamaged(f"cannot read the embedding table {path}: {error}") from error
-        data = self._data
-        size = len(data)
-        if size < HEADER_SIZE:
-            raise TableDamaged(f"the embedding table {path} is cut short: {size} bytes")
-        self.longest = _number(data, 10, 2)
-        self.count = _number(data, 12, 4)
-        first_at = HEADER_SIZE + 2 * _number(data, 16, 4)
+        self.longest, self.count = self._number(10, 2), self._number(12, 4)
+        first_at = HEADER_SIZE + 2 * self._number(16, 4)
         tokens_at = first_at + 2 * (self.longest + 2)
-        self._rows_at = tokens_at + _number(data, 20, 4)
+        self._rows_at = tokens_at + self._number(20, 4)
         if (
             data[:8] != MAGIC
-            or header_check(data[: HEADER_SIZE - 4]) != _number(data, HEADER_SIZE - 4, 4)
-            or _number(data, 8, 2) != DIMENSIONS
-            or _number(data, 24, 4) != size
-            or self._rows_at + DIMENSIONS * self.count != size
+            or header_check(data[: HEADER_SIZE - 4]) != self._number(HEADER_SIZE - 4, 4)
+            or self._number(8, 2) != DIMENSIONS
+            or self._number(24, 4) != len(data)
+            or self._rows_at + DIMENSIONS * self.count != len(data)
         ):
-            raise TableDamaged(f"the embedding table {path} is damaged or of another version")
+            raise TableDamaged(f"the embedding table {path} is damaged, cut short or of another version")
         self._slots = memoryview(data)[HEADER_SIZE:first_at]
-        starts = [_number(data, first_at + 2 * length, 2) for length in range(self.longest + 2)]
+        starts = [self._number(first_at + 2 * length, 2) for length in range(self.longest + 2)]
         # By length: the first row, and where the token of row 0 would be if all tokens had that length.
         self._first: list[tuple[int, int, int]] = []
         at = tokens_at
@@ -99,6 +91,9 @@ class Table:
             low, high = starts[length], starts[length + 1]
             self._first.append((low, high, at - low * length))
             at += (high - low) * length
+
+    def _number(self, at: int, size: int) -> int:
+        return int.from_bytes(self._data[at : at + size], "little")
 
     def row_of(self, token: str) -> int:
         """The row of a token ("##" first when it continues a word), or -1."""
@@ -123,25 +118,6 @@ class Table:
         """The int8 components of one row. `number` is in 0..count-1."""
         at = self._rows_at + DIMENSIONS * number
         return self._data[at : at + DIMENSIONS]
-
-    def check(self) -> None:
-        """Reads the whole file and raises TableDamaged when its checksum does not hold (some 10 ms)."""
-        import zlib
-
-        if zlib.crc32(memoryview(self._data)[HEADER_SIZE:]) != _number(self._data, 32, 4):
-            raise TableDamaged(f"the embedding table {self.path} is damaged: its checksum does not hold")
-
-
-WORD_LIMIT = 100
-"""Characters; a longer word is unknown, as in BERT."""
-
-_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_CJK = (
-    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
-_ASCII: dict[int, str] = dict.fromkeys((*range(32), 127), "")
-_ASCII.update({ord(char): " " for char in "\t\n\r "})
-_ASCII.update({ord(char): f" {char} " for char in _PUNCTUATION})
 
 
 class _Unicode(dict[int, str]):
@@ -184,11 +160,10 @@ def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
     while start < size:
         prefix = "##" if start else ""
         ends = range(min(size, start + longest), start, -1)
-        row, end = next(((row, end) for end in ends if (row := lookup(prefix + word[start:end])) >= 0), (-1, size))
+        row, start = next(((row, end) for end in ends if (row := lookup(prefix + word[start:end])) >= 0), (-1, size))
         if row < 0:
             return []
         rows.append(row)
-        start = end
     return rows
 
 
@@ -216,6 +191,10 @@ class _Words(dict[str, int]):
 _sums = _Words()
 
 
+def _sum(text: str) -> int:
+    return sum(map(_sums.__getitem__, split_words(text[:TEXT_LIMIT])))
+
+
 def _lanes(total: int) -> list[int]:
     """The 256 signed components of a sum."""
     # With its top bit flipped, a lane biased by 2**31 is the two's complement of what it holds.
@@ -234,20 +213,12 @@ def _scaled(components: list[int] | list[float]) -> bytes:
     return bytes([int(component * factor + 128.5) for component in components]).translate(_FLIP_SIGN_BIT)
 
 
-def _sum(text: str) -> int:
-    return sum(map(_sums.__getitem__, split_words(text[:TEXT_LIMIT])))
+def embed(text: str, context: str = "") -> bytes:
+    """The vector of a text, and of its neighbourhood: 256 int8, the largest |component| 127 (cosine is scale free).
 
-
-def embed(text: str) -> bytes:
-    """The vector of `text`: 256 int8, the largest |component| 127 (cosine is scale free); b"" when no token is known.
-
-    Only the first TEXT_LIMIT characters count. Raises TableDamaged.
+    That is unit(text) + CONTEXT_WEIGHT * unit(context), or what there is of both; b"" when no token is known. Only the
+    first TEXT_LIMIT characters count. Raises TableDamaged.
     """
-    return embed_in_context(text, "")
-
-
-def embed_in_context(text: str, context: str) -> bytes:
-    """As `embed`, for a text and its neighbourhood: unit(text) + CONTEXT_WEIGHT * unit(context), or what there is."""
     own, around = _sum(text), _sum(context)
     if not own or not around:
         return _scaled(_lanes(own or around)) if own or around else b""
@@ -261,8 +232,7 @@ def document_vector(text: str, context: str = "", title: str = "") -> bytes:
 
     b"" when none of its words is known or the table is damaged: the words still find it.
     """
-    whole = f"{title}\n{text}" if title else text
     try:
-        return embed_in_context(whole, context)
+        return embed(f"{title}\n{text}" if title else text, context)
     except TableDamaged:
         return b""

@@ -1,10 +1,14 @@
-"""What `recall` takes."""
+"""What `recall` and `search` take."""
 
 from __future__ import annotations
 
 from cli.parameter import ADAPTER, COLLECTIONS_AND_CALLS, HITS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
+_BUDGETS = ("auto", "lean", "balanced", "deep")
+_SESSION = "only this session's memories (its id, or a beginning that means one)"
+_BATCH = "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)"
+_COLLECTION = "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)"
 COMMANDS: tuple[Command, ...] = (
     Command(
         "recall",
@@ -13,50 +17,20 @@ COMMANDS: tuple[Command, ...] = (
         (
             P("query", (), "what to look for", metavar="QUERY"),
             HITS,
-            P(
-                "min_score",
-                ("--min-score",),
-                "drop hits below this score, 0 to 1",
-                kind="number",
-                default=0,
-                low=0,
-                high=1,
-            ),
+            P("min_score", ("--min-score",), "drop hits below this score, 0 to 1", "number", default=0, low=0, high=1),
             RAW,
             VERBATIM,
             P("include_hold", ("--include-hold",), "also memories that the write gate held back", kind="flag"),
             P("include_discard", ("--include-discard",), "also memories that the write gate discarded", kind="flag"),
-            P(
-                "budget",
-                ("--budget",),
-                "how much work to do",
-                default="auto",
-                choices=("auto", "lean", "balanced", "deep"),
-            ),
+            P("budget", ("--budget",), "how much work to do", default="auto", choices=_BUDGETS),
             P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
             P("tag", ("--tag",), "only what has this tag (may be repeated: all of them)", many=True),
             P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
-            P(
-                "session",
-                ("--session",),
-                "only this session's memories (its id, or a beginning that means one)",
-                metavar="ID",
-            ),
+            P("session", ("--session",), _SESSION, metavar="ID"),
             P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
-            P(
-                "everywhere",
-                ("--everywhere",),
-                "no project's hits go first, not even the current folder's",
-                kind="flag",
-            ),
+            P("everywhere", ("--everywhere",), "no project's hits go first, not even the current folder's", "flag"),
             P("explain", ("--explain",), "how each score came about, and why the others were dropped", kind="flag"),
-            P(
-                "batch",
-                ("--batch",),
-                "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)",
-                metavar="FILE",
-                file=True,
-            ),
+            P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
             ADAPTER,
         ),
         code="RECALL_INVALID_ARGS",
@@ -64,17 +38,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "search",
-        "cli.recall.everywhere:run",
+        "cli.recall.search:everywhere",
         "One question to all that is kept: synced notes, memories, what sessions said, events.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
-            P(
-                "collection",
-                ("--collection", "-c"),
-                "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)",
-                default="",
-                metavar="NAME",
-            ),
+            P("collection", ("--collection", "-c"), _COLLECTION, default="", metavar="NAME"),
             P("limit", ("--limit", "-n"), "most hits of each", kind="whole", default=5, low=1, high=100),
             P("filter", ("--filter", "-f"), "such as type:=adr or source:=[a,b], joined by &&", default=""),
             P("facet", ("--facet",), "also count the hits by type, source, project, category or tags", default=""),

@@ -77,23 +77,51 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
     return names
 
 
-def _next_actions(result: RecallResult, unknown: str = "") -> list[NextAction]:
+def everywhere(options: dict[str, Any]) -> Answer:
+    """`joelclaw search`: the best hits of each collection, by its own scores; words and meaning are always searched.
+
+    Raises:
+        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
+    """
+    from cli.answer import quoted, step
+    from otel import log
+    from session import search_everything
+
+    query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
+    if facet and facet not in search_everything.FIELDS:
+        known = ", ".join(search_everything.FIELDS)
+        raise usage(search_everything.CODE, f"--facet {facet[:80]!r} is not known", f"use one of {known}")
+    log.store_waiting()
+    found = search_everything.search(
+        query, search_everything.collections(collection), limit=options["limit"], facet=facet, now=clock.now_ms(),
+        wanted=search_everything.conditions(options["filter"] or ""), config=config.load(),
+    )  # fmt: skip
+    actions = [step(f"joelclaw recall {quoted(query)}", "memories and tool calls alone, with what bears on them")]
+    shown = [hit for hit in found["hits"] if hit["collection"] != "otel_events"]
+    if shown:
+        actions.insert(0, step(f"joelclaw memory show {quoted(shown[0]['id'])}", "the first, whole"))
+    elif found["hits"]:
+        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, with all that they tell"))
+    return Answer({"query": query, "collection": collection or None, "semantic": options["semantic"], **found}, actions)
+
+
+def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
     """What may be done next. `unknown`: what was given for a session and means none."""
-    if result["hits"]:
-        return [_step("joelclaw memory show <id>", "everything known of one memory", "id", result["hits"][0]["id"])]
-    query = result["query"][:200]
-    if result["droppedByTrustPass"]:
-        command = "joelclaw recall <query> --include-hold --include-discard"
-        return [_step(command, "also what the write gate held back or discarded", "query", query)]
-    if unknown:
-        description = f"in all sessions: none is archived whose id begins with {unknown[:80]}"
-        return [_step("joelclaw recall <query>", description, "query", query)]
-    return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
-
-
-def _step(command: str, description: str, name: str, value: str) -> NextAction:
-    about = {"description": "its id" if name == "id" else "the same query", "value": value, "required": True}
-    return {"command": command, "description": description, "params": {name: about}}
+    hits, query = result["hits"], result["query"][:200]
+    command, description = (
+        "joelclaw recall <query>",
+        f"in all sessions: none is archived whose id begins with {unknown[:80]}",
+    )
+    if hits:
+        command, description = "joelclaw memory show <id>", "everything known of one memory"
+    elif result["droppedByTrustPass"]:
+        command += " --include-hold --include-discard"
+        description = "also what the write gate held back or discarded"
+    elif not unknown:
+        return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
+    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", query)
+    params = {name: {"description": about, "value": value, "required": True}}
+    return [{"command": command, "description": description, "params": params}]
 
 
 def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:

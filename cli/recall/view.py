@@ -1,18 +1,23 @@
-"""`recall` on a terminal: the hits, best first."""
+"""`recall` and `search` on a terminal: the hits, best first, and how their scores came about."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, safe
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock
 
 _BAR = 10
 _TEXT_LIMIT = 600
+_MOST_DROPPED = 15
+_INDENTED = (0, 0, 0, 4)
+_UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
 def hits(answer: Answer) -> None:
@@ -24,27 +29,30 @@ def hits(answer: Answer) -> None:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
         screen.print(_heading(rank, hit, now))
-        where, text = _placed(hit)
-        if where:
-            screen.print(Padding(safe(where, "bold"), (0, 0, 0, 4)))
-        shown = text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
+        text = str(hit["observation"])
+        if hit["collection"] == "calls" and "): " in text:  # the place of a tool call stands before what it said
+            where, _, text = text.partition("): ")
+            screen.print(Padding(safe(where + ")", "bold"), _INDENTED))
         if hit.get("title"):
-            screen.print(Padding(safe(hit["title"], "bold"), (0, 0, 0, 4)))
+            screen.print(Padding(safe(hit["title"], "bold"), _INDENTED))
+        shown = text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
         screen.print(Padding(safe(shown), (0, 0, 1, 4)))
-    screen.print(_footer(result))
+    words = f"{result['count']} of {result['found']} found · {result['budget']['applied']} · {result['backend']}"
+    if result["rewrittenQuery"] != result["query"]:
+        words += f" · searched for {result['rewrittenQuery']}"
+    if result.get("droppedByTrustPass"):
+        words += f" · {result['droppedByTrustPass']} left out"
+    screen.print(safe(words, "dim"))
     if result.get("preferredProject"):
         screen.print(safe(f"Hits of {result['preferredProject']} go first; --everywhere treats all alike.", "dim"))
     if "fallback" in result:
         screen.print(safe(f"The cluster was not asked or gave no answer: {result['fallback']['reason']}", "yellow"))
     if "explanation" in result:
-        from cli.recall import explain_view
-
-        explain_view.explanation(screen, result["explanation"])
-        next_steps(answer, screen)
-        return
-    for dropped in result.get("droppedDiagnostics", []):
-        reasons = ", ".join(dropped["reasons"])
-        screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))
+        _explanation(screen, result["explanation"])
+    else:
+        for dropped in result.get("droppedDiagnostics", []):
+            reasons = ", ".join(dropped["reasons"])
+            screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))
     next_steps(answer, screen)
 
 
@@ -55,27 +63,37 @@ def everywhere(answer: Answer) -> None:
     if not result["hits"]:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
     for hit in result["hits"]:
-        line = Text()
-        line.append_text(safe(f"{hit['collection']:<20}", "magenta"))
+        line = safe(f"{hit['collection']:<20}", "magenta")
         if hit["score"] is not None:
             line.append_text(bar(hit["score"]))
-        line.append_text(safe(f"  {hit['title']}", "bold"))
-        screen.print(line)
+        screen.print(line.append_text(safe(f"  {hit['title']}", "bold")))
         screen.print(Padding(safe(" ".join(hit["snippet"].split())), (0, 0, 1, 4)))
     for name, counts in result.get("facets", {}).items():
-        shown = ", ".join(f"{one['value']} {one['count']}" for one in counts)
-        screen.print(safe(f"{name}: {shown or '–'}", "dim"))
+        counted = ", ".join(f"{one['value']} {one['count']}" for one in counts)
+        screen.print(safe(f"{name}: {counted or '–'}", "dim"))
     screen.print(safe(f"{len(result['hits'])} of {result['totalFound']} found", "dim"))
     next_steps(answer, screen)
 
 
-def _placed(hit: dict[str, Any]) -> tuple[str, str]:
-    """The place of a tool call, and the passage in it; no place of a memory."""
-    text = str(hit["observation"])
-    if hit["collection"] != "calls" or "): " not in text:
-        return "", text
-    where, _, passage = text.partition("): ")
-    return where + ")", passage
+def _explanation(screen: Console, told: Mapping[str, Any]) -> None:
+    """The terms, each hit's way to its score, and those that were left out, the best first."""
+    screen.print(safe("how the scores came about", "bold cyan"))
+    screen.print(safe(told["formula"], "dim"))
+    screen.print(safe(f"searched for: {', '.join(told['terms'])}", "dim"))
+    for hit in told["hits"]:
+        screen.print(safe(f"{hit['rank']:>2}  {hit['score']:.2f}  {hit['id']}", "bold"))
+        parts = {
+            name: value for name, value in hit.items() if name not in ("rank", "score", "id") and value is not None
+        }
+        if "words" in parts:
+            parts["words"] = {word["term"]: word["weight"] for word in parts["words"]}
+        screen.print(Padding(pairs(parts), _INDENTED))
+    if told["dropped"]:
+        screen.print(safe("left out", "bold cyan"))
+        columns = ("score", "id", "reasons", "observation")
+        rows = [{**one, "observation": " ".join(one["observation"].split())[:100]} for one in told["dropped"]]
+        screen.print(rows_table(rows, columns, most=_MOST_DROPPED))
+        screen.print(safe(f"all together: {plain(told['droppedCount'])}", "dim"))
 
 
 def bar(score: float) -> Text:
@@ -90,10 +108,7 @@ def age(timestamp: str, now: int) -> str:
     if at is None:
         return ""
     minutes = max(0, now - at) // 60_000
-    for unit, length in (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1)):
-        if minutes >= length:
-            return f"{minutes // length} {unit} ago"
-    return "now"
+    return next((f"{minutes // length} {unit} ago" for unit, length in _UNITS if minutes >= length), "now")
 
 
 def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
@@ -110,16 +125,5 @@ def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
     )
     for value, style in parts:
         if value:
-            line.append("  ")
-            line.append_text(safe(value, style))
+            line.append("  ").append_text(safe(value, style))
     return line
-
-
-def _footer(result: dict[str, Any]) -> Text:
-    budget = result["budget"]
-    words = f"{result['count']} of {result['found']} found · {budget['applied']} · {result['backend']}"
-    if result["rewrittenQuery"] != result["query"]:
-        words += f" · searched for {result['rewrittenQuery']}"
-    if result.get("droppedByTrustPass"):
-        words += f" · {result['droppedByTrustPass']} left out"
-    return safe(words, "dim")

@@ -12,7 +12,7 @@ from core.store import COLLECTION_SHIFT, COLLECTIONS, NAME_OF, document_rows, ma
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     import apsw
@@ -44,7 +44,12 @@ class LocalCandidates:
     ) -> list[Candidate]:
         """The best by words and the best by meaning, each with both scores."""
         size = self.size()
-        chosen = self._chosen(filters, size)
+        chosen = None
+        others = filters.get("projects") and filters.get("others")
+        if others or any(filters.get(name) for name in ("session", "category", "tags")):
+            from core.store.row_filter import RowFilter
+
+            chosen = RowFilter(self._db, filters, size)
         scores: dict[int, float] = {}
         if terms and size <= _SMALL:
             scores = self._lexical_small(terms, filters, chosen)
@@ -131,30 +136,16 @@ class LocalCandidates:
         """What the ranking needs to know of these documents."""
         return document_rows.traits(self._db, rowids)
 
-    def _chosen(self, filters: Filters, size: int) -> RowFilter | None:
-        """The rows that a filter lets through; None where it leaves out nothing but collections."""
-        others = filters.get("projects") and filters.get("others")
-        if not (others or any(filters.get(name) for name in ("session", "category", "tags"))):
-            return None
-        from core.store.row_filter import RowFilter
-
-        return RowFilter(self._db, filters, size)
-
-    def _lexical(self, match: str, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> dict[int, float]:
+    def _lexical(self, match: str, filters: Filters, limit: int, chosen: RowFilter | None) -> dict[int, float]:
         codes = _codes(filters)  # `+rowid` keeps FTS5 from looking each row up by itself
         where = "" if len(codes) == len(COLLECTIONS) else f" AND {_of('+rowid', codes)}"
         parameters: tuple[int, ...] = ()
         if len(codes) == 1:
             where, parameters = " AND rowid BETWEEN ? AND ?", row_range(NAME_OF[codes[0]])
-        if chosen_rows is None:
+        if chosen is None:
             return self._scored(where, parameters, match, limit)
-        wide = chosen_rows.looked_at(limit)
-        if wide:
-            best = self._scored(where, parameters, match, wide)
-            chosen = chosen_rows.among(list(best))[:limit]
-            if len(chosen) == limit or len(best) < wide:
-                return {rowid: best[rowid] for rowid in chosen}
-        return self._scored(where + chosen_rows.where("+rowid"), parameters, match, limit)
+        best = chosen.first(lambda wide: self._scored(where, parameters, match, wide), limit)
+        return best if best is not None else self._scored(where + chosen.where("+rowid"), parameters, match, limit)
 
     def _scored(self, where: str, parameters: Sequence[Any], match: str, limit: int) -> dict[int, float]:
         rows = self._db.execute(
@@ -164,11 +155,10 @@ class LocalCandidates:
         )
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
-    def _lexical_small(self, terms: Sequence[str], filters: Filters, chosen_rows: RowFilter | None) -> dict[int, float]:
-        """BM25 for a store of few documents: FTS5 gives a word that half of them hold no weight at all.
+    def _lexical_small(self, terms: Sequence[str], filters: Filters, chosen: RowFilter | None) -> dict[int, float]:
+        """BM25 for a store of few documents, in which FTS5 gives a word that half of them hold no weight at all.
 
-        So the first memories of a user would score nothing. This is BM25 with the idf that stays positive (Lucene's,
-        ln(1 + (N - df + .5) / (df + .5))) and without term frequency, which short notes hardly have.
+        With Lucene's idf, which stays positive, and without term frequency, which short notes hardly have.
         """
         size = self.size()
         scores: dict[int, float] = {}
@@ -182,8 +172,8 @@ class LocalCandidates:
             for rowid, weight in found.items():
                 scores[rowid] = scores.get(rowid, 0.0) + weight * idf
         codes = _codes(filters)
-        chosen = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
-        return {rowid: scores[rowid] for rowid in (chosen if chosen_rows is None else chosen_rows.among(chosen))}
+        rows = [rowid for rowid in scores if rowid >> COLLECTION_SHIFT in codes]
+        return {rowid: scores[rowid] for rowid in (rows if chosen is None else chosen.among(rows))}
 
     def _selective(self, terms: Sequence[str]) -> str:
         """The match expression: any of the terms, in a large memory as many of the rarest as can be afforded.
@@ -210,37 +200,29 @@ class LocalCandidates:
         counted = "SELECT count(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH ? LIMIT ?)"
         return int(self._db.execute(counted, (match, limit)).get)
 
-    def _nearest(self, vector: bytes, filters: Filters, limit: int, chosen_rows: RowFilter | None) -> list[int]:
+    def _nearest(self, vector: bytes, filters: Filters, limit: int, chosen: RowFilter | None) -> Iterable[int]:
         """The rows with the nearest signatures, nearest first."""
         codes = _codes(filters)
-        if chosen_rows is None:
+        if chosen is None:
             return self._signatures(codes, vector, limit)
-        wide = chosen_rows.looked_at(limit)
-        if wide:
-            nearest = self._signatures(codes, vector, wide)
-            chosen = chosen_rows.among(nearest)[:limit]
-            if len(chosen) == limit or len(nearest) < wide:
-                return chosen
+        best = chosen.first(lambda wide: self._signatures(codes, vector, wide), limit)
+        if best is not None:
+            return best
         # the signatures of the rows that were gathered, made of their vectors: few are read sooner than all signatures
         rows = self._db.execute(
-            "SELECT document FROM vector WHERE space = ?"
-            f"{chosen_rows.where('document')} AND {_of('document', codes)} ORDER BY"
-            " vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?))), document"
-            " LIMIT ?",
+            f"SELECT document FROM vector WHERE space = ?{chosen.where('document')} AND {_of('document', codes)}"
+            " ORDER BY vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?))),"
+            " document LIMIT ?",
             (document_rows.STATIC_SPACE, vector, limit),
         )
         return [int(rowid) for (rowid,) in rows]
 
-    def _signatures(self, codes: Sequence[int], vector: bytes, limit: int) -> list[int]:
+    def _signatures(self, codes: Sequence[int], vector: bytes, limit: int) -> dict[int, float]:
         found: list[tuple[float, int]] = []
         for where in [f" AND collection = {code}" for code in codes] if len(codes) < len(COLLECTIONS) else [""]:
-            rows = self._db.execute(
-                "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?"
-                + where,
-                (vector, limit),
-            )
-            found += [(float(distance), int(rowid)) for distance, rowid in rows]
-        return [rowid for _, rowid in sorted(found)[:limit]]
+            near = "SELECT distance, rowid FROM signature WHERE bits MATCH vec_quantize_binary(vec_int8(?)) AND k = ?"
+            found += self._db.execute(near + where, (vector, limit))
+        return {rowid: distance for distance, rowid in sorted(found)[:limit]}
 
 
 def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:

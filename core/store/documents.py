@@ -1,4 +1,7 @@
-"""Inserts, changes, forgets and finds documents; `document_rows` reads their rows."""
+"""Inserts, changes, forgets and finds documents; `document_rows` reads their rows.
+
+What changes one does so inside the caller's transaction. `signatures`: whether sqlite-vec is loaded. Times in ms.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from core.store.document_rows import COLUMNS, NAMES, STATIC_SPACE, from_row, has
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import apsw
 
     from core.records import Document
 
-ECHO = 0.1
-FIZZLE = -0.05
-LIMIT = 1.0
 SYNC = "knowledge-sync"
 """The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
 MERGE_AFTER = 500
 """New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
+_ECHO, _FIZZLE, _LIMIT = 0.1, -0.05, 1.0
+_SELECT = f"SELECT {COLUMNS} FROM document WHERE"
+_LIVE = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
-    """A document with every field at its default; `at` in ms since the epoch."""
+    """A document with every field at its default."""
     return {
         "rowid": 0, "id": identifier, "collection": collection, "text": text, "context": "", "title": "", "path": "",
         "category_id": "", "category_confidence": 0.0, "category_source": "", "taxonomy_version": "v1", "tags": [],
@@ -38,23 +41,31 @@ def blank(collection: str, identifier: str, text: str, at: int) -> Document:
 
 
 def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
-    """Add a document to the table and to both indexes, inside the caller's transaction; returns its row.
+    """Add a document to the table and to both indexes; returns its row.
 
-    Args:
-        vector: int8 vector of the static space, empty where the text has none.
-        signatures: whether sqlite-vec is loaded; so everywhere here.
+    `vector`: int8, of the static space, empty where the text has none.
     """
     base, last = row_range(document["collection"])
     free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
     rowid = int(db.execute(free, (base, base, last)).get)
-    db.execute(f"INSERT INTO document ({COLUMNS}) VALUES ({marks(NAMES)})", _parameters(document, rowid))
+    db.execute(f"INSERT INTO document ({COLUMNS}) VALUES ({marks(NAMES)})", _values(document, rowid))
     _index(db, rowid, document, vector, signatures)
     return rowid
 
 
-def _parameters(document: Document, rowid: int) -> tuple[Any, ...]:
-    texts = {name: json_text.dumps(document[name]) for name in ("tags", "history")}
-    values: Mapping[str, Any] = {**document, "rowid": rowid, **texts}
+def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
+    """Write a changed document back over its row, and index it anew."""
+    rowid = document["rowid"]
+    assignments = ", ".join(f"{name} = ?" for name in NAMES[1:])
+    db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*_values(document, rowid)[1:], rowid))
+    _unindex(db, rowid, signatures)
+    if document["forgotten_at"] is None:
+        _index(db, rowid, document, vector, signatures)
+
+
+def _values(document: Document, rowid: int) -> tuple[Any, ...]:
+    lists = {"tags": json_text.dumps(document["tags"]), "history": json_text.dumps(document["history"])}
+    values: dict[str, Any] = {**document, "rowid": rowid, **lists}
     return tuple(values[name] for name in NAMES)
 
 
@@ -89,16 +100,6 @@ def _unindex(db: apsw.Connection, rowid: int, signatures: bool) -> None:
         db.execute("DELETE FROM signature WHERE rowid = ?", (rowid,))
 
 
-def replace(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> None:
-    """Write a changed document back over its row, and index it anew."""
-    assignments = ", ".join(f"{name} = ?" for name in NAMES[1:])
-    parameters = _parameters(document, document["rowid"])
-    db.execute(f"UPDATE document SET {assignments} WHERE rowid = ?", (*parameters[1:], document["rowid"]))
-    _unindex(db, document["rowid"], signatures)
-    if document["forgotten_at"] is None:
-        _index(db, document["rowid"], document, vector, signatures)
-
-
 def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> None:
     """Leave a tombstone: out of both indexes, so out of every search; the row stays for `--undo`."""
     db.execute("UPDATE document SET forgotten_at = ?, updated_at = ? WHERE rowid = ?", (at, at, rowid))
@@ -106,92 +107,79 @@ def forget(db: apsw.Connection, rowid: int, at: int, *, signatures: bool) -> Non
 
 
 def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
-    """Take a document out for good, inside the caller's transaction."""
+    """Take a document out for good."""
     _unindex(db, rowid, signatures)
     db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
 
 
 def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: float, used_at: int | None) -> None:
-    """Set what use and disuse made of a document, inside the caller's transaction; `used_at` in ms."""
+    """Set what use and disuse made of a document."""
     db.execute(
         "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?",
         (recalls, priority, used_at, identifier),
     )
 
 
+def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
+    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1.
+
+    A use is noted as `last_used_at`; the age stays. Returns the new priority, None where there is no such memory.
+    """
+    row = db.execute(
+        "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
+        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
+        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
+        (-_LIMIT, _LIMIT, _ECHO if used else _FIZZLE, used, at, identifier),
+    ).fetchone()
+    return None if row is None else float(row[0])
+
+
 def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
-    row = db.execute(f"SELECT {COLUMNS} FROM document WHERE id = ?", (identifier,)).fetchone()
+    row = db.execute(f"{_SELECT} id = ?", (identifier,)).fetchone()
     return from_row(row) if row else None
 
 
 def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     """The first ids, in order, that begin so; forgotten ones too."""
-    rows = db.execute(
-        "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", (start, start + "\U0010ffff", most)
-    )
-    return [str(row[0]) for row in rows]
+    query = "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
 
 
 def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
     """Rows and ids of what a session said or noted, less what was forgotten."""
-    rows = db.execute(
-        "SELECT rowid, id FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL", (session,)
-    )
-    return [(int(rowid), str(identifier)) for rowid, identifier in rows]
+    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+    return [
+        (int(row), str(name)) for row, name in db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
+    ]
 
 
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
     """The oldest document of the collection with the same normalised text that was neither forgotten nor superseded."""
-    row = db.execute(
-        f"SELECT {COLUMNS} FROM document WHERE fingerprint = ? AND forgotten_at IS NULL AND superseded_by = ''"
-        " AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT 1",
-        (value, *row_range(collection)),
-    ).fetchone()
+    query = f"{_SELECT} fingerprint = ? AND {_LIVE} ORDER BY rowid LIMIT 1"
+    row = db.execute(query, (value, *row_range(collection))).fetchone()
     return from_row(row) if row else None
 
 
 def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
-    """The newest documents of a collection since `since` (ms) that were not superseded, newest first."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM document WHERE created_at >= ? AND forgotten_at IS NULL AND superseded_by = ''"
-        " AND rowid BETWEEN ? AND ? ORDER BY created_at DESC, rowid DESC LIMIT ?",
-        (since, *row_range(collection), limit),
-    )
-    return [from_row(row) for row in rows]
+    """The newest documents of a collection since a time that were not superseded, newest first."""
+    query = f"{_SELECT} created_at >= ? AND {_LIVE} ORDER BY created_at DESC, rowid DESC LIMIT ?"
+    return [from_row(row) for row in db.execute(query, (since, *row_range(collection), limit))]
 
 
 def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
     """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
     rows = row_range(collection) if collection else (0, 1 << 62)
     where = "" if forgotten else " AND forgotten_at IS NULL"
-    query = f"SELECT {COLUMNS} FROM document WHERE rowid BETWEEN ? AND ?{where} ORDER BY rowid"
-    for row in db.execute(query, rows):
+    for row in db.execute(f"{_SELECT} rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
         yield from_row(row)
-
-
-def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
-    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1.
-
-    Inside the caller's transaction. `at` (ms) is noted as `last_used_at` of a use; the age stays what it is. Returns
-    the new priority, None where there is no such memory (any more).
-    """
-    row = db.execute(
-        "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
-        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
-        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
-        (-LIMIT, LIMIT, ECHO if used else FIZZLE, used, at, identifier),
-    ).fetchone()
-    return None if row is None else float(row[0])
 
 
 def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
     """The rows of every section of synced files that was not forgotten, by the path of its file."""
     found: dict[str, list[int]] = {}
-    for path, rowid in db.execute(
-        "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?",
-        (*row_range("knowledge"), SYNC),
-    ):
+    query = "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?"
+    for path, rowid in db.execute(query, (*row_range("knowledge"), SYNC)):
         found.setdefault(path, []).append(rowid)
     return found
 
@@ -199,15 +187,12 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
 def has_sections_below(db: apsw.Connection, folder: str) -> bool:
     """Whether a file below the folder has a section that can be recalled."""
     start = folder.rstrip("/") + "/"
-    query = (
-        "SELECT EXISTS (SELECT 1 FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL"
-        " AND substr(path, 1, ?) = ?)"
-    )
-    return bool(db.execute(query, (*row_range("knowledge"), len(start), start)).get)
+    query = "SELECT 1 FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND substr(path, 1, ?) = ?"
+    return db.execute(f"{query} LIMIT 1", (*row_range("knowledge"), len(start), start)).get is not None
 
 
 def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
-    """Take sections out for good, inside the caller's transaction; returns how many there were.
+    """Take sections out for good; returns how many there were.
 
     A forgotten one stays a tombstone: its file may come back, and it should not.
     """
@@ -220,12 +205,9 @@ def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: b
 
 
 def make_durable(db: apsw.Connection) -> None:
-    """Make all that was committed so far survive a power cut, inside one transaction of its own.
+    """Make all that was committed so far survive a power cut, in a transaction of its own.
 
     A commit that waits for the disk waits for the whole log; so there must be something to commit.
     """
     version = int(db.execute("PRAGMA user_version").get)
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("BEGIN IMMEDIATE")
-    db.execute(f"PRAGMA user_version = {version}")
-    db.execute("COMMIT")
+    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store import sqlite
+from core.store import marks, sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed":
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
     """Add an event inside the caller's transaction; False where its id is there already.
 
-    Args:
-        search_text: the words by which it is found, lower case.
+    `search_text`: the words by which it is found, lower case.
     """
     db.execute(
-        f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO NOTHING",
+        f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({marks(range(13))}) ON CONFLICT (id) DO NOTHING",
         (
             event["id"], event["timestamp"], event["sessionId"], event["systemId"], event["level"], event["source"],
             event["component"], event["action"], event.get("duration_ms"), int(event["success"]), event.get("error"),
@@ -57,7 +55,7 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
         more = {}
     db.execute(
         "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
-        " context_window, chars, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f" context_window, chars, id) VALUES ({marks(range(13))})",
         (
             event["sessionId"], event["timestamp"], _plain(about, "agent", str, ""), _plain(about, "event", str, ""),
             _plain(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),
@@ -107,11 +105,8 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
 def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
     """Events that the query lets through, newest first."""
     where, values = _where(query)
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?",
-        (*values, limit, offset),
-    )
-    return [_from_row(row) for row in rows]
+    found = f"SELECT {_COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
+    return [_from_row(row) for row in db.execute(found, (*values, limit, offset))]
 
 
 def last_seq(db: apsw.Connection) -> int:
@@ -122,10 +117,8 @@ def last_seq(db: apsw.Connection) -> int:
 def between(db: apsw.Connection, query: EventQuery, after: int, upto: int) -> list[Event]:
     """Events stored after number `after` up to and with `upto` that the query lets through, in the order they came."""
     where, values = _where(query)
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq", (after, upto, *values)
-    )
-    return [_from_row(row) for row in rows]
+    found = f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq"
+    return [_from_row(row) for row in db.execute(found, (after, upto, *values))]
 
 
 def after(db: apsw.Connection, number: int, limit: int) -> list[tuple[int, Event]]:
@@ -137,10 +130,8 @@ def after(db: apsw.Connection, number: int, limit: int) -> list[tuple[int, Event
 def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
     """How many events there are of each level, source, component and action the query lets through, in this order."""
     where, values = _where(query)
-    rows = db.execute(
-        f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4", values
-    )
-    return [(level, source, component, action, int(number)) for level, source, component, action, number in rows]
+    counted = f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4"
+    return list(db.execute(counted, values))
 
 
 def count(db: apsw.Connection) -> int:
@@ -178,17 +169,12 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
         ("system_id", [query["system"]] if query.get("system") else []),
     ):
         if names:
-            conditions.append(f"{column} IN ({', '.join('?' * len(names))})")
+            conditions.append(f"{column} IN ({marks(names)})")
             values.extend(names)
     success = query.get("success")
     if success is not None:
         conditions.append("success = ?")
         values.append(int(success))
-    if "near" in query:
-        session, projects = query["near"]
-        elsewhere = f"SELECT id FROM session WHERE project NOT IN ({', '.join('?' * len(projects))})"
-        conditions.append(f"(session_id = ? OR session_id NOT IN ({elsewhere}))")
-        values += [session, *projects]
     for word in query.get("words", ()):
         conditions.append("instr(search_text, ?) > 0")
         values.append(word)

@@ -11,38 +11,33 @@ from core.records import Event
 from core.store import events
 
 _FIRST = -(1 << 62)
-_COLUMNS = (
-    "destination, signal, endpoint, reached, exported, rejected, totals, exported_at, failures, error, failed_at,"
-    " next_try_at"
-)
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """One destination: a signal (`logs`, `traces`) and an endpoint.
+    """One destination: a signal (`logs`, `traces`) and an endpoint; `destination` is the fingerprint of both.
 
-    Args:
-        destination: fingerprint of both.
-        endpoint: for people.
-        reached: number of the last event that needs not be sent again, 0 at the start.
-        exported, rejected: log records or spans since the first export.
-        totals: JSON, of older versions.
-        exported_at, failed_at, next_try_at: ms since the epoch.
-        failures: attempts that failed since the last one that did not.
+    Times in ms since the epoch; `totals` is of older versions.
     """
 
     destination: str
     signal: str
     endpoint: str
     reached: int = 0
+    """Number of the last event that needs not be sent again, 0 at the start."""
     exported: int = 0
     rejected: int = 0
     totals: str = ""
     exported_at: int | None = None
     failures: int = 0
+    """Attempts that failed since the last one that did not."""
     error: str = ""
     failed_at: int | None = None
     next_try_at: int = 0
+
+
+_NAMES = tuple(Cursor.__dataclass_fields__)
+_COLUMNS = ", ".join(_NAMES)
 
 
 def read(db: apsw.Connection, destination: str) -> Cursor | None:
@@ -59,7 +54,7 @@ def every(db: apsw.Connection) -> list[Cursor]:
 
 def write(db: apsw.Connection, cursor: Cursor) -> None:
     """Store a cursor, inside the caller's transaction."""
-    values = ", ".join(f":{name}" for name in _COLUMNS.split(", "))
+    values = ", ".join(f":{name}" for name in _NAMES)
     db.execute(f"INSERT OR REPLACE INTO export_cursor ({_COLUMNS}) VALUES ({values})", vars(cursor))
 
 
@@ -69,12 +64,9 @@ def waiting(db: apsw.Connection, after: int) -> int:
 
 
 def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
-    """The next events after number `after` in the order they were stored, and the number of the last of them.
+    """The next `most` events after number `after`, up to number `upto`, and the number of the last of them.
 
-    Args:
-        upto: the last number to look at.
-        most: events.
-        most_bytes: about how much text they may hold; one event is returned however large it is.
+    They hold about `most_bytes` of text at most; one event is returned however large it is.
     """
     first = db.execute("SELECT min(seq) FROM event WHERE seq > ? AND seq <= ?", (after, upto)).get
     if first is None:

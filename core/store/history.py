@@ -1,4 +1,4 @@
-"""What is kept of sessions besides their transcripts: hook calls, texts that they were given, events, calls by time.
+"""What is kept of sessions besides their transcripts: hook calls, texts that they were given, events. Times in ms.
 
 Hook calls and texts are written by `core.store.events`. `hook.completed` is a debug event, and of those the log keeps
 twelve a minute; who counts hooks counts these rows.
@@ -36,11 +36,7 @@ class Called:
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
-    """The calls of each client's hooks by event, counted from a time on (ms since the epoch).
-
-    Raises:
-        Failure: STORE_DAMAGED and its like.
-    """
+    """The calls of each client's hooks by event, counted from a time on. Raises Failure: STORE_DAMAGED and its like."""
     try:
         errors: dict[tuple[Any, ...], Any] = {
             (client, event): error
@@ -59,10 +55,7 @@ def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
 
 
 def traces(home: str) -> list[tuple[str, str, bool]]:
-    """What hooks left in the store of another home: action, error, and whether they handed out a text; oldest first.
-
-    Empty where there is no store that can be read.
-    """
+    """What hooks left in the store of another home: action, error, and whether they handed out a text; oldest first."""
     path = os.path.join(home, sqlite.FILE_NAME)
     if not os.path.exists(path):
         return []
@@ -87,19 +80,15 @@ def hooks_of(db: apsw.Connection, session: str) -> list[HookCall]:
 
 def extent(db: apsw.Connection, session: str) -> Extent | None:
     """How many hook calls of a session there are, from when to when, and of which client; None for none."""
-    row = db.execute(
-        "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?", (session,)
-    ).fetchone()
-    return {"calls": row[0], "first": row[1], "last": row[2], "client": row[3]} if row and row[0] else None
+    query = "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?"
+    ((calls, first, last, client),) = db.execute(query, (session,))
+    return {"calls": calls, "first": first, "last": last, "client": client} if calls else None
 
 
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
     """The first ids of sessions with hook calls that begin so, in order."""
-    rows = db.execute(
-        "SELECT DISTINCT session_id FROM hook_call WHERE session_id >= ? AND session_id < ? ORDER BY 1 LIMIT ?",
-        (start, start + "\U0010ffff", most),
-    )
-    return [str(row[0]) for row in rows]
+    query = "SELECT DISTINCT session_id FROM hook_call WHERE session_id >= ? AND session_id < ? ORDER BY 1 LIMIT ?"
+    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
 
 
 def sessions(db: apsw.Connection) -> list[str]:
@@ -114,10 +103,8 @@ def sessions(db: apsw.Connection) -> list[str]:
 
 def hook_times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
     """Client, event and ms of each hook call since a time that took a known time, quickest first."""
-    rows = db.execute(
-        "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms", (since,)
-    )
-    return [(client, event, float(ms)) for client, event, ms in rows]
+    query = "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms"
+    return [(client, event, float(ms)) for client, event, ms in db.execute(query, (since,))]
 
 
 def hook_outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]:
@@ -133,10 +120,7 @@ def sessions_since(db: apsw.Connection, since: int) -> int:
 
 
 def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
-    """Drop at most `batch` hook calls, and as many texts, older than `before` (ms), in the caller's transaction.
-
-    Returns how many.
-    """
+    """Drop at most `batch` hook calls, and as many texts, in the caller's transaction; returns how many."""
     hooks = "(session_id, id) IN (SELECT session_id, id FROM hook_call WHERE at < ? LIMIT ?)"
     db.execute(f"DELETE FROM hook_call WHERE {hooks}", (before, batch))
     dropped = db.changes()
@@ -159,7 +143,7 @@ def injected(db: apsw.Connection, session: str) -> list[Injected]:
     return [
         {
             "id": identifier, "session": session, "at": at, "kind": kind, "text": text, "tokens": tokens, "ms": ms,
-            "memories": [one for one in _json(memories, []) if isinstance(one, str)],
+            "memories": json_text.loads(memories),
         }
         for identifier, at, kind, text, tokens, ms, memories in rows
     ]  # fmt: skip
@@ -185,33 +169,27 @@ def events(db: apsw.Connection, session: str) -> list[Told]:
     return [
         {
             "id": identifier, "at": at, "level": level, "component": component, "action": action, "ms": ms,
-            "error": error, "metadata": _json(metadata, {}),
+            "error": error, "metadata": json_text.loads(metadata),
         }
         for identifier, at, level, component, action, ms, error, metadata in rows
     ]  # fmt: skip
 
 
-def event_counts(db: apsw.Connection, since: int) -> list[tuple[str, str, int]]:
-    """Component, action and how many of the events above debug since a time."""
-    query = "SELECT component, action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1, 2"
-    return [(component, action, int(number)) for component, action, number in db.execute(query, (since,))]
+def event_counts(db: apsw.Connection, since: int) -> dict[str, int]:
+    """How many events above debug there were since a time, by action."""
+    query = "SELECT action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1"
+    return {action: int(number) for action, number in db.execute(query, (since,))}
 
 
-def errors(db: apsw.Connection, since: int, most: int) -> list[dict[str, Any]]:
-    """What went wrong since a time, what is alike together: the latest first, at most so many."""
+def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
+    """What went wrong since a time, what is alike together, the latest first."""
     rows = db.execute(
         "SELECT max(timestamp), component, action, coalesce(error, ''), count(*), max(session_id) FROM event"
-        " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC LIMIT ?",
-        (since, most),
+        " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC",
+        (since,),
     )
     names = ("at", "component", "action", "error", "count", "sessionId")
     return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def error_count(db: apsw.Connection, since: int) -> int:
-    """How many errors there were since a time."""
-    query = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-    return int(db.execute(query, (since,)).get)
 
 
 def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
@@ -226,10 +204,8 @@ def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
 
 def call_times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:
     """When each tool call of an archived session was (0 unknown), in which prompt, whether it failed; in order."""
-    rows = db.execute(
-        "SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? ORDER BY number", (session,)
-    )
-    return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in rows]
+    query = "SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? ORDER BY number"
+    return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in db.execute(query, (session,))]
 
 
 def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
@@ -241,12 +217,3 @@ def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: in
         query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({marks(part)}) AND forgotten_at IS NULL"
         found |= {str(identifier): str(text) for identifier, text in db.execute(query, (characters, *part))}
     return found
-
-
-def _json(text: str, otherwise: Any) -> Any:
-    """What a column holds; `otherwise` where that is no JSON, or of another kind."""
-    try:
-        found = json_text.loads(text)
-    except json_text.InvalidJSON:
-        return otherwise
-    return found if isinstance(found, type(otherwise)) else otherwise

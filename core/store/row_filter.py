@@ -11,7 +11,7 @@ from core.store import marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     import apsw
@@ -40,12 +40,9 @@ class RowFilter:
         size: how many documents there are, roughly.
     """
 
-    __slots__ = ("_asked", "_db", "_gathered", "_indexed", "_share")
-
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
         session, category = filters.get("session"), filters.get("category")
         names = filters["projects"] if filters.get("others") else ()
-        apart = filters.get("apart", False)
         self._db = db
         self._gathered = False
         self._indexed: Condition | None = None
@@ -55,9 +52,11 @@ class RowFilter:
             asked.append(("+session_id = ?", [session]))
             # without its second condition SQLite does not take the index of sessions, which has no row without one
             self._indexed = "SELECT rowid FROM document WHERE session_id = ? AND session_id <> ''", [session]
+        rows = size
         if names:
-            asked.append(_is_of(names, apart))
-            self._indexed = self._indexed or _rows_of(names, apart)
+            condition, indexed, rows = _of_projects(db, names, filters.get("apart", False))
+            asked.append(condition)
+            self._indexed = self._indexed or indexed
         if category:
             asked.append(("+category_id = ?", [category]))
         tags = filters.get("tags", ())
@@ -65,17 +64,17 @@ class RowFilter:
             found = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
             asked.append((found, [json_text.dumps(tag), tag]))
         self._share = 0.0
-        if size > _FEW and not session:
-            rows = _counted(db, names, apart) if names else size
-            if rows > max(_FEW, size * _MANY):
-                self._share = rows / size * (_GUESSED if category or tags else 1)
+        if not session and rows > max(_FEW, size * _MANY):
+            self._share = rows / size * (_GUESSED if category or tags else 1)
 
-    def looked_at(self, limit: int) -> int:
-        """How many of the best of all are to be looked at for `limit` admitted ones; 0 where `where` is quicker."""
-        if not self._share or self._gathered:
-            return 0
-        wide = int(limit / self._share * _ROOM) + 1
-        return wide if wide <= _MOST else 0
+    def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
+        """The first admitted rows of a search for so many of the best of all; None where `where` is quicker."""
+        wide = int(limit / self._share * _ROOM) + 1 if self._share and not self._gathered else 0
+        if not 0 < wide <= _MOST:
+            return None
+        best = search(wide)
+        kept = self.among(list(best))[:limit]
+        return {row: best[row] for row in kept} if len(kept) == limit or len(best) < wide else None
 
     def among(self, rows: Sequence[int]) -> list[int]:
         """Those of a few rows that are admitted, in their order."""
@@ -105,48 +104,29 @@ class RowFilter:
         return " AND ".join(sql for sql, _ in self._asked), [value for _, values in self._asked for value in values]
 
 
-def _is_of(names: Sequence[str], apart: bool) -> Condition:
-    """Whether a row belongs to one of the projects; `+` keeps SQLite from walking an index of all rows."""
-    named, none = _named(names)
-    if not none:
-        return f"+project IN ({marks(named)})", named
-    of_others = f"+project = '' AND +session_id NOT IN ({_of_others(named, apart)})"
-    return f"(+project IN ({marks(named)}) OR {of_others})", [*named, *named]
+def _of_projects(db: apsw.Connection, names: Sequence[str], apart: bool) -> tuple[Condition, Condition, int]:
+    """Whether a row belongs to one of the projects, a query for these rows, and how many they are.
 
-
-def _rows_of(names: Sequence[str], apart: bool) -> Condition:
-    """The rows of the projects; where "" is among the names, also those that belong to none.
-
-    A memory that names no project belongs to that of its session, and to none where that is not known. Three queries,
-    each with an index of its own: one condition of all three stops SQLite 3.54 with "internal query planner error".
+    With "" among the names also what belongs to none. A memory that names no project belongs to that of its session,
+    and to none where that is not known, or with `apart` where that has none. Three queries, each with an index of its
+    own: one condition of all three stops SQLite 3.54 with "internal query planner error". Their number is told by the
+    table `tally`, and not by walking them.
     """
-    named, none = _named(names)
-    rows = f"SELECT rowid FROM document WHERE project <> '' AND project IN ({marks(named)})"
-    if not none:
-        return rows, named
+    named = [name for name in names if name]
+    ours = f"project IN ({marks(named)})"
+    rows = f"SELECT rowid FROM document WHERE project <> '' AND {ours}"
+    count = int(
+        db.execute(f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({marks(names)})", names).get
+    )
+    if len(named) == len(names):
+        return (f"+{ours}", named), (rows, named), count
+    placed = "" if apart else "project <> '' AND "
+    of_others = f"(SELECT id FROM session WHERE {placed}project NOT IN ({marks(named)}))"
     rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
     rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
-    return f"{rows} AND session_id NOT IN ({_of_others(named, apart)})", [*named, *named]
-
-
-def _counted(db: apsw.Connection, names: Sequence[str], apart: bool) -> int:
-    """How many rows `_rows_of` finds: told by the table `tally`, and not by walking them."""
-    named, none = _named(names)
-    of_them = f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({marks(names)})"
-    total = int(db.execute(of_them, names).get)
-    if none:
-        of_others = "SELECT count(*) FROM document WHERE project = '' AND session_id <> '' AND session_id IN"
-        total -= int(db.execute(f"{of_others} ({_of_others(named, apart)})", named).get)
-    return total
-
-
-def _of_others(named: Sequence[str], apart: bool) -> str:
-    """The sessions that are known to belong to another project than these; with `apart`, also those of none."""
-    placed = "" if apart else "project <> '' AND "
-    return f"SELECT id FROM session WHERE {placed}project NOT IN ({marks(named)})"
-
-
-def _named(names: Sequence[str]) -> tuple[list[str], bool]:
-    """The names of projects, and whether what belongs to none is admitted too."""
-    named = [name for name in names if name]
-    return named, len(named) < len(names)
+    left_out = f"SELECT count(*) FROM document WHERE project = '' AND session_id <> '' AND session_id IN {of_others}"
+    count -= int(db.execute(left_out, named).get)
+    twice = [*named, *named]
+    # `+` keeps SQLite from walking an index of all rows
+    belongs = f"(+{ours} OR +project = '' AND +session_id NOT IN {of_others})"
+    return (belongs, twice), (f"{rows} AND session_id NOT IN {of_others}", twice), count

@@ -33,7 +33,7 @@ def ensure(db: apsw.Connection, name: str, dimensions: int) -> int:
 
 
 def pending(db: apsw.Connection, number: int, limit: int, *, after: Pending | None = None) -> list[Pending]:
-    """At most `limit` documents without a vector in the space, newest first, behind the last one of the page before."""
+    """At most `limit` documents without a vector in the space, newest first, behind the last one of a page."""
     where, parameters = _WITHOUT_VECTOR, [number]
     if after is not None:
         where, parameters = f"{where} AND (created_at, rowid) < (?, ?)", [number, after[1], after[0]]

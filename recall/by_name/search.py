@@ -53,19 +53,17 @@ class QueryNames:
     """
 
     def __init__(self, query: str) -> None:
-        chunks = query.split()
-        bare = [bare_name(chunk) for chunk in chunks]
-        self.alone = len(chunks) == 1 and _is_name(bare[0], alone=True)
+        bare = [bare_name(chunk) for chunk in query.split()]
+        self.alone = len(bare) == 1 and _is_name(bare[0], alone=True)
         self.names = list(dict.fromkeys(name for name in bare if _is_name(name, alone=self.alone)))
-        named = set(self.names)
-        others = dict.fromkeys(word for name in bare if name not in named for word in words.split(name))
+        others = dict.fromkeys(word for name in bare if name not in self.names for word in words.split(name))
         self.words = [word for word in others if word not in words.STOP_WORDS]
-        self.phrases = [phrase for name in self.names for phrase in _phrases(name)]
+        forms = ((" ".join(words.split(name)), words.parts(name) if name.isalnum() else "") for name in self.names)
+        self.phrases = [phrase for both in forms for phrase in both if phrase]
 
     def held_by(self, text: str) -> bool:
         """Whether a text holds one of the names, written together or apart (`retryBackoff`, retry backoff)."""
-        lower = text.lower()
-        if any(name.lower() in lower for name in self.names):
+        if calls.holds(text, self.names):
             return True
         units = f" {' '.join(words.split(text))} {words.parts(text)} "
         return any(f" {phrase} " in units for phrase in self.phrases)
@@ -74,36 +72,6 @@ class QueryNames:
         """Whether a text holds all parts of one of the names, wherever they stand."""
         units = {*words.split(text), *words.parts(text).split()}
         return any(units.issuperset(phrase.split()) for phrase in self.phrases)
-
-
-def units_of(query: str) -> list[str]:
-    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
-    units: list[str] = []
-    program: list[str] = []
-    for token in query.replace(",", " ").split():
-        if is_anchor(token) or token == COMMANDS:
-            if program:
-                units.append(" ".join(program))
-            program = []
-            units.append(token)
-        else:
-            program.append(token)
-    if program:
-        units.append(" ".join(program))
-    return units if any(map(is_anchor, units)) else []
-
-
-def is_anchor(unit: str) -> bool:
-    """Whether a unit is a file or a folder: a query without any is taken for words."""
-    return (unit.endswith("/") and len(unit) > 1) or _is_file(unit)
-
-
-def _is_file(unit: str) -> bool:
-    if "." not in unit:
-        return False
-    from core.names import is_file
-
-    return is_file(unit)
 
 
 def bare_name(chunk: str) -> str:
@@ -115,12 +83,6 @@ def bare_name(chunk: str) -> str:
             break
         bare = head
     return bare.strip("/") if bare.count("/") == 1 and bare[-1:] == "/" else bare
-
-
-def _phrases(name: str) -> list[str]:
-    """The words of a name in a row, as the lexical index of documents holds them; of camel case also its humps."""
-    found = [" ".join(words.split(name)), words.parts(name) if name.isalnum() else ""]
-    return [phrase for phrase in found if phrase]
 
 
 def _is_name(bare: str, *, alone: bool) -> bool:
@@ -140,6 +102,32 @@ def _is_name(bare: str, *, alone: bool) -> bool:
     if "-" in bare:
         return alone or bare[0] == "-" or inner.count("-") > 1 or not inner.replace("-", "").isalpha()
     return False
+
+
+def units_of(query: str) -> list[str]:
+    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
+    units: list[str] = []
+    program: list[str] = []
+    for token in [*query.replace(",", " ").split(), ""]:
+        if not token or is_anchor(token) or token == COMMANDS:
+            units += [unit for unit in (" ".join(program), token) if unit]
+            program = []
+        else:
+            program.append(token)
+    return units if any(map(is_anchor, units)) else []
+
+
+def is_anchor(unit: str) -> bool:
+    """Whether a unit is a file or a folder: a query without any is taken for words."""
+    return (unit.endswith("/") and len(unit) > 1) or _is_file(unit)
+
+
+def _is_file(unit: str) -> bool:
+    if "." not in unit:
+        return False
+    from core.names import is_file
+
+    return is_file(unit)
 
 
 class ByName:
@@ -168,8 +156,7 @@ class ByName:
 
     def _cards(self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters) -> list[Hit]:
         """What a session was at work on in the places that a query is made of; of one file alone, `path` is that."""
-        names = self.names.names
-        if not all("/" in name or _is_file(name) for name in names):  # an identifier is asked for too
+        if not all("/" in name or _is_file(name) for name in self.names.names):  # an identifier is asked for too
             return []
         units = units_of(text)
         if not units:
@@ -177,9 +164,7 @@ class ByName:
         from recall.by_name import work_cards
 
         found = work_cards.ask(db, text, units, query, filters["projects"], lean=budget["applied"] == "lean")
-        if found is None or calls.is_command(db, text, filters):
-            return []
-        return [work_cards.hit(found)]
+        return [] if found is None or calls.is_command(db, text, filters) else [found]
 
     def searches(self, terms: list[str]) -> Iterator[tuple[list[str], bool, Holds | None]]:
         """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any counts.
@@ -187,14 +172,12 @@ class ByName:
         Of a query that is one name: what holds it and, where nothing at all does, what holds all of its parts. What
         only means something like it is unrelated.
         """
-        if not self._documents:
-            return
-        if not self.names.alone:
+        if self._documents and not self.names.alone:
             yield terms, True, None
-            return
-        yield self.names.phrases, False, self.names.held_by
-        if not self.beside:
-            yield terms, False, self.names.nearly_held_by
+        elif self._documents:
+            yield self.names.phrases, False, self.names.held_by
+            if not self.beside:
+                yield terms, False, self.names.nearly_held_by
 
     def holding(self, found_in: CandidateSource, ranked: Sequence[Ranked], holds: Holds) -> list[Ranked]:
         """Those of the first of ranked documents whose title, path or text holds what is asked for."""
@@ -215,32 +198,28 @@ class ByName:
         most = max(self._most - len(self.cards), 0)
         named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= calls.WHOLE_QUERY)
         kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
-        chosen: list[tuple[float, Hit | None, Match | None]] = [
-            (match.score, None, match) for match in self.beside[: most - kept]
-        ]
-        chosen += [(hit["score"], hit, None) for hit in documents[: most - len(chosen)]]
-        chosen.sort(key=lambda one: -one[0])
-        left = self._answer_chars(budget, raw, named)
-        if left is not None:
-            left -= sum(len(card["observation"]) + 1 for card in self.cards)
-        wanted = [*self.names.names, *self.names.words]
-        needed = [len(document["observation"]) if document else SNIPPET_CHARS for _, document, _ in chosen]
+        chosen: list[Match | Hit] = [*self.beside[: most - kept]]
+        chosen += documents[: most - len(chosen)]
+        chosen.sort(key=lambda one: -(one["score"] if isinstance(one, dict) else one.score))
         hits: list[Hit] = [*self.cards]
-        for at, (_, document, match) in enumerate(chosen):
-            if left is not None and left < LEAST_CHARS and self.cards:
-                break
-            room = None if left is None else max(LEAST_CHARS, _share(left, needed[at:]) - 1)
-            if match is not None:
-                hit = match.hit(room or SNIPPET_CHARS)
-            elif document is not None:
-                hit = document
-                if room is not None and len(hit["observation"]) > room:
-                    from recall import snippet
-
-                    hit = {**hit, "observation": snippet.around(hit["observation"], wanted, room)}
-            hits.append(hit)
+        left = self._answer_chars(budget, raw, named)
+        needed = [len(one["observation"]) if isinstance(one, dict) else SNIPPET_CHARS for one in chosen]
+        for at, one in enumerate(chosen):
+            room = None
             if left is not None:
-                left -= len(hit["observation"]) + 1
+                rest = left - sum(len(hit["observation"]) + 1 for hit in hits)
+                if rest < LEAST_CHARS and self.cards:
+                    break
+                room = max(LEAST_CHARS, _share(rest, needed[at:]) - 1)
+            if not isinstance(one, dict):
+                hits.append(one.hit(room or SNIPPET_CHARS))
+            elif room is None or len(one["observation"]) <= room:
+                hits.append(one)
+            else:
+                from recall import snippet
+
+                wanted = [*self.names.names, *self.names.words]
+                hits.append({**one, "observation": snippet.around(one["observation"], wanted, room)})
         return hits
 
     def _answer_chars(self, budget: Budget, raw: bool, named: bool) -> int | None:

@@ -11,35 +11,18 @@ from core import clock, ids, shell_command
 from core.names import is_file, names_in
 from core.project import same
 from core.store.sessions import call_rows, name_rows, session_rows
-from recall import hit as hits
-from recall.by_name.card_weights import (
-    COMMAND_CHARS,
-    COMMANDS_CHARS,
-    MOST_CHARS,
-    deal,
-    ranked_commands,
-    weights_of,
-)
+from recall import hit
+from recall.by_name.card_weights import COMMAND_CHARS, COMMANDS_CHARS, MOST_CHARS, deal, ranked_commands, weights_of
 from recall.by_name.search import COMMANDS, is_anchor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
-    from typing import TypedDict
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
     from core.records import Hit, Name, Session
     from recall.query import Query
-
-    class Cards(TypedDict):
-        """What a session was at work on in the places of a query."""
-
-        session: Session
-        file: str
-        """The file, where the query is the name of one alone; other hits follow then."""
-        text: str
-
 
 COLLECTION = "work"
 LEAN_CHARS, ONE_CHARS = 1000, 600
@@ -50,39 +33,14 @@ _SESSIONS = 20
 """Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
 
 
-def is_at(place: str, unit: str) -> bool:
-    """Whether a place is the file, lies in the folder, or is the program of a unit."""
-    if unit.endswith("/"):
-        return is_file(place) and f"/{place.rpartition('/')[0]}/".endswith(f"/{unit.removeprefix('/')}")
-    return place == unit or (is_file(unit) and f"/{place}".endswith(f"/{unit}"))
-
-
-def told_by(db: apsw.Connection, session: str) -> set[str]:
-    """The names in the summary of the last compaction: what the client has kept."""
-    compactions = name_rows.compactions(db, session)
-    return names_in(compactions[-1]["summary"])[0] if compactions else set()
-
-
-def names_at(names: Iterable[Name], units: Iterable[str]) -> list[Name]:
-    """The names whose place is one of the units; a folder without a file of its own stands for those below it."""
-    known = list(names)
-    chosen: list[Name] = []
-    for unit in units:
-        here = [name for name in known if is_at(name["place"], unit)]
-        if not here and is_anchor(unit) and unit.endswith("/"):
-            below = "/" + unit.removeprefix("./").lstrip("/")
-            here = [name for name in known if is_file(name["place"]) and below in f"/{name['place']}"]
-        chosen += here
-    return list({name["name"]: name for name in chosen}.values())
-
-
 def ask(
     db: apsw.Connection, text: str, units: Sequence[str], query: Query, projects: Sequence[str], *, lean: bool
-) -> Cards | None:
+) -> Hit | None:
     """The answer to a query that is made of units; None where no session was at work there.
 
     It is of `query.session`, or of the last session that was at work there: first of the one that asks, `query.own`
     or, where that is not known, the one whose recovery note printed this query; then of those of the project preferred.
+    Of a single file `path` is that: other hits follow then.
 
     Args:
         projects: the names of the only project that counts, none for any.
@@ -90,49 +48,56 @@ def ask(
     room = LEAN_CHARS if lean else ONE_CHARS if len(units) == 1 and is_file(text) else MOST_CHARS
     asks = query.own or ("" if query.session else _told_to_ask(db, text, query.prefer))
     for about in _sessions_at(db, units, query.session, projects, query.prefer, asks):
-        names = name_rows.names(db, about["id"])
-        if not names_at(names, units):  # what faded long ago is told only where nothing else is
-            names = name_rows.names(db, about["id"], every=True)
-        told = text_of(db, about, names, units, room) if names_at(names, units) else ""
+        names = names_at(name_rows.names(db, about["id"]), units)
+        if not names:  # what faded long ago is told only where nothing else is
+            names = names_at(name_rows.names(db, about["id"], every=True), units)
+        told = _text_of(db, about, names, units, room) if names else ""
         if any(line not in units for line in told.splitlines()[1:]):  # the name of the file alone tells nothing
-            return {"session": about, "file": text.strip() if room == ONE_CHARS else "", "text": told}
+            return hit.made(
+                f"work:{about['id']}", 1.0, told, kind="work", source=about["client"], collection=COLLECTION,
+                session=about["id"], timestamp=clock.iso(about["updated_at"]), project=about["project"],
+                path=text.strip() if room == ONE_CHARS else "", origin=hit.TOOL,
+            )  # fmt: skip
     return None
 
 
-def hit(cards: Cards) -> Hit:
-    """The cards as a hit of a recall."""
-    about = cards["session"]
-    return hits.made(
-        f"work:{about['id']}", 1.0, cards["text"], kind="work", source=about["client"], collection=COLLECTION,
-        session=about["id"], timestamp=clock.iso(about["updated_at"]), path=cards["file"], project=about["project"],
-        origin=hits.TOOL,
-    )  # fmt: skip
+def names_at(names: Sequence[Name], units: Iterable[str]) -> list[Name]:
+    """The names whose place is one of the units; a folder without a file of its own stands for those below it."""
+    chosen: list[Name] = []
+    for unit in units:
+        here = [name for name in names if _is_at(name["place"], unit)]
+        if not here and is_anchor(unit) and unit.endswith("/"):
+            below = "/" + unit.removeprefix("./").lstrip("/")
+            here = [name for name in names if is_file(name["place"]) and below in f"/{name['place']}"]
+        chosen += here
+    return list({name["name"]: name for name in chosen}.values())
 
 
-def text_of(db: apsw.Connection, about: Session, names: Sequence[Name], units: Sequence[str], room: int) -> str:
-    """The lines of a session's cards within so many characters."""
-    head = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}, {about['calls']} calls:"
-    lines: list[str] = [head]
-    room -= len(head) + 1
+def _is_at(place: str, unit: str) -> bool:
+    """Whether a place is the file, lies in the folder, or is the program of a unit."""
+    if unit.endswith("/"):
+        return is_file(place) and f"/{place.rpartition('/')[0]}/".endswith(f"/{unit.removeprefix('/')}")
+    return place == unit or (is_file(unit) and f"/{place}".endswith(f"/{unit}"))
+
+
+def _text_of(db: apsw.Connection, about: Session, here: Sequence[Name], units: Sequence[str], room: int) -> str:
+    """The lines of a session's cards within so many characters: its commands, and the names in these places."""
+    lines = [f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}, {about['calls']} calls:"]
+    room -= len(lines[0]) + 1
     if COMMANDS in units:
         lines += _command_lines(db, about["id"], min(COMMANDS_CHARS, room // 2))
         room -= sum(len(line) + 1 for line in lines[1:])
-    here = names_at(names, units)
+    compactions = name_rows.compactions(db, about["id"])
+    kept = names_in(compactions[-1]["summary"])[0] if compactions else set()
+    weights = weights_of(here, about["calls"], kept)
     left = room - sum(len(place) + 3 for place in {name["place"] for name in here})
-    dealt = deal_names(here, about["calls"], told_by(db, about["id"]), left) or _deal_faded(here, room)
     places: dict[str, list[str]] = {}
-    for name in dealt:
+    for name in deal([one for one in here if one["name"] in weights], weights, left) or _deal_faded(here, room):
         inside = places.setdefault(name["place"], [])
         if name["name"] != name["place"].rpartition("/")[2]:
             inside.append(name["name"])
     lines += [f"{place}: {' '.join(inside)}" if inside else place for place, inside in places.items()]
     return "\n".join(lines)
-
-
-def deal_names(names: Sequence[Name], total: int, told: Container[str], room: int) -> list[Name]:
-    """What `text_of` shows of these names."""
-    weights = weights_of(names, total, told)
-    return deal([name for name in names if name["name"] in weights], weights, room)
 
 
 def _deal_faded(names: Sequence[Name], room: int) -> list[Name]:
@@ -170,9 +135,7 @@ def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
     """
     told = session_rows.notes_with(db, f'recall "{query}"', _NOTES)
-    if not told:
-        return ""
-    known = dict(session_rows.latest_first(db))
+    known = dict(session_rows.latest_first(db)) if told else {}
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]
     return told[0] if told else ""

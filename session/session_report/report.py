@@ -97,7 +97,7 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     A rate is 0 to 1, and None where fewer than `leastCounted` things were counted."""
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
-    for _, action, number in history.event_counts(db, since):
+    for action, number in history.event_counts(db, since).items():
         action = action.removeprefix("gateway.")
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
@@ -105,7 +105,7 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     hits = sum(returned > 0 for returned, _ in recalls)
     names = ("customType", "count", "tokens", "memories")
     given = [dict(zip(names, row, strict=True)) for row in history.injections_by_kind(db, since)]
-    errors = history.errors(db, since, _MOST_ERRORS)
+    errors = history.errors(db, since)
     return {
         "hours": hours,
         "since": clock.iso(since),
@@ -123,8 +123,8 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
         "injections": {**{name: sum(row[name] for row in given) for name in names[1:]}, "byType": given},
         "feedback": {"judged": echo + fizzle, "echo": echo, "fizzle": fizzle, "echoRate": rate(echo, echo + fizzle)},
         "errors": {
-            "total": history.error_count(db, since),
-            "latest": [{**one, "at": clock.iso(one["at"])} for one in errors],
+            "total": sum(one["count"] for one in errors),
+            "latest": [{**one, "at": clock.iso(one["at"])} for one in errors[:_MOST_ERRORS]],
         },
     }
 

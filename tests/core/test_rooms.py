@@ -28,7 +28,6 @@ SHORT = {
     "core/ids.py",  # likewise: every room makes ids
     "cli/knowledge/search.py",  # hot, and alone for that
     "cli/memory/reports.py",  # likewise
-    "cli/recall/everywhere.py",  # the recall beside it is hot
 }
 """Modules that are shorter than that for a reason."""
 

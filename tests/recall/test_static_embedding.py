@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recall import static_vectors
-from recall.static_vectors import DIMENSIONS, Table, TableDamaged, embed, embed_in_context
+from recall.static_vectors import DIMENSIONS, Table, TableDamaged, embed
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
@@ -59,7 +59,7 @@ def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     vector = embed(text)
     assert len(vector) in (0, DIMENSIONS)
     assert not vector or max(map(abs, components(vector))) == 127
-    assert len(embed_in_context(text, text[::-1])) in (0, DIMENSIONS)
+    assert len(embed(text, text[::-1])) in (0, DIMENSIONS)
 
 
 @pytest.mark.parametrize(

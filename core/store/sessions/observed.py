@@ -52,13 +52,10 @@ def failed(db: apsw.Connection, session: str) -> int:
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
     """The first `most` episodes of a session behind a row, oldest first; forgotten ones are left out."""
-    rows = db.execute(
-        f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?",
-        (session, max(after, _BASE), _LAST, most),
-    )
+    query = f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?"
     return [
         {"rowid": rowid, "id": identifier, "text": text, "project": project, "created_at": at}
-        for rowid, identifier, text, project, at in rows
+        for rowid, identifier, text, project, at in db.execute(query, (session, max(after, _BASE), _LAST, most))
     ]
 
 
@@ -69,18 +66,15 @@ def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
 
 def behind(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
     """How many episodes a session has behind a row, and their characters."""
-    row = db.execute(
-        f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}", (session, max(after, _BASE), _LAST)
-    ).fetchone()
-    return (int(row[0]), int(row[1])) if row else (0, 0)
+    query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}"
+    ((count, characters),) = db.execute(query, (session, max(after, _BASE), _LAST))
+    return count, characters
 
 
 def add_range(db: apsw.Connection, session: str, episode_ids: Sequence[str], at: int) -> int:
     """Note which episodes one reply was about; returns the range's number, for `add_evidence`."""
-    db.execute(
-        "INSERT INTO observed_range (session_id, episodes, observed_at) VALUES (?, ?, ?)",
-        (session, json_text.dumps(list(episode_ids)), at),
-    )
+    new = "INSERT INTO observed_range (session_id, episodes, observed_at) VALUES (?, ?, ?)"
+    db.execute(new, (session, json_text.dumps(list(episode_ids)), at))
     return db.last_insert_rowid()
 
 

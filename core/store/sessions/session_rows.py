@@ -43,11 +43,8 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
 
 def forgotten_beginning(db: apsw.Connection, start: str) -> str:
     """The first id of a forgotten session that begins so, "" for none."""
-    row = db.execute(
-        "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1",
-        (start, start + "\U0010ffff", FORGOTTEN),
-    ).fetchone()
-    return str(row[0]) if row else ""
+    query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
+    return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
@@ -61,27 +58,21 @@ def sessions_of_project(
 ) -> list[Session]:
     """The sessions with tool calls of a project under any of its names, the one that did something last first.
 
-    Args:
-        talks_in: those without tool calls instead, in this folder.
+    With `talks_in` those without tool calls instead, in this folder.
     """
     kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
-    rows = db.execute(
-        f"{_KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?",
-        (*projects, *folder, most),
-    )
-    return [_session(row) for row in rows]
+    query = f"{_KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
+    return [_session(row) for row in db.execute(query, (*projects, *folder, most))]
 
 
 def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
     """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
     found: dict[str, None] = {}
+    below = "(folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
     for folder in folders:
         inside = folder.rstrip("/") + "/"
-        rows = db.execute(
-            "SELECT id FROM session WHERE (folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
-            " ORDER BY updated_at DESC",
-            (folder, inside, inside[:-1] + "0", FORGOTTEN),
-        )
+        values = (folder, inside, inside[:-1] + "0", FORGOTTEN)
+        rows = db.execute(f"SELECT id FROM session WHERE {below} ORDER BY updated_at DESC", values)
         found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
     return list(found)
 
@@ -99,8 +90,7 @@ def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
 
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
     """Id and project of every session, the one that did something last first; from an index alone."""
-    rows = db.execute("SELECT id, project FROM session ORDER BY updated_at DESC")
-    return [(identifier, project) for identifier, project in rows]
+    return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
 
 
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
@@ -109,10 +99,7 @@ def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
 
 
 def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
-    """The session that was compacted last; of these projects, or of all.
-
-    A compaction whose time the client does not tell counts by when its session did something last.
-    """
+    """The session that was compacted last, of these projects or of all; where the client tells no time, by its own."""
     given = tuple(projects or ())
     known = "" if projects is None else f" AND project IN ({marks(given)})"
     row = db.execute(
@@ -188,11 +175,8 @@ def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING
 
 def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = _EVER) -> list[tuple[str, str, int]]:
     """Id, text and time of the last so many turns of a session up to a time, oldest first; in ms since the epoch."""
-    rows = db.execute(
-        f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?",
-        (session, until, most),
-    )
-    return [(str(identifier), str(text), int(at)) for identifier, text, at in rows][::-1]
+    query = f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
+    return list(db.execute(query, (session, until, most)))[::-1]
 
 
 def prompts(db: apsw.Connection, session: str, last: int) -> list[str]:
@@ -202,21 +186,17 @@ def prompts(db: apsw.Connection, session: str, last: int) -> list[str]:
 
 def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[Prompt]:
     """Likewise, with their times (ms)."""
-    rows = db.execute(
-        f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?",
-        (session, last),
-    )
-    found: list[Prompt] = [{"at": int(at), "text": str(text)} for at, text in rows]
+    query = f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?"
+    found: list[Prompt] = [{"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))]
     found.reverse()  # of the same time: as they were stored
     return sorted(found, key=lambda one: one["at"])
 
 
 def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     """How many turns of a session are archived, and when the first and the last were (ms since the epoch, or 0)."""
-    row = db.execute(
-        f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}", (session,)
-    ).fetchone()
-    return (int(row[0]), int(row[1]), int(row[2])) if row else (0, 0, 0)
+    query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}"
+    ((count, first, last),) = db.execute(query, (session,))
+    return count, first, last
 
 
 def _session(row: tuple[Any, ...]) -> Session:

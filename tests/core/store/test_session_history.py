@@ -114,9 +114,6 @@ def test_the_events_of_a_session_are_told_without_debug(db: apsw.Connection) -> 
         {**plain, "id": "a", "at": 5},
     ]
     assert history.events(db, "s") == expected
-    for unreadable in ("[1]", "no JSON"):
-        db.execute("UPDATE event SET metadata = ?", (unreadable,))
-        assert [one["metadata"] for one in history.events(db, "s")] == [{}, {}, {}]
 
 
 def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
@@ -133,8 +130,7 @@ def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -
     )  # fmt: skip
     latest = {"at": 6, "component": "c", "action": "a", "error": "e", "count": 2, "sessionId": "s1"}
     fatal = {"at": 5, "component": "c", "action": "a", "error": "", "count": 1, "sessionId": "s"}
-    assert history.errors(db, 4, 9) == [latest, fatal] and history.errors(db, 4, 1) == [latest]
-    assert history.errors(db, 5, 9) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
-    assert [history.error_count(db, since) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
-    assert history.event_counts(db, 4) == [("c", "a", 4)] and history.event_counts(db, 8) == []
-    assert sorted(history.event_counts(db, 3)) == [("c", "a", 4), ("d", "a", 1)]
+    assert history.errors(db, 4) == [latest, fatal]
+    assert history.errors(db, 5) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
+    assert [sum(one["count"] for one in history.errors(db, since)) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
+    assert history.event_counts(db, 4) == {"a": 4} and history.event_counts(db, 8) == {}
