@@ -135,7 +135,7 @@ def draw_session(screen: Console, life: Any) -> None:
         else:
             quiet.append(turn)
     _quiet(screen, quiet)
-    _costs(screen, [{**one, "not ok": one["notOk"]} for one in life["hooksByEvent"]], "event")
+    _costs(screen, life["hooksByEvent"], "event")
 
 
 def draw_report(screen: Console, result: Any) -> None:
@@ -143,34 +143,24 @@ def draw_report(screen: Console, result: Any) -> None:
     hooks, recalls, given = result["hooks"], result["recalls"], result["injections"]
     feedback, errors = result["feedback"], result["errors"]
     screen.print(safe(f"last {result['hours']:g} hours", "bold"))
-    bad = _bad(hooks) or "none late or failed"
     figures = {
         "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
-        "hooks": f"{plain(hooks['count'])}, {bad}; {_ms(hooks['p50'])} median, {_ms(hooks['p95'])} in 95 of 100",
+        "hooks": f"{plain(hooks['count'])}; {_ms(hooks['p50'])} median, {_ms(hooks['p95'])} in 95 of 100",
+        "late or failed": _bad(hooks),
         "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
         "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
         "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
         "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
     }
     screen.print(pairs(figures))
-    _costs(screen, [{**one, "not ok": _bad(one)} for one in hooks["byEvent"]], "client", "event")
-    latest = [
-        {
-            "last at (UTC)": one["at"][:19].replace("T", " "),
-            "event": one["action"],
-            "times": one["count"],
-            "error": clip(" ".join(one["error"].split()), _ERROR_CHARS),
-        }
-        for one in errors["latest"]
-    ]
-    for rows in (given["byType"], latest):
-        if rows:
-            screen.print()
-            screen.print(rows_table(rows))
+    _costs(screen, hooks["byEvent"], "client", "event")
+    _table(screen, given["byType"])
+    _table(screen, [{**one, "error": clip(" ".join(one["error"].split()), _ERROR_CHARS)} for one in errors["latest"]])
 
 
 def _bad(figures: Any) -> str:
-    return ", ".join(f"{plain(figures[name])} {name}" for name in ("late", "failed", "degraded") if figures[name])
+    bad = (f"{plain(figures[name])} {name}" for name in ("late", "failed", "degraded") if figures[name])
+    return ", ".join(bad) or "–"
 
 
 def _curve(turns: Sequence[Any]) -> Text:
@@ -190,12 +180,13 @@ def _turn(screen: Console, turn: Any, *, full: bool) -> None:
     figures = [
         _some(turn["toolCalls"], "call") + failed if turn["toolCalls"] else "",
         f"{_some(turn['hooks'], 'hook')} {_ms(turn['hookMs'])}" if turn["hooks"] else "",
-        _duration(turn["seconds"]) if turn["seconds"] else "",
+        f"{turn['seconds']:,.0f} s" if turn["seconds"] else "",
     ]
     percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:>3.0f} %  "
     line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))
     line.append_text(safe(percent, ZONES.get(turn["zone"], "dim")))
-    line.append_text(safe("  ".join([" · ".join(filter(None, figures)), ""]).lstrip(), "dim")).append_text(safe(said))
+    told = " · ".join(filter(None, figures))
+    line.append_text(safe(f"{told}  " if told else "", "dim")).append_text(safe(said))
     _print(screen, line, full)
     for one in turn["moments"]:
         _moment(screen, one, full=full)
@@ -242,35 +233,31 @@ def _quiet(screen: Console, turns: Sequence[Any]) -> None:
 
 def _costs(screen: Console, rows: Sequence[Any], *names: str) -> None:
     """What hooks cost, a line each of what `names` tell apart."""
+    told = [
+        {
+            **{name: one[name] or ("not read" if name == "event" else "–") for name in names},
+            "hooks": one["count"],
+            "median": _ms(one["p50"]),
+            "95 %": _ms(one["p95"]),
+            "together": _ms(one["totalMs"]),
+            "not ok": one["notOk"] if "notOk" in one else _bad(one),
+        }
+        for one in rows
+    ]
+    _table(screen, told)
+
+
+def _table(screen: Console, rows: Sequence[Any]) -> None:
     if rows:
-        figures = {"median": "p50", "95 %": "p95", "together": "totalMs"}
-        told = [
-            {
-                **{name: one[name] or ("not read" if name == "event" else "–") for name in names},
-                "hooks": one["count"],
-                **{name: _ms(one[key]) for name, key in figures.items()},
-                "not ok": one["not ok"] or "–",
-            }
-            for one in rows
-        ]
         screen.print()
-        screen.print(rows_table(told))
+        screen.print(rows_table(rows))
 
 
 def _ms(value: float | None) -> str:
-    """A duration: `7.4 ms`, `230 ms`, `2.1 s`; a dash where it is not known."""
+    """A duration in ms or s; a dash where it is not known."""
     if value is None:
         return "–"
-    if value >= 1000:
-        return f"{value / 1000:,.1f} s"
-    return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
 def _share(value: float | None) -> str:

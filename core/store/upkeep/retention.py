@@ -62,16 +62,11 @@ def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]
 
     Those older than `since` (ms) are not looked at: they go anyway.
     """
-    rows = db.execute(f"SELECT seq, {_EVENT_BYTES}, level, timestamp FROM event WHERE timestamp >= ?", (since,))
-    found = sorted((level != "debug", at, seq, size) for seq, size, level, at in rows)
-    over = sum(size for *_, size in found) - limit
-    surplus: list[int] = []
-    for *_, seq, size in found:
-        if over <= 0:
-            break
-        surplus.append(seq)
-        over -= size
-    return surplus
+    order = "ORDER BY level = 'debug', timestamp DESC, seq DESC ROWS UNBOUNDED PRECEDING"
+    kept = f"SELECT seq, sum({_EVENT_BYTES}) OVER ({order}) AS bytes FROM event WHERE timestamp >= ?"
+    return [
+        seq for (seq,) in db.execute(f"SELECT seq FROM ({kept}) WHERE bytes > ? ORDER BY bytes DESC", (since, limit))
+    ]
 
 
 def count_episodes(db: apsw.Connection, before: int) -> int:
@@ -105,11 +100,8 @@ def first_episode(db: apsw.Connection, before: int) -> int | None:
 
 def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
     """When each archived session that did nothing since `before` was last active (ms), and its id; the oldest first."""
-    rows = db.execute(
-        "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id",
-        (before, session_rows.FORGOTTEN),
-    )
-    return [(int(at), str(identifier)) for at, identifier in rows]
+    query = "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id"
+    return [(int(at), str(one)) for at, one in db.execute(query, (before, session_rows.FORGOTTEN))]
 
 
 def count_calls(db: apsw.Connection, before: int) -> int:
@@ -205,8 +197,7 @@ class Retention:
         if before := self._before("retention.events_days"):
             self._events = prune_events(self._db, before)[0]
         limit = self._limit("retention.events_mb")
-        taken = self._db.execute(f"SELECT coalesce(sum({_EVENT_BYTES}), 0) FROM event").get if limit else 0
-        surplus = surplus_events(self._db, limit) if taken > limit else []
+        surplus = surplus_events(self._db, limit) if limit else []
         for start in range(0, len(surplus), AT_ONCE):
             self._drop_events(surplus[start : start + AT_ONCE])
             time.sleep(_PAUSE_S)
@@ -231,16 +222,18 @@ class Retention:
         if not limit or self._used() <= limit:
             return
         self._sessions = old_sessions(self._db, self._now + 1)
-        for drop in (self._drop_debug, self._drop_oldest, self._drop_history):
-            self._drop_until(limit, drop)
-
-    def _drop_until(self, limit: int, drop: Callable[[], int]) -> None:
-        least, idle = self._used(), 0
-        while least > limit and idle < _PASSES_WITHOUT_GAIN and drop():
-            time.sleep(_PAUSE_S)
-            used = self._used()
-            idle = idle + 1 if used >= least else 0
-            least = min(least, used)
+        steps: tuple[Callable[[], int], ...] = (
+            lambda: self._drop_events(self._oldest_events("level = 'debug'")),
+            self._drop_oldest,
+            self._drop_history,
+        )
+        for drop in steps:
+            least, idle = self._used(), 0
+            while least > limit and idle < _PASSES_WITHOUT_GAIN and drop():
+                time.sleep(_PAUSE_S)
+                used = self._used()
+                idle = idle + 1 if used >= least else 0
+                least = min(least, used)
 
     def _used(self) -> int:
         size, free = store_file.sizes(self._db)
@@ -249,9 +242,6 @@ class Retention:
     def _oldest_events(self, which: str) -> list[int]:
         rows = self._db.execute(f"SELECT seq FROM event WHERE {which} ORDER BY timestamp LIMIT {AT_ONCE}")
         return [int(seq) for (seq,) in rows]
-
-    def _drop_debug(self) -> int:
-        return self._drop_events(self._oldest_events("level = 'debug'"))
 
     def _drop_oldest(self) -> int:
         """Turns, and what those sessions did that were over before the first turn that is left."""
