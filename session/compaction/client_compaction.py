@@ -27,10 +27,8 @@ NOTHING_SINCE = "nothing-since-compaction"
 ACTION = "compaction.cancelled"
 _SAID = "Nothing was said since the last compaction: another one would only drop what that one kept."
 _EXTRACT_MS = 30_000
-_MODEL_CALLS = 2
-"""A split turn has two summaries."""
-_NOTIFY_S, _STOP_S = 10, 15
-"""How long `notify.command` may take, and the process that runs it."""
+_MODEL_CALLS = 2  # a split turn has two summaries
+_NOTIFY_S, _STOP_S = 10, 15  # of `notify.command`, and of the process that runs it
 _MOST_CHARS = 500
 
 
@@ -42,11 +40,8 @@ def cancelled(event: HookEvent, context: Context) -> list[Text]:
     from session.state import schema
 
     state = context.previous or schema.blank(context.session_id, context.role or "interactive", context.now)
-    about = {
-        **session_event.compaction_count(state),
-        "reason": NOTHING_SINCE,
-        "instructed": bool(event["instructions"]),
-    }
+    about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
+    about = {**session_event.compaction_count(state), **about}
     context.note([session_event.of_state(ACTION, state, about, context.now)])
     return [{"customType": CANCEL, "content": NOTHING_SINCE}, {"customType": NOTICE, "content": _SAID}]
 
@@ -125,15 +120,11 @@ def notify(config: Config) -> dict[str, Any]:
     else:
         ended = process_group.run(words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n")
     is_done = ended.status == 0
+    now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
+    level, why = ("info", None) if is_done else ("warn", ended.explained())
     event = new_event(
-        "compaction.notify.completed" if is_done else "compaction.notify.failed",
-        source="interactive",
-        component="session-lifecycle",
-        level="info" if is_done else "warn",
-        success=is_done,
-        error=None if is_done else ended.explained(),
-        now=clock.now_ms(),
+        name, source="interactive", component=session_event.COMPONENT, level=level, success=is_done, error=why, now=now
     )
-    SessionStore(config, clock.now_ms()).append([event])
+    SessionStore(config, now).append([event])
     reason = "delivered" if is_done else ended.reason or "failed"
     return {"delivered": is_done, "text": said, "reason": reason, "exitStatus": ended.status}

@@ -38,17 +38,14 @@ _LINES_READ = 100
 
 
 class NotNow(Exception):
-    """The timer is not run: it was removed, is no longer due, or another process runs it."""
+    """The timer is not run: it is no longer due, or the client is not to be compacted."""
 
 
 def listed(*, on: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first, without those that a message or a compaction has removed.
 
-    Args:
-        on: without those of sessions that are switched off.
-
-    Raises:
-        Failure: the folder of the sessions cannot be read. States that cannot be read are left out.
+    `on`: without those of sessions that are switched off. States that cannot be read are left out; where their folder
+    cannot be read, that is a Failure.
     """
     now, folder = clock.now_ms(), state_file.folder()
     known = switches.sound()[0] if on and files.has_switches() else None
@@ -113,9 +110,6 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
         report: called with `started` or `finished`, and what there is to show of the session; may not raise.
         once: compact what is due now, and end.
         until_empty: end when no timer is left.
-
-    Raises:
-        Failure: the folder of the sessions cannot be read.
     """
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0}
@@ -169,7 +163,6 @@ def _compact(
         began_in, before = told(path, current["agent"])
         words, folder = _command(current, timer, config, began_in)
         _record(config, "started", current, {**about, "command": words[0]})
-        _due(session_id, since=since)
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
@@ -203,17 +196,11 @@ def _compact(
     return result
 
 
-def _due(session_id: str, *, since: int = 0) -> tuple[SessionState, IdleTimer]:
-    """The session's state and its timer, which is due; `since`: it must have been set then.
-
-    Raises:
-        NotNow: a message or a compaction has come, or another turn has set a new timer.
-    """
+def _due(session_id: str) -> tuple[SessionState, IdleTimer]:
+    """The session's state and its timer. Raises NotNow where it is no longer due: a message came, or a compaction."""
     known = state_file.peek(session_id)
     timer = known["idleTimer"] if known is not None else None
     if known is None or timer is None or timers.status(known, clock.now_ms(), busy=False) != timers.DUE:
-        raise NotNow
-    if since and timer["scheduledAt"] != since:
         raise NotNow
     return known, timer
 
