@@ -9,8 +9,8 @@ from cli.answer import Answer, quoted
 from core import config
 from core.errors import usage
 from core.process import background_process, model_command
-from session.observation import run as observation
-from session.observation.waiting import session_name
+from session import observation
+from session.observation_queue import session_name
 
 _CODE = "MEMORY_INVALID_ARGS"
 

@@ -37,7 +37,7 @@ def run(options: dict[str, Any]) -> Answer:
 
         return Answer(client_compaction.notify(settings))
     if job == "observe":
-        from session.observation import run as observation
+        from session import observation
 
         return Answer(observation.observe_waiting(settings, alone=holds_lock))
     from session import checkpoint_run

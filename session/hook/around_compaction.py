@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clients.event import HookEvent, Text
     from session.context import Context
-    from session.observation.waiting import Trigger
+    from session.observation_queue import Trigger
     from session.records import Turn
     from session.step import Step
 
@@ -106,7 +106,7 @@ def observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
     """Let a model note what was said, in the background, where the user has set one."""
     if not context.config.get_str("model.command"):
         return
-    from session.observation import waiting
+    from session import observation_queue as waiting
 
     with fault_boundary(context.faults, "observe"):
         if waiting.is_on(context.config):

@@ -294,7 +294,7 @@ def test_a_later_range_that_fails_leaves_the_earlier_ones(run: Run, home: Path, 
     odd = Fake(tmp_path / "odd", EACH)
     Path(odd.folder, "model.py").write_text(MODEL.replace("reply.read()", "('no' if number == 1 else reply.read())"))
     done = run("memory", "observe", str(made.path), "--command", odd.command, ok=False)
-    assert "1 range of turns before it stored" in done.json["error"]["message"]
+    assert "ranges of turns before it that are stored: 1" in done.json["error"]["message"]
     assert len(stored(home)) == 1
     result = run("memory", "observe", str(made.path), "--command", odd.command).result
     assert (result["rangeCount"], result["left"]["turns"]) == (2, 0)

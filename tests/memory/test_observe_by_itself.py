@@ -21,7 +21,7 @@ from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
 from core.process import background_process
-from session.observation.waiting import AT_ONCE
+from session.observation_queue import AT_ONCE
 
 pytestmark = pytest.mark.spawned
 

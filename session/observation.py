@@ -8,11 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
-
-import apsw
 
 from clients import registry
 from core import clock, files
@@ -23,21 +20,17 @@ from core.process.model_command import Model
 from core.store import sqlite
 from core.store.sessions import observed
 from memory.archive import transcript_files
-from memory.archive.known_files import File
-from memory.observe.observer import Observer, Report
+from memory.archive.known_files import Archived, File
+from memory.observe import Observer, Report
 from otel import log
 from otel.event import new_event
+from session import observation_queue
 from session.context import work_lock
-from session.observation import waiting
-from session.observation.waiting import session_name
+from session.observation_queue import session_name
 from session.state import state_file
 
-Archive = Callable[[apsw.Connection, bool], dict[str, Any]]
-"""Stores what was said and is not archived; returns what came of it, by the names of its keys in the result."""
-
-
 _BY_HAND = "command"
-"""The trigger of an observation that was asked for; those of the others are `waiting.Trigger`."""
+"""The trigger of an observation that was asked for; those of the others are `observation_queue.Trigger`."""
 
 
 def session_of_transcript(path: str) -> str:
@@ -58,7 +51,8 @@ def observe_in_background(config: Config, session: str, words: list[str]) -> Non
     Raises:
         Failure: OBSERVE_FAILED.
     """
-    if not background_process.begin(work_lock(session, waiting.LOCK), words, waiting.seconds(config)):
+    lock = work_lock(session, observation_queue.LOCK)
+    if not background_process.begin(lock, words, observation_queue.seconds(config)):
         raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
 
 
@@ -73,67 +67,50 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
         Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `Observer.run`. Ranges that were stored
             before stay.
     """
-
-    def archive(db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-        if not transcript:
-            return {}
-        archived = transcript_files.ingest_all(
-            db, [File(transcript)], identity=state_file.identity, now=clock.now_ms(), vectors=vectors
-        )
-        if archived.skipped:
-            raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
-        return {"episodes": {"added": archived.added, "updated": archived.updated}, "badLines": archived.bad_lines}
-
     with ExitStack() as stack:
         try:
             if not locked:
-                stack.enter_context(files.FileLock(work_lock(session, waiting.LOCK), 0))
+                stack.enter_context(files.FileLock(work_lock(session, observation_queue.LOCK), 0))
         except files.LockTimeout:
             fix = "wait for it; what it leaves, the next run takes"
             raise Failure("OBSERVE_BUSY", "another process observes this session", fix) from None
         except OSError as error:
             raise state_file.failure_of(error) from None
-        return _observe(config, model, session, archive, _BY_HAND)
+        return _observe(config, model, session, transcript, _BY_HAND)
 
 
 def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     """Observe the session that has waited longest, and start the next job where more wait; what was observed.
 
     Args:
-        alone: this process was started for nothing else, and is killed `waiting.seconds` from now.
+        alone: this process was started for nothing else, and is killed `observation_queue.seconds` from now.
 
     Raises:
         Failure: as `observe`; an event has told it.
     """
-    model = model_command.from_config(config) if waiting.is_on(config) else None
+    model = model_command.from_config(config) if observation_queue.is_on(config) else None
     if model is None:  # it was switched off meanwhile
-        waiting.clear()
+        observation_queue.clear()
         return {"session": None}
-    found = waiting.take()
+    found = observation_queue.take()
     if found is None:
         return {"session": None}
     if alone:
-        signal.alarm(waiting.seconds(config))
-
-    def archive(db: apsw.Connection, vectors: bool) -> dict[str, Any]:
-        """What the hook had no time for, or found the store busy; as it would have done it."""
-        if found.transcript and os.path.isfile(found.transcript):
-            transcript_files.ingest_all(
-                db, [File(found.transcript)], agent=found.agent, identity=lambda _: found.name, now=clock.now_ms(),
-                vectors=vectors,
-            )  # fmt: skip
-        return {}
-
+        signal.alarm(observation_queue.seconds(config))
+    # what the hook had no time for, or found the store busy, is archived as it would have done it
+    transcript = found.transcript if os.path.isfile(found.transcript) else ""
     try:
-        return _observe(config, model, found.name, archive, found.trigger)
+        return _observe(config, model, found.name, transcript, found.trigger, found.agent)
     finally:
         found.done()
         background_process.free()
-        if waiting.any_wait():
-            waiting.begin(config)
+        if observation_queue.any_wait():
+            observation_queue.begin(config)
 
 
-def _observe(config: Config, model: Model, session: str, archive: Archive, trigger: str) -> dict[str, Any]:
+def _observe(
+    config: Config, model: Model, session: str, transcript: str, trigger: str, agent: str = ""
+) -> dict[str, Any]:
     """Archive and observe; what came of it, which is an event, too."""
     began, report = time.monotonic(), Report()
 
@@ -152,12 +129,19 @@ def _observe(config: Config, model: Model, session: str, archive: Archive, trigg
         )
         log.try_append(None, [event], config)
 
+    archived = Archived()
     try:
         db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
         vectors = sqlite.load_vectors(db)
-        archived = archive(db, vectors)
+        if transcript:
+            identity = state_file.identity if trigger == _BY_HAND else lambda _: session
+            archived = transcript_files.ingest_all(
+                db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
+            )
         sqlite.be_durable(db, True, busy_ms=config.get_int("store.busy_ms"))  # what the model was paid for stays
-        if not archived and not observed.episodes(db, session, 0, 1) and trigger == _BY_HAND:
+        if trigger == _BY_HAND and archived.skipped:
+            raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
+        if trigger == _BY_HAND and not transcript and not observed.episodes(db, session, 0, 1):
             raise Failure(
                 "SESSION_NOT_FOUND",
                 f"no turns of a session {session[:80]!r} are archived",
@@ -166,37 +150,20 @@ def _observe(config: Config, model: Model, session: str, archive: Archive, trigg
         Observer(db, session, model, config, report, vectors=vectors).run(
             lambda turns, tokens: record_event("started", {"turns": turns, "tokens": tokens})
         )
-    except Failure as failure:
-        record_event("failed", _counts(report), f"{failure.code}: {failure.message}")
-        if report.ranges:
-            count = len(report.ranges)
-            failure.message += f" ({count} range{'s' * (count > 1)} of turns before it stored)"
-        raise
     except BaseException as error:
-        record_event("failed", _counts(report), type(error).__name__)
+        about = f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
+        record_event("failed", report.counts(), about)
+        if isinstance(error, Failure) and report.ranges:
+            error.message += f" (ranges of turns before it that are stored: {len(report.ranges)})"
         raise
-    counts = _counts(report)
+    counts = report.counts()
     unchanged = not (report.turns or report.passed_turns or report.left_turns)
     record_event("unchanged" if unchanged else "completed", counts)
-    return {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges, **archived}
-
-
-def _counts(report: Report) -> dict[str, Any]:
-    count = report.types.total()
-    return {
-        "turns": report.turns,
-        "passedTurns": report.passed_turns,
-        "tokens": report.tokens,
-        "rangeCount": len(report.ranges),
-        "observations": {
-            "count": count,
-            "added": count - report.merged,
-            "merged": report.merged,
-            "byType": dict(report.types),
-            "byVerdict": dict(report.verdicts),
-        },
-        "left": {"turns": report.left_turns, "tokens": report.left_tokens, "reason": report.stopped_by},
-    }
+    result = {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges}
+    if transcript and trigger == _BY_HAND:
+        result["episodes"] = {"added": archived.added, "updated": archived.updated}
+        result["badLines"] = archived.bad_lines
+    return result
 
 
 def _not_a_transcript(path: str, reason: str) -> Failure:

@@ -1,1 +1,0 @@
-"""A model notes what a session taught."""
