@@ -1,35 +1,53 @@
-"""What other tools remember as JSON or in SQLite, as items: Mem0, MCP's memory server, claude-mem."""
+"""What other tools remember, as items: Mem0, MCP's memory server, claude-mem, basic-memory, CLAUDE.md and its like.
+
+Every reader takes a path, and raises Failure IMPORT_FAILED for what it cannot read.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from markdown_it import MarkdownIt
 
 from core import clock
 from core.errors import Failure
+from core.project import repository_of
 from core.store import foreign_file
+from memory.knowledge.markdown import front_matter
 
 MOST_JSON_BYTES = 64 * 1024 * 1024
-_MOST_TAGS = 16
-_LONGEST_TAG = 60
+MOST_MARKDOWN_BYTES = 4 * 1024 * 1024
+MOST_FILES = 10_000
+_MOST_TAGS, _LONGEST_TAG = 16, 60
+_LONGEST_PARAGRAPH = 600
 _WHITE = b"\xef\xbb\xbf \t\r\n"
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+_TASK = re.compile(r"\[[ xX-]\]\s+")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_OBSERVATION = re.compile(r"\[([^\[\]()]+)\]\s+(.+)$")
+_RELATION = re.compile(r"""(?:"([^"]+)"|'([^']+)'|(\S+))\s+\[\[(.+?)\]\]\s*(\([^()]*\))?$""")
+_NO_CATEGORY = re.compile(r"[\W_xX]?$|\d{1,3}:\d{2}(:\d{2})?([.,]\d+)?(\s+-\s+\S+)?$")
+"""A task's mark, or a time of a transcript."""
+_KNOWN = {
+    "preference": "preferences", "preferences": "preferences", "rule": "rules", "rules": "rules",
+    "convention": "rules", "architecture": "architecture", "design": "architecture", "project": "projects",
+    "person": "people", "people": "people",
+}  # fmt: skip
+"""Categories of notes that are categories here; any other is a tag alone."""
 
 
 @dataclass(frozen=True)
 class Item:
     """One memory of another tool.
 
-    Args:
-        text: what it says; it is redacted, judged and categorised when it is stored.
-        where: the place in the file, for people: `line 12`, `observation 7`.
-        key: what tells it from others in its store, and stays when it is taken in again.
-        context: what stands around it: headings, a title. Found by at half the weight of the text.
-        category: an alias or id, "" to go by the words.
-        created_at: ms since the epoch, None where that is not known.
+    `where` is its place in the file, for people; `key` tells it from others in its store, and stays when it is taken in
+    again; `context` stands around it: headings, a title. `category` is "" to go by the words, `created_at` in ms.
     """
 
     text: str
@@ -57,25 +75,16 @@ Pieces = Iterator[Item | LeftOut]
 def json_form(data: bytes) -> str:
     """`mem0` or `mcp-memory`, by the first line where it is a JSON value, else by the whole; "" for neither."""
     first = _parsed(data.lstrip(_WHITE).partition(b"\n")[0])
-    if isinstance(first, dict):
-        if first.get("type") in ("entity", "relation") and ("name" in first or "from" in first):
-            return "mcp-memory"
-        if isinstance(first.get("text"), str):
-            return ""
-        if _is_memory(first):
-            return "mem0"
-    value = _parsed(data)
-    if isinstance(value, dict) and isinstance(value.get("entities"), list):
+    if isinstance(first, dict) and isinstance(first.get("text"), str):
+        return ""
+    value = first if first is not None else _parsed(data)
+    is_row = isinstance(first, dict) and first.get("type") in ("entity", "relation")
+    if _is_graph(value) or (is_row and ("name" in first or "from" in first)):
         return "mcp-memory"
-    return "mem0" if any(map(_is_memory, _memories(value) or ())) else ""
+    return "mem0" if any(map(_is_memory, [first, *(_memories(value) or ())])) else ""
 
 
-def read(path: str, most: int) -> bytes:
-    """A whole file.
-
-    Raises:
-        Failure: IMPORT_FAILED where it is larger than `most` bytes or cannot be read.
-    """
+def _read(path: str, most: int) -> bytes:
     try:
         with open(path, "rb") as handle:
             data = handle.read(most + 1)
@@ -99,10 +108,14 @@ def _lines(data: bytes) -> list[tuple[int, Any]]:
     return [(number, _parsed(line)) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
 
 
-def tags_of(values: Iterable[object]) -> tuple[str, ...]:
+def _tags(values: Iterable[object]) -> tuple[str, ...]:
     """Those of the values that can be tags: short texts on one line, each once."""
-    found = [" ".join(value.split()) for value in values if isinstance(value, str)]
-    return tuple(dict.fromkeys(value for value in found if 0 < len(value) <= _LONGEST_TAG))[:_MOST_TAGS]
+    found = dict.fromkeys(map(_line, values))
+    return tuple(value for value in found if 0 < len(value) <= _LONGEST_TAG)[:_MOST_TAGS]
+
+
+def _line(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _moment(value: object) -> int | None:
@@ -112,10 +125,6 @@ def _moment(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e15:
         return None
     return int(value if value > 1e11 else value * 1000)
-
-
-def _line(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _memories(value: Any) -> list[Any] | None:
@@ -129,13 +138,13 @@ def _is_memory(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("memory"), str)
 
 
-def mem0(path: str) -> Pieces:
-    """A list, `{"results": [...]}` or lines of `{id, memory, created_at, …}`; a memory is known again by its id.
+def _is_graph(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("entities"), list)
 
-    Raises:
-        Failure: IMPORT_FAILED, as every reader does.
-    """
-    data = read(path, MOST_JSON_BYTES)
+
+def mem0(path: str) -> Pieces:
+    """A list, `{"results": [...]}` or lines of `{id, memory, created_at, …}`; a memory is known again by its id."""
+    data = _read(path, MOST_JSON_BYTES)
     found = _memories(_parsed(data))
     for number, one in enumerate(found, 1) if found is not None else _lines(data):
         where = f"memory {number}"
@@ -145,7 +154,7 @@ def mem0(path: str) -> Pieces:
         about = one["metadata"] if isinstance(one.get("metadata"), dict) else {}
         named = [about.get(name) for name in ("category", "type", "topic")]
         lists = (one.get("categories"), named, about.get("tags"))
-        tags = tags_of(["mem0", *(tag for values in lists if isinstance(values, list) for tag in values)])
+        tags = _tags(["mem0", *(tag for values in lists if isinstance(values, list) for tag in values)])
         key = str(one["id"]) if isinstance(one.get("id"), (str, int)) else one["memory"]
         yield Item(one["memory"].strip(), where, key, tags, created_at=_moment(one.get("created_at")))
 
@@ -155,10 +164,10 @@ def mcp_memory(path: str) -> Pieces:
 
     Each observation of an entity is a memory with its name in front, each relation a sentence.
     """
-    data = read(path, MOST_JSON_BYTES)
+    data = _read(path, MOST_JSON_BYTES)
     graph = _parsed(data)
     numbered = _lines(data)
-    if isinstance(graph, dict) and isinstance(graph.get("entities"), list):
+    if _is_graph(graph):
         kinds = (("entity", graph["entities"]), ("relation", graph.get("relations") or []))
         rows = [{"type": kind, **row} if isinstance(row, dict) else row for kind, rows in kinds for row in rows]
         numbered = list(enumerate(rows, 1))
@@ -167,16 +176,11 @@ def mcp_memory(path: str) -> Pieces:
         kind = row.get("type") if isinstance(row, dict) else None
         if kind == "entity":
             yield from _of_entity(row, where)
-        elif kind == "relation":
-            parts = [_line(row.get(name)) for name in ("from", "relationType", "to")]
-            if all(parts):
-                start, named, end = parts
-                said = f"{start} {named.replace('_', ' ')} {end}"
-                yield Item(said, where, "\0".join(parts), ("mcp-memory", "relation"))
-            else:
-                yield LeftOut(where, "a relation without its two ends or its type")
+        elif kind == "relation" and all(parts := [_line(row.get(name)) for name in ("from", "relationType", "to")]):
+            said = f"{parts[0]} {parts[1].replace('_', ' ')} {parts[2]}"
+            yield Item(said, where, "\0".join(parts), ("mcp-memory", "relation"))
         else:
-            yield LeftOut(where, "neither an entity nor a relation")
+            yield LeftOut(where, "neither an entity nor a relation with its two ends and its type")
 
 
 def _of_entity(row: dict[str, Any], where: str) -> Pieces:
@@ -189,7 +193,7 @@ def _of_entity(row: dict[str, Any], where: str) -> Pieces:
         text = observation.strip() if isinstance(observation, str) else ""
         if text:
             full = text if name.lower() in text.lower() else f"{name}: {text}"
-            yield Item(full, place, f"{row['name']}\0{text}", tags_of(["mcp-memory", row.get("entityType")]))
+            yield Item(full, place, f"{row['name']}\0{text}", _tags(["mcp-memory", row.get("entityType")]))
         else:
             yield LeftOut(place, "an observation that is no text")
 
@@ -206,12 +210,11 @@ def claude_mem(path: str) -> Pieces:
                 f"{waiting:,} bytes of the newest changes are not in the file yet: end claude-mem, and import again"
             )
             yield LeftOut(os.path.basename(path) + "-wal", reason)
-        told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
         about = ("id", "project", "created_at", "created_at_epoch")
+        told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
         for row in foreign_file.rows(db, "observations", (*about, *told)):
             yield from _of_observation(row)
-        # What was asked for and what was to come next are over.
-        parts = ("learned", "completed", "notes")
+        parts = ("learned", "completed", "notes")  # what was asked for and what was to come next are over
         for row in foreign_file.rows(db, "session_summaries", (*about, "request", *parts)):
             where = f"summary {row['id']}"
             said = [(name, _line(row[name])) for name in parts if _line(row[name])]
@@ -233,7 +236,7 @@ def _of_observation(row: dict[str, Any]) -> Pieces:
     if not facts[0]:
         yield LeftOut(where, "says nothing")
         return
-    tags = tags_of(["claude-mem", row["type"], *_list(row["concepts"])])
+    tags = _tags(["claude-mem", row["type"], *_list(row["concepts"])])
     own = _line(row["content_hash"]) or f"{row['id']}\0{row['created_at_epoch']}"
     for number, fact in enumerate(facts, 1):
         place = f"{where}, fact {number}" if len(facts) > 1 else where
@@ -251,3 +254,146 @@ def _list(value: object) -> list[Any]:
         return []
     found = _parsed(value.encode("utf-8", "replace"))
     return found if isinstance(found, list) else [value] if found is None else []
+
+
+@dataclass
+class _Piece:
+    """A bullet (`depth` of 1 or more), a paragraph (0) or a heading (its level below 0), on one line."""
+
+    line: int
+    depth: int
+    text: str
+
+
+def _pieces(text: str) -> tuple[dict[str, Any], list[_Piece]]:
+    """The front matter, and what is said, in order: no code, no tables, no comments."""
+    front, body = front_matter(text)
+    before = text.count("\n") - body.count("\n")
+    body = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), body)
+    found: list[_Piece] = []
+    depth = 0
+    starts = False  # a list item, whose first paragraph is next
+    opened: Any = None
+    for token in _BLOCKS.parse(body):
+        if token.type in ("list_item_open", "list_item_close"):
+            starts = token.type == "list_item_open"
+            depth += 1 if starts else -1
+        elif token.type != "inline":
+            opened = token
+        elif opened.type in ("heading_open", "paragraph_open") and token.map:
+            said = " ".join(token.content.split())
+            if depth and not starts and found and found[-1].depth == depth:
+                found[-1].text += f" {said}"
+            else:
+                level = -int(opened.tag[1]) if opened.type == "heading_open" else depth
+                found.append(_Piece(before + token.map[0] + 1, level, said))
+            starts = False
+    return front, found
+
+
+def _text(path: str) -> str:
+    """A whole text file; bytes that are not UTF-8 become U+FFFD, a tenth of it at most."""
+    data = _read(path, MOST_MARKDOWN_BYTES)
+    text = data.decode("utf-8-sig", "replace")
+    if b"\0" in data or text.count("\ufffd") * 10 > len(text):
+        raise Failure("IMPORT_FAILED", f"{path} is no text file", "name a file of markdown in UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def bullets(path: str) -> Pieces:
+    """Each bullet and each short paragraph; the project is that of the repository in which the file lies.
+
+    A bullet that ends in a colon stands in front of those below it; a paragraph that does is one of their headings.
+    """
+    name = os.path.basename(path)
+    project = repository_of(os.path.dirname(os.path.abspath(path)))
+    above: list[_Piece] = []
+    found = _pieces(_text(path))[1]
+    for piece, behind in zip(found, [*found[1:], None], strict=False):
+        piece.text = text = _TASK.sub("", _STRONG.sub(r"\2", piece.text), count=1).strip()
+        where = f"line {piece.line}"
+        # Headings have depths below 0, the outermost the highest; what is within something has a greater depth.
+        if piece.depth < 0:
+            above = [*(one for one in above if 0 > one.depth > piece.depth), piece]
+            continue
+        above = [one for one in above if one.depth < piece.depth]
+        if text.endswith(":") and behind is not None and behind.depth > piece.depth:
+            above.append(piece)
+        elif re.match(r"@[\w~./-]+$", text):
+            yield LeftOut(where, "names another file: import that one too", text)
+        elif not piece.depth and len(text) > _LONGEST_PARAGRAPH:
+            yield LeftOut(where, "a long paragraph; `knowledge sync` takes whole documents", text)
+        elif text:
+            told = " ".join([*(one.text for one in above if one.depth > 0), text])
+            context = " > ".join(one.text for one in above if one.depth <= 0)
+            yield Item(told, where, f"{name}\0{told}", (name,), context, project=project)
+
+
+def is_note(text: str) -> bool:
+    """Whether a markdown file is a note of basic-memory: a permalink in front, and observations or relations."""
+    front, found = _pieces(text)
+    return "permalink" in front and any(any(_matched(piece)) for piece in found)
+
+
+def _matched(piece: _Piece) -> tuple[re.Match[str] | None, re.Match[str] | None]:
+    """The observation or the relation that a bullet is; not a task, nor a time of a transcript."""
+    if piece.depth <= 0:
+        return None, None
+    observation = _OBSERVATION.match(piece.text)
+    if observation and _NO_CATEGORY.match(observation[1].strip()):
+        observation = None
+    return observation, None if observation else _RELATION.match(piece.text)
+
+
+def notes(path: str) -> Pieces:
+    """`- [category] text #tag (context)` and `- type [[Target]]` of a note, or of the notes in a folder.
+
+    Links to files are not followed, and prose is left out.
+    """
+    if not os.path.isdir(path):
+        yield from _of_note(path, os.path.basename(path))
+        return
+    files: list[str] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(".md"))
+        files += [one for one in paths if not os.path.islink(one)]
+    for one in files[:MOST_FILES]:
+        yield from _of_note(one, os.path.relpath(one, path))
+    if len(files) > MOST_FILES:
+        yield LeftOut(path, f"over {MOST_FILES:,} notes: import its folders one by one")
+
+
+def _of_note(path: str, shown: str) -> Pieces:
+    front, found = _pieces(_text(path))
+    title = front.get("title") or os.path.splitext(os.path.basename(path))[0]
+    own = front.get("permalink") or title
+    listed = front.get("tags", "")
+    tags = ["basic-memory", *(listed if isinstance(listed, list) else listed.split(","))]
+    is_empty = True
+    for piece in found:
+        observation, relation = _matched(piece)
+        where = f"{shown}, line {piece.line}"
+        is_empty = is_empty and not (observation or relation)
+        if observation is not None:
+            category = observation[1].strip()
+            text, named = _observation(observation[2].strip())
+            known = _KNOWN.get(category.lower(), "")
+            yield Item(text, where, f"{own}\0{category}\0{text}", _tags([*tags, category, *named]), title, known)
+        elif relation is not None:
+            kind = next(one for one in relation.group(1, 2, 3) if one)
+            said = f"{title} {kind.replace('_', ' ')} {relation[4].partition('|')[0].strip()}"
+            full = f"{said} {relation[5]}" if relation[5] else said
+            yield Item(full, where, f"{own}\0{said}", _tags([*tags, "relation"]))
+    if is_empty:
+        yield LeftOut(shown, "a note without observations or relations; `knowledge sync` takes whole documents")
+
+
+def _observation(said: str) -> tuple[str, list[str]]:
+    """What is observed, without the tags at its end, and all its tags; `(context)` behind them stays."""
+    start = said.rfind(" (") if said.endswith(")") else -1
+    words, around = (said[:start].split(), said[start:].split()) if start > 0 else (said.split(), [])
+    named = [one for word in words if word.startswith("#") for one in word.split("#") if one]
+    while words and words[-1].startswith("#"):
+        words.pop()
+    return " ".join([*words, *around]) or said, named

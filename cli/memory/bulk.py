@@ -30,18 +30,15 @@ def import_(options: dict[str, Any]) -> Answer:
         form = importing.OURS if file == "-" else importing.form_of(file)
     settings = config.load()
     is_ours = form == importing.OURS
+    about = {"preview": preview, "now": clock.now_ms(), "config": settings}
     if is_ours:
         with bulk.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
-            report = importing.import_lines(
-                lines, preview=preview, now=clock.now_ms(), config=settings, progress=advance
-            )
+            report = importing.import_file(lines, form, **about, progress=advance)
     elif file == "-":
         raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
     else:
         with bulk.bar("importing") as (_, advance):
-            report = importing.import_items(
-                file, form, preview=preview, now=clock.now_ms(), config=settings, progress=advance
-            )
+            report = importing.import_file(file, form, **about, progress=advance)
     if is_ours and 0 < report["failed"] == report["lines"]:
         first = report["errors"][0]
         message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"

@@ -10,8 +10,7 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.markdown_memories import bullets
-from memory.other_stores import LeftOut
+from memory.other_stores import LeftOut, bullets
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\

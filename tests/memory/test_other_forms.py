@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory import importing, markdown_memories
+from memory import importing, other_stores
 from memory.other_stores import Item, LeftOut
 
 
@@ -51,11 +51,11 @@ def test_lines_of_a_note(tmp_path: Path, line: str, expected: Any) -> None:
     found = told(tmp_path, "basic-memory", text)
     if expected is None:
         assert [type(one) for one in found] == [LeftOut]
-        assert not markdown_memories.is_note(text)
+        assert not other_stores.is_note(text)
     else:
         said, tags, context, category = expected
         assert found == [(said, "note.md, line 9", tags, context, category, "", None)]
-        assert markdown_memories.is_note(text)
+        assert other_stores.is_note(text)
 
 
 @pytest.mark.parametrize(
