@@ -1,7 +1,9 @@
 """A person looks through the memories and mends them: list, edit, tag, pin, supersede, forget.
 
 Only observations are mended: what was said in a session (an episode) and what a file says (knowledge) stays as it was
-said, and can be forgotten. Each change is one transaction; where it fails, nothing was changed.
+said, and can be forgotten. Each change is one transaction; where it raises Failure, nothing was changed. An id may be
+the beginning of one: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; what is mended must stand: MEMORY_FORGOTTEN,
+MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
 """
 
 from __future__ import annotations
@@ -73,11 +75,7 @@ def _unknown(identifier: str) -> Failure:
 
 
 def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
-    """The observation that `find` finds; one whose place another has taken only where `superseded` says so.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, MEMORY_FORGOTTEN, MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
-    """
+    """The observation that `find` finds; one whose place another has taken only where `superseded` says so."""
     document = find(db, identifier)
     name, newest = document["id"], document["superseded_by"]
     if document["collection"] != COLLECTION:
@@ -139,7 +137,6 @@ def _row(document: Document) -> dict[str, Any]:
 
 
 def _changed(document: Document, changed: bool) -> dict[str, Any]:
-    """What a change answers: the memory as it is now, and whether anything changed."""
     hint = {"hint": gate.NOT_REMEMBERED} if document["write_verdict"] == "discard" else {}
     about = {"observation": document["text"], "categoryId": document["category_id"], "changed": changed}
     return {**_row(document), **about, **hint}
@@ -151,8 +148,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
     Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
 
     Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already;
-            what `_observation` raises.
+        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already.
     """
     kinds: list[str] = []
     fresh, _ = composed(text, kinds, now=now, config=config)
@@ -185,7 +181,7 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
     """Add tags to a memory and take others away; its age stays.
 
     Raises:
-        Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be; what `_observation` raises.
+        Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be.
     """
     kinds: list[str] = []
     more, fewer = clean_tags(add, kinds), set(clean_tags(remove, kinds))
@@ -207,11 +203,7 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
 
 
 def pin(db: apsw.Connection, identifier: str, *, undo: bool = False) -> dict[str, Any]:
-    """Pin a memory, so that it neither decays nor goes stale, or undo that. A mark as stale goes with pinning.
-
-    Raises:
-        Failure: what `_observation` raises.
-    """
+    """Pin a memory, so that it neither decays nor goes stale, or undo that. A mark as stale goes with pinning."""
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=undo)
         unwanted = PINNED if undo else STALE
@@ -238,7 +230,7 @@ def supersede(
 
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG; MEMORY_NOT_ALLOWED where the write gate would hold the new text back;
-            MEMORY_DUPLICATE where it says the same as the old one; what `_observation` raises.
+            MEMORY_DUPLICATE where it says the same as the old one.
     """
     kinds: list[str] = []
     fresh, tokens = composed(text, kinds, now=now, config=config)
@@ -274,7 +266,7 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
     What others said too, what was there before, what was edited since or pinned, stays.
 
     Raises:
-        Failure: MEMORY_NOT_SUPERSEDED; what `_observation` raises.
+        Failure: MEMORY_NOT_SUPERSEDED.
     """
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=True)
@@ -297,11 +289,7 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
 
 
 def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
-    """Take memories out of every search, all or none; one forgotten before stays so. Returns them as they were.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND or MEMORY_AMBIGUOUS.
-    """
+    """Take memories out of every search, all or none; one forgotten before stays so. Returns them as they were."""
     with sqlite.transaction(db):
         found = _all(db, identifiers)
         for document in found:
@@ -315,7 +303,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
     """Bring memories back, all or none: they are indexed anew. Returns them as they were.
 
     Raises:
-        Failure: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS or MEMORY_PURGED.
+        Failure: MEMORY_PURGED.
     """
     with sqlite.transaction(db):
         if vectors:
@@ -343,11 +331,7 @@ def _renew(db: apsw.Connection, found: Sequence[Document]) -> None:
 
 
 def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
-    """Delete what is kept of tool calls, `call:<session>:<number>`, for good, all or none; returns their whole ids.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND, SESSION_AMBIGUOUS.
-    """
+    """Delete what is kept of tool calls, `call:<session>:<number>`, for good, all or none; returns their whole ids."""
     with sqlite.transaction(db):
         found = []
         for identifier in identifiers:

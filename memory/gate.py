@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class Gated(TypedDict):
-        """What the gate says of a text.
-
-        `text` is without its annotation, `category` the annotation's, `fallback` whether rules decided.
-        """
+        """What the gate says: the text without its annotation, the annotation's category, whether rules decided."""
 
         text: str
         verdict: str
@@ -55,10 +52,7 @@ NOT_REMEMBERED = "not remembered: say it in a sentence: what, and why"
 
 
 def judge(text: str) -> Gated:
-    """The verdict on a trimmed text: its annotation's, else by rules.
-
-    Of a verb and a name ("use pnpm") the text says that it is a preference: it is too short for recall by itself.
-    """
+    """The verdict on a trimmed text: its annotation's, else by rules. "use pnpm" becomes "Preference: use pnpm"."""
     annotated = _annotation(text)
     if annotated is not None:
         return annotated

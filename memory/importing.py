@@ -51,11 +51,7 @@ Line = tuple[int, bytes | None]
 
 
 def form_of(path: str) -> str:
-    """The form of a file or folder, told by what stands in it: one of READERS, or OURS for anything else.
-
-    Raises:
-        Failure: IMPORT_FAILED where it cannot be read; MEMORY_INVALID_ARGS for an SQLite file that is not known.
-    """
+    """The form of a file or folder, told by what stands in it: one of READERS, or OURS for anything else."""
     if os.path.isdir(path):
         has_notes = any(name.endswith(".md") for _, _, names in os.walk(path) for name in names)
         return "basic-memory" if has_notes else OURS
@@ -86,15 +82,11 @@ def import_file(
     config: Config,
     progress: Callable[[int], None],
 ) -> dict[str, Any]:
-    """Take in numbered JSON lines of our own, or another tool's file; or say what that would do.
+    """Take in numbered JSON lines of our own, or the path of another tool's file; or say what that would do.
 
     Of the answer, `merged`: a memory said the same, and has the piece's tags now. `unchanged`: nothing of it was new.
     `forgotten`: it was taken in before and forgotten, and stays so. `first`, `errors` and `leftOut` are the first 20.
-
-    Args:
-        source: the lines, where the form is OURS; else a path.
-        form: OURS, or one of READERS.
-        progress: told how many bytes of lines, or items, are done.
+    `progress` is told how many bytes of lines, or items, are done.
 
     Raises:
         Failure: IMPORT_FAILED, or what the store says, and how many memories are in: the batches before stay.

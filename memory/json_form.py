@@ -92,11 +92,7 @@ def _outside(document: Document) -> dict[str, Any]:
 
 
 def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
-    """The memory that a parsed line describes, redacted, judged and categorised.
-
-    Args:
-        now: ms, for a line that names no time.
-        longest: most characters of an observation.
+    """The memory that a parsed line describes, redacted, judged and categorised; `now` in ms, where it names no time.
 
     Raises:
         BadLineError: a key is missing, or its value is of a wrong type or out of range.

@@ -36,9 +36,7 @@ _SHORTEST_STEM = 4
 
 
 class Tokens:
-    """A text as it is compared.
-
-    `key` is the same for texts that differ only in white space, punctuation around words, or the case of words;
+    """A text as it is compared: `key` is the same for texts that differ only in white space, punctuation or case;
     `content` are the tokens that carry meaning, words without their ending.
     """
 
@@ -101,10 +99,7 @@ def same(one: Tokens, other: Tokens) -> bool:
 
 
 def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes, *, vectors: bool) -> Document | None:
-    """The stored document that says the same as this one, not forgotten and not of another project; None for none.
-
-    Looks at the document with the same fingerprint, and at the nearest by vector (by words where there is none).
-    """
+    """The stored document that says the same, by fingerprint, else by vector (without, by words), or None."""
     collection, project = document["collection"], document["project"]
     exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
@@ -124,10 +119,8 @@ def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes,
 
 
 def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
-    """Whether a memory of a project may take the place of a document; where one is of none, both must be equal.
-
-    What is of no project is seen in every one: the words of a project do not get there. What was superseded is not
-    handed out: who writes it again means that it holds again.
+    """Whether a memory of a project may take the place of a document; where one is of none, both are equal: the words of
+    a project do not get into every one. Who writes again what was superseded means that it holds again.
     """
     other = document["project"]
     if document["forgotten_at"] is not None or document["superseded_by"]:

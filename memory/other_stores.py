@@ -160,10 +160,7 @@ def mem0(path: str) -> Pieces:
 
 
 def mcp_memory(path: str) -> Pieces:
-    """Lines of entities and relations, or the answer of the tool `read_graph`.
-
-    Each observation of an entity is a memory with its name in front, each relation a sentence.
-    """
+    """Lines of entities (each observation with the name in front) and relations (a sentence), or `read_graph`."""
     data = _read(path, MOST_JSON_BYTES)
     graph = _parsed(data)
     numbered = _lines(data)
@@ -346,10 +343,7 @@ def _matched(piece: _Piece) -> tuple[re.Match[str] | None, re.Match[str] | None]
 
 
 def notes(path: str) -> Pieces:
-    """`- [category] text #tag (context)` and `- type [[Target]]` of a note, or of the notes in a folder.
-
-    Links to files are not followed, and prose is left out.
-    """
+    """`- [category] text #tag (context)` and `- type [[Target]]` of a note, or of those in a folder; no links."""
     if not os.path.isdir(path):
         yield from _of_note(path, os.path.basename(path))
         return

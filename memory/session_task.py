@@ -40,18 +40,13 @@ def write(
     config: Config,
     **about: Any,
 ) -> str:
-    """Write a session's task into its memory, which is made where there is none; returns its id.
-
-    One that was forgotten or superseded stays as it is, and the session gets another.
+    """Write a session's task into its memory, which is made where there is none or it was forgotten; returns its id.
 
     Args:
         text: `Task: …` and perhaps the files; messages are joined by ` | `.
         tags: the memory's; the last tells it from others of the session.
         known: ids of the session's task memories, the newest last.
         about: as `memory.write.composed` takes it.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, or what the store says; nothing was changed.
     """
     with sqlite.transaction(db):
         if vectors:
@@ -97,11 +92,7 @@ def _own(db: apsw.Connection, session: str, known: Sequence[str], tag: str) -> t
 
 
 def grown(before: str, text: str, most: int = CHARS) -> str:
-    """The new task, and behind it what the memory said before and the new task does not, the newest first.
-
-    Args:
-        most: characters of both; the oldest messages go first.
-    """
+    """The new task, and behind it what the memory said before and the new task does not, newest first; `most` chars."""
     told, _, rest = before.partition(_EARLIER)
     new = _messages(text)
     earlier: list[str] = []

@@ -99,12 +99,7 @@ def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
 def search(
     db: apsw.Connection, query: str, *, limit: int, client: str, machine: str, now: int, config: Config
 ) -> dict[str, Any]:
-    """The sessions that bear on a query, best first: `found`, `searched` and the `hits`.
-
-    Args:
-        client: only those of this client; "" or `all` for any.
-        machine: the name of this one, for the hits.
-    """
+    """The sessions of a client ("" or `all` for any) that bear on a query, best first: `found`, `searched`, `hits`."""
     most = min(_MOST_HITS, limit * _HITS_A_SESSION)
     asked = Query(query, limit=most, budget="balanced", collections=("episodes", "calls"), by_name=True)
     result = engine.recall(db, asked, now=now, vectors=sqlite.load_vectors(db), config=config)
@@ -134,9 +129,6 @@ def search(
 
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
     """The archived session that an id, the beginning of one, or a transcript's path means.
-
-    Args:
-        identity: the id under which a session is kept.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.

@@ -49,9 +49,6 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
     `merged`: the text took the place of one that said the same, whose id is in `mergedInto`. The category is told as it
     was given, else as people read it: operations, also where nothing speaks for one, as ops.
 
-    Args:
-        about: as `composed` takes it.
-
     Raises:
         Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
     """
@@ -92,12 +89,7 @@ def composed(
 ) -> tuple[Document, near_duplicate.Tokens]:
     """The observation as it is to be stored (redacted, judged, categorised), and its tokens.
 
-    Args:
-        found: gets the kinds of what was redacted.
-        category: an id or alias; "" lets the text's annotation or its words decide.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG.
+    `found` gets the kinds of what was redacted. The category is an id or alias; "" lets annotation or words decide.
     """
     body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
     found += kinds
@@ -129,11 +121,7 @@ def placed(
 
 
 def trimmed(text: str, longest: int) -> str:
-    """The text as it may be stored: valid UTF-8, no NUL, no white space around it.
-
-    Raises:
-        Failure: EMPTY_TEXT, or TEXT_TOO_LONG over `longest` characters.
-    """
+    """The text as it may be stored: UTF-8, no NUL, nothing around it. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG."""
     text = words.clean(text).replace("\0", "\ufffd").strip()
     if not text:
         fix = "give it as one word in quotes, or - to read it from stdin"

@@ -21,10 +21,7 @@ _CODE = "MEMORY_INVALID_ARGS"
 
 
 def import_(options: dict[str, Any]) -> Answer:
-    """Take in a file of JSON lines, or stdin for `-`; bad lines are reported and the good ones kept.
-
-    A file of another tool's goes through the write gate; `--preview` stores nothing.
-    """
+    """Take in a file, or stdin for `-`; bad lines are reported and the good ones kept. `--preview` stores nothing."""
     file, form, preview = options["file"], options["format"], options["preview"]
     if form == "auto":
         form = importing.OURS if file == "-" else importing.form_of(file)
@@ -56,10 +53,7 @@ def import_(options: dict[str, Any]) -> Answer:
 
 
 def export(options: dict[str, Any]) -> int:
-    """Print every memory as a JSON line, oldest first; `memory import` takes them. Holds a block of them at a time.
-
-    Ends early where nobody reads on.
-    """
+    """Print every memory as a JSON line, oldest first, a block of them at a time; ends where nobody reads on."""
     names = collections(options["collection"] or "", _CODE)
     db = sqlite.open_reading()
     block = bytearray()

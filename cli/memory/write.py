@@ -74,10 +74,7 @@ def _project(db: apsw.Connection, session: str) -> str:
 
 
 def read_stdin(longest: int) -> str:
-    """What stdin holds, of which no more is read than tells that it is over `longest` characters.
-
-    Bytes that are not UTF-8 become U+FFFD.
-    """
+    """What stdin holds, no more of it than tells that it is over `longest` characters; U+FFFD for bad UTF-8."""
     try:
         data = sys.stdin.buffer.read(_UTF8_BYTES * longest + 65_536)  # white space around the text does not count
     except (OSError, AttributeError) as error:

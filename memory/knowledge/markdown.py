@@ -90,10 +90,7 @@ def parse(text: str, path: str) -> MarkdownDocument:
 
 
 def front_matter(text: str) -> tuple[FrontMatter, str]:
-    """The keys (lower case) between `---` lines at the head of a text, and the text behind them.
-
-    What stands between two `---` lines but does not begin with a key is text.
-    """
+    """The keys (lower case) between `---` lines at the head of a text, if the first has one; and the text behind."""
     lines = _plain_ends(text).split("\n")
     if lines[0].rstrip() != "---":
         return {}, text
@@ -116,10 +113,7 @@ def front_matter(text: str) -> tuple[FrontMatter, str]:
 
 
 def told(front: FrontMatter, body: str) -> dict[str, str]:
-    """Title, status and date of a note: its front matter's, else those of lines such as `- Status: accepted`.
-
-    The line below a heading `Status` says it, too.
-    """
+    """Title, status and date of a note: its front matter's, else of lines `Status: accepted`, or below a heading."""
     found = {key: value for key in ("title", "status", "date") if (value := _one(front, key))}
     lines = [line for line in body.split("\n", 400)[:400] if line.strip()]
     for line in lines[:_STATUS_LINES]:

@@ -16,13 +16,9 @@ _SNIFFED = 8192
 
 @dataclass
 class Found:
-    """What lies below a folder.
+    """What lies below a folder: path → status in order, and what was skipped, as (path, reason).
 
-    Args:
-        files: path → its status, in order of the path.
-        problems: what was skipped, as (path, reason).
-        unread: folders that could not be listed; what lies below them is unknown.
-        complete: False where the walk was stopped by `until`.
+    `unread` are folders that could not be listed; `complete` is False where the walk was stopped by `until`.
     """
 
     files: dict[str, os.stat_result] = field(default_factory=dict)
@@ -32,12 +28,9 @@ class Found:
 
 
 def below(folder: str, *, until: float | None = None) -> Found:
-    """The markdown files below a folder, without hidden folders, `node_modules` and links.
+    """The markdown files below a folder, without hidden folders, `node_modules` and links, until `time.monotonic()`.
 
     A link to a place below the folder leads to nothing new; one that leads out of it is a problem.
-
-    Args:
-        until: `time.monotonic()` at which to stop.
     """
     found = Found()
 
@@ -74,11 +67,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def read(path: str, most: int = LARGEST) -> tuple[bytes, bool]:
-    """The first `most` bytes of a regular file, and whether there are more.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file (a pipe is not waited for).
-    """
+    """The first bytes of a regular file, and whether there are more; raises OSError (a pipe is not waited for)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as handle:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -88,10 +77,7 @@ def read(path: str, most: int = LARGEST) -> tuple[bytes, bool]:
 
 
 def decode(data: bytes) -> str | None:
-    """Bytes as text: UTF-8 with or without a mark, UTF-16 with one; None for what is binary.
-
-    Bytes that are not UTF-8 become U+FFFD.
-    """
+    """Bytes as text: UTF-8 (U+FFFD for what is not), UTF-16 with its mark; None for what is binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace").removeprefix("\ufeff")
     if b"\0" in data[:_SNIFFED]:

@@ -57,10 +57,7 @@ def search(
 ) -> tuple[dict[str, Any], apsw.Connection | None]:
     """The sections that bear on a query, best first, and the connection that read them: None where no store is yet.
 
-    Args:
-        types: only sections of these types; empty for all.
-        below: only files below this folder, a real path; "" for all.
-        per_file: most sections of one file.
+    Only of some `types`, of files `below` a real path, where these are given; `per_file` of one file at most.
 
     Raises:
         Failure: KNOWLEDGE_SEARCH_FAILED.

@@ -40,14 +40,13 @@ State = tuple[list[str], dict[str, tuple[str, int, str]]]
 """The kept folders (real paths), and of each file its stamp, how many sections are in recall, and why it was cut."""
 
 
-def state_path() -> str:
-    """Where the folders and the stamps of files lie. Losing the file costs time and nothing else."""
-    return os.path.join(files.home(), "knowledge.json")
+def _state_path() -> str:
+    return os.path.join(files.home(), "knowledge.json")  # losing it costs time and nothing else
 
 
 def _load() -> State:
     try:
-        with open(state_path(), "rb") as handle:
+        with open(_state_path(), "rb") as handle:
             kept = json_text.loads(handle.read())
         entries = kept["files"].items() if kept["version"] == _STATE_VERSION else ()
         folders = [str(folder) for folder in kept["folders"]]
@@ -56,14 +55,14 @@ def _load() -> State:
         return [], {}
     except (json_text.InvalidJSON, KeyError, TypeError, ValueError, AttributeError):
         with contextlib.suppress(OSError):
-            files.set_aside(state_path())
+            files.set_aside(_state_path())
         return [], {}
 
 
 def _save(state: State) -> None:
     text = json_text.dumps({"version": _STATE_VERSION, "folders": state[0], "files": state[1]})
     with contextlib.suppress(OSError):  # the next sync reads more than it must
-        files.write_whole(state_path(), text.encode())
+        files.write_whole(_state_path(), text.encode())
 
 
 def sync_folders(
@@ -75,19 +74,15 @@ def sync_folders(
     started: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> tuple[dict[str, Any], apsw.Connection]:
-    """Sync the folders that a user names, or those kept before, in the store of this home; one process at a time.
+    """Sync the folders that a user names, or those kept before; one process at a time.
 
-    Files below other folders stay as they are. Returns what became of the files, and the connection that wrote it:
-    `indexed` counts files, and sections (in recall now, added, updated, removed, unchanged); `missing` are folders that
-    were synced before and have vanished or are empty, of which nothing was removed; of `pruned` ones everything was.
-
-    Args:
-        prune: whether the sections of a kept folder that has vanished, or is empty, are removed.
-        started: called with the number of files; `progress` with the number done since.
+    Returns what became of the files, and the connection that wrote it: `indexed` counts files, and sections (in recall
+    now, added, updated, removed, unchanged); `missing` are folders that were synced before and have vanished or are
+    empty, of which nothing was removed; of those that `prune` took out everything was. `started` is called with the
+    number of files, `progress` with the number done since.
 
     Raises:
-        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says; the files before
-            stay.
+        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says.
     """
     kept = _load()[0]
     folders = [_real_folder(one, kept) for one in given]
@@ -97,12 +92,12 @@ def sync_folders(
     began = time.perf_counter()
     busy_ms = config.get_int("store.busy_ms")
     try:
-        with files.FileLock(state_path() + ".lock", busy_ms / 1000):
+        with files.FileLock(_state_path() + ".lock", busy_ms / 1000):
             # Everything can be made again from the files: commits do not wait for the disk one by one.
             db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
             run = _Run(db, folders, now)
+            run.find_files(prune)
             try:
-                run.find_files(prune)
                 started(len(run.found))
                 for name, (path, status) in run.found.items():
                     run.sync_file(name, path, status)
@@ -164,18 +159,15 @@ class _Run:
         self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:
-                self.skip(folder, "its path looks like a secret, so it is not kept for the next sync")
+                self._skip(folder, "its path looks like a secret, so it is not kept for the next sync")
             elif folder not in self.folders:
                 self.folders.append(folder)
         if self.folders != self.before[0]:  # saved first: a sync that was killed is repeated without naming them
             _save((self.folders, self.entries))
 
-    def count(self, name: str, more: int = 1) -> None:
-        self.indexed[name] += more
-
-    def skip(self, path: str, reason: str) -> None:
+    def _skip(self, path: str, reason: str) -> None:
         """Count a file that was skipped or cut; the first MOST_LISTED are listed."""
-        self.count("skippedCount")
+        self.indexed["skippedCount"] += 1
         if len(self.indexed["skipped"]) < MOST_LISTED:
             self.indexed["skipped"].append({"path": stored_path(path), "reason": reason})
 
@@ -185,39 +177,34 @@ class _Run:
             is_there = os.path.isdir(folder)
             below = markdown_files.below(folder) if is_there else markdown_files.Found()
             for path, reason in below.problems:
-                self.skip(path, reason)
-            had = any(self._owner(name) == folder for name in self.stored_rows)
+                self._skip(path, reason)
+            had = any(markdown_files.is_below(name, folder) for name in self.stored_rows)
             if not (below.files or below.unread) and (had or not is_there):
                 # A folder that is empty where it was not is most often a disk that is not mounted.
                 (self.pruned if prune else self.missing).append(folder)
                 self.kept_below += [] if prune else [folder]
             self.kept_below += below.unread
             self.found.update({stored_path(path): (path, status) for path, status in below.files.items()})
-        self.count("files", len(self.found))
-
-    def _owner(self, name: str) -> str:
-        """The innermost of the kept folders that holds a file, "" where none does."""
-        holding = (folder for folder in self.folders if markdown_files.is_below(name, folder))
-        return max(holding, key=len, default="")
+        self.indexed["files"] += len(self.found)
 
     def remove_vanished(self) -> None:
         """The sections of files that are no longer there, a transaction for each file."""
         for name in dict.fromkeys([*self.stored_rows, *self.entries]):
             rows = self.stored_rows.get(name, [])
-            if name in self.found or self._owner(name) not in self.wanted:
+            if name in self.found or not any(markdown_files.is_below(name, folder) for folder in self.wanted):
                 continue
             if rows and any(markdown_files.is_below(name, folder) for folder in self.kept_below):
-                self.count("sections", len(rows))
+                self.indexed["sections"] += len(rows)
                 continue
             self._remove(rows)
-            self.count("removedFiles", bool(rows))
+            self.indexed["removedFiles"] += bool(rows)
             self.entries.pop(name, None)
         self.folders = [folder for folder in self.folders if folder not in self.pruned]
 
     def _remove(self, rows: list[int]) -> None:
         if rows:
             with sqlite.transaction(self.db):
-                self.count("removed", documents.remove_sections(self.db, rows, signatures=self.vectors))
+                self.indexed["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
 
     def close(self) -> None:
         """Make durable what was stored, then save what was read."""
@@ -238,18 +225,18 @@ class _Run:
         rows = self.stored_rows.get(name, [])
         before, live, note = self.entries.get(name, ("", -1, ""))
         if stamp and before == stamp and live == len(rows):
-            self.count("unchanged", live)
-            self.count("sections", live)
+            self.indexed["unchanged"] += live
+            self.indexed["sections"] += live
             if note:
-                self.skip(path, note)
+                self._skip(path, note)
             return
         try:
             data, more = markdown_files.read(path)
         except OSError as error:  # its sections stay; a file that has vanished is left to the next sync
-            self.skip(path, f"cannot be read: {error.strerror}")
-            self.count("sections", len(rows))
+            self._skip(path, f"cannot be read: {error.strerror}")
+            self.indexed["sections"] += len(rows)
             return
-        self.count("read")
+        self.indexed["read"] += 1
         note = ""
         if more:
             data = data[: data.rfind(b"\n") + 1 or len(data)]
@@ -258,9 +245,9 @@ class _Run:
         if text is None:
             note = "binary: no text was taken"
         if note:
-            self.skip(path, note)
+            self._skip(path, note)
         live = self._store(self._documents(text or "", name, path, status), rows)
-        self.count("sections", live)
+        self.indexed["sections"] += live
         self.entries[name] = (stamp, live, note)
 
     def _documents(self, text: str, name: str, path: str, status: os.stat_result) -> list[Document]:
@@ -295,14 +282,14 @@ class _Run:
             (one, document_vector(one["text"], "", one["title"])) for one in sections if _differs(older[one["id"]], one)
         ]
         live = sum(_counts(one) for one in older.values())
-        self.count("unchanged", live - len(changed))
+        self.indexed["unchanged"] += live - len(changed)
         for start in range(0, len(changed), TOGETHER):
             with sqlite.transaction(self.db):
                 for one, vector in changed[start : start + TOGETHER]:
                     before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
                     if before is None or _differs(before, one):
                         _put(self.db, before, one, vector, now=self.now, vectors=self.vectors)
-                        self.count("added" if before is None else "updated")
+                        self.indexed["added" if before is None else "updated"] += 1
         kept = {one["rowid"] for one in older.values() if one is not None}
         self._remove([row for row in rows if row not in kept])
         return live
@@ -350,13 +337,7 @@ def store_note(
     about: dict[str, str],
     now: int,
 ) -> tuple[str, list[str]]:
-    """Keep what a turn came to; returns its id and the kinds of secrets that were taken out.
-
-    A note of the same turn is replaced. `about` is what else is told, by name.
-
-    Raises:
-        Failure: what the store says; nothing was changed.
-    """
+    """Keep what a turn came to, in the place of what was told of it before; its id, and the kinds of secrets in it."""
     vectors = sqlite.load_vectors(db)
     lines = [summary, *(f"{name}: {value}" for name, value in about.items() if value)]
     text, kinds = redact("\n".join(lines))

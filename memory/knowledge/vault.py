@@ -53,11 +53,7 @@ Means = tuple[str, str, float]
 
 
 def root() -> str:
-    """The real path of the vault: `$VAULT_PATH`, else `~/Vault`.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED, where there is no such folder.
-    """
+    """The real path of the vault: `$VAULT_PATH`, else `~/Vault`. Raises Failure CAPABILITY_NOT_CONFIGURED."""
     folder = os.path.realpath(os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault"))
     if not os.path.isdir(folder):
         fix = "set VAULT_PATH to the folder of your notes, or make ~/Vault"
@@ -66,9 +62,7 @@ def root() -> str:
 
 
 def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
-    """The notes that a reference means, at least one, each with its beginning.
-
-    Where no name fits, the synced sections that answer it (ADR-0204).
+    """The notes that a reference means, at least one, each with its beginning; else the synced sections that answer it.
 
     Raises:
         Failure: NO_MATCH; KNOWLEDGE_SEARCH_FAILED where the store cannot answer.
@@ -95,11 +89,7 @@ def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """The beginning of a note as it is; None for what is binary.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The beginning of a note as it is; None for what is binary."""
     data, more = markdown_files.read(path, _LARGEST)
     text = markdown_files.decode(data)
     return None if text is None else _cut(path, text, more=more)
@@ -128,10 +118,7 @@ def _of_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inside(vault: str, reference: str) -> str | None:
-    """The real path that a reference names inside the vault, whether anything is there or not; None for one outside.
-
-    It is relative to the vault, absolute, or begins with `~`; `~/Vault` is the vault wherever it lies.
-    """
+    """The real path, there or not, that a reference names inside the vault (`~/Vault`, wherever it lies); else None."""
     parts = reference.split("/")
     if parts[:2] == ["~", "Vault"]:
         reference = "/".join(parts[2:]) or "."
@@ -282,12 +269,7 @@ def by_meaning(
 ) -> tuple[list[dict[str, Any]], int, bool]:
     """Hits among the synced sections, how many there are, and whether any file of the vault is synced.
 
-    Args:
-        below: only files below this folder; "" for all.
-        unasked: nobody asked for a search: one section a file, and as good as what is injected unasked.
-
-    Raises:
-        Failure: KNOWLEDGE_SEARCH_FAILED.
+    `unasked`, where nobody asked for a search: one section a file, and as good as what is injected.
     """
     settings = config.load()
     result, db = sections.search(
