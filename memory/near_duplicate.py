@@ -119,8 +119,9 @@ def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes,
 
 
 def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
-    """Whether a memory of a project may take the place of a document; where one is of none, both are equal: the words of
-    a project do not get into every one. Who writes again what was superseded means that it holds again.
+    """Whether a memory of a project may take the place of a document: no project's words get into what is of none.
+
+    Who writes again what was superseded means that it holds again.
     """
     other = document["project"]
     if document["forgotten_at"] is not None or document["superseded_by"]:
