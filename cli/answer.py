@@ -37,11 +37,8 @@ class Answer:
         framed: bool = False,
         exit_code: int = 0,
     ) -> None:
-        self.result = result
-        self.next_actions = next_actions or []
-        self.text = text
-        self.framed = framed
-        self.exit_code = exit_code
+        self.result, self.next_actions, self.text = result, next_actions or [], text
+        self.framed, self.exit_code = framed, exit_code
 
 
 def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:

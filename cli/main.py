@@ -1,4 +1,4 @@
-"""Where `joelclaw` starts: a hook at once, the first front end, and Typer for everything that it does not know."""
+"""Where `joelclaw` starts: a hook at once, what the declarations know, and Typer for everything else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
 
 _JSON = ("--json", "--toon")
 """Both ask for the envelope: the mirrored CLI takes `--toon` too, and prints JSON."""
@@ -54,7 +53,7 @@ def _hook(words: Sequence[str]) -> int:
 
 
 def _not_read(words: list[str], *, as_json: bool) -> int:
-    """What the first front end does not read: our own background jobs, the versions, and all that Typer explains."""
+    """What needs more than the declarations: our own background jobs, the versions, and all that Typer explains."""
     if words == ["--version"]:
         from cli import reference
         from cli.stdout import write_out

@@ -59,44 +59,34 @@ class Parameter:
 
     def convert(self, text: str, code: str) -> Any:
         """The value that a word on the command line stands for."""
-        value = self._value(text)
+        value, wanted = self._value(text)
         if value is None:
             shown = text if len(text) <= 60 else text[:57] + "..."
-            name, wanted = self.flags[0] if self.flags else self.metavar, self._wanted()
+            name = self.flags[0] if self.flags else self.metavar
             raise usage(code, f"{name} is {shown!r}, which is not {wanted}", f"give {name} {wanted}")
         return value
 
-    def _value(self, text: str) -> str | bool | float | None:
-        """The value of a word; None where it has none."""
+    def _value(self, text: str) -> tuple[str | bool | float | None, str]:
+        """The value of a word, None where it has none, and what would have one."""
         if self.choices:
-            return text if text in self.choices else None
+            return text if text in self.choices else None, "one of " + ", ".join(self.choices)
         if self.kind == "truth":
             word = text.lower()
-            return word in _TRUE if word in _TRUE or word in _FALSE else None
+            return word in _TRUE if word in _TRUE + _FALSE else None, "true or false"
         if self.kind not in ("whole", "number"):
-            return text
-        value: float
+            return text, ""
+        wanted, low, high = "a whole number" if self.kind == "whole" else "a number", self.low, self.high
+        if low is not None:
+            wanted += f" from {low:.15g} to {high:.15g}" if high is not None else f" of at least {low:.15g}"
+        digits = text[1:] if text[:1] in "+-" else text
+        if not text.isascii() or "_" in text or (self.kind == "whole" and not (digits.isdigit() and len(digits) < 19)):
+            return None, wanted
         try:
-            digits = text[1:] if text[:1] in "+-" else text
-            if not text.isascii() or "_" in text:
-                return None
-            if self.kind == "whole" and not (digits.isdigit() and len(digits) < 19):
-                return None
-            value = int(text) if self.kind == "whole" else float(text)
+            value: float = int(text) if self.kind == "whole" else float(text)
         except ValueError:
-            return None
-        is_in_range = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
-        return value if value - value == 0 and is_in_range else None  # no NaN, no infinities
-
-    def _wanted(self) -> str:
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        if self.kind == "truth":
-            return "true or false"
-        kind = "a whole number" if self.kind == "whole" else "a number"
-        if self.low is not None and self.high is not None:
-            return f"{kind} from {self.low:.15g} to {self.high:.15g}"
-        return f"{kind} of at least {self.low:.15g}" if self.low is not None else kind
+            return None, wanted
+        is_in_range = (low is None or value >= low) and (high is None or value <= high)
+        return value if value - value == 0 and is_in_range else None, wanted  # no NaN, no infinities
 
 
 class Command:
@@ -152,12 +142,9 @@ OF_CLIENTS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
 
 
 def session_named() -> str:
-    """The session that our own variables name, as it is named there; "" where none does."""
-    for name in ENVIRONMENT:
-        value = os.environ.get(name, "").strip()
-        if value:
-            return value
-    return ""
+    """The session that our own variables name; "" where none does."""
+    named = (os.environ.get(name, "").strip() for name in ENVIRONMENT)
+    return next((value for value in named if value), "")
 
 
 def session_around() -> str:
@@ -165,12 +152,9 @@ def session_around() -> str:
 
     Where two clients name one, the one runs in a shell of the other, and neither says which it is: none is known then.
     """
-    named = session_named()
-    if named:
-        return named
     told = [os.environ.get(name, "").strip() for name in OF_CLIENTS]
     around = [session for session in told if session]
-    return around[0] if len(around) == 1 else ""
+    return session_named() or (around[0] if len(around) == 1 else "")
 
 
 def session_of(given: str | None, code: str) -> str:
@@ -180,7 +164,7 @@ def session_of(given: str | None, code: str) -> str:
     """
     from session.state import state_file
 
-    for name in (given, session_named()):
-        if name and name.strip():
-            return state_file.identity(name.strip())
-    raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")
+    name = (given or "").strip() or session_named()
+    if not name:
+        raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")
+    return state_file.identity(name)

@@ -31,27 +31,23 @@ def read_object(limit: int) -> bytes:
     looked, maybe = 0, False
     end = time.monotonic() + 3 * _WAIT_S
     try:
-        if os.isatty(0):
-            return b""
-        while (left := min(_WAIT_S, end - time.monotonic())) > 0:
+        while not os.isatty(0) and (left := min(_WAIT_S, end - time.monotonic())) > 0:
             if not select.select([0], [], [], min(left, _PAUSE_S) if maybe else left)[0]:
                 if not maybe or _is_object(data):
                     break
                 maybe = False
                 continue
             chunk = os.read(0, _CHUNK)
-            if not chunk:
-                break
             data += chunk
             if len(data) > limit:
                 raise TooLong
             maybe = data[-_CHUNK:].rstrip()[-1:] == b"}"
             # So often only that all looks together cost as much as a few over the whole, in however small pieces.
-            if maybe and looked <= _LOOKS * len(data):
-                looked += len(data)
-                maybe = False
-                if _is_object(data):
-                    break
+            look = maybe and looked <= _LOOKS * len(data)
+            looked += len(data) * look
+            if not chunk or (look and _is_object(data)):
+                break
+            maybe = maybe and not look
     except OSError:  # closed, or no file that can be read
         pass
     return bytes(data)

@@ -60,11 +60,10 @@ def _default(parameter: Parameter) -> str:
 
 def explained(parameter: Parameter) -> str:
     """The help of one parameter, with its limits and its default."""
-    notes = [_limits(parameter)] if "at most" not in parameter.help and " 0 to " not in parameter.help else []
-    if _default(parameter):
-        notes.append(f"default {_default(parameter)}")
-    notes = [note for note in notes if note]
-    return f"{parameter.help} [{', '.join(notes)}]" if notes else parameter.help
+    limits = "" if "at most" in parameter.help or " 0 to " in parameter.help else _limits(parameter)
+    default = _default(parameter) and f"default {_default(parameter)}"
+    notes = ", ".join(filter(None, (limits, default)))
+    return f"{parameter.help} [{notes}]" if notes else parameter.help
 
 
 def usage_line(command: Command) -> str:
@@ -92,16 +91,7 @@ def print_overview(group: str) -> None:
             result["vault_root"] = os.path.expanduser(os.environ.get("VAULT_PATH", "").strip() or "~/Vault")
         named = {command.path: command.help for command in inside}
     else:
-        result = _tree()
-        named = {**GROUPS, **{command.path: command.help for command in every() if " " not in command.path}}
-    actions = [step(f"joelclaw {path} --help", about) for path, about in named.items()]
-    print_envelope(envelope.done(f"joelclaw {group or '--help'}", result, actions))
-
-
-def _tree() -> dict[str, Any]:
-    return {
-        "groups": dict(GROUPS),
-        "commands": [
+        commands = [
             {
                 "command": f"joelclaw {command.path}",
                 "usage": usage_line(command),
@@ -109,8 +99,11 @@ def _tree() -> dict[str, Any]:
                 "params": {p.flags[0] if p.flags else p.metavar: _as_json(p) for p in command.parameters},
             }
             for command in every()
-        ],
-    }
+        ]
+        result = {"groups": dict(GROUPS), "commands": commands}
+        named = {**GROUPS, **{command.path: command.help for command in every() if " " not in command.path}}
+    actions = [step(f"joelclaw {path} --help", about) for path, about in named.items()]
+    print_envelope(envelope.done(f"joelclaw {group or '--help'}", result, actions))
 
 
 def _as_json(parameter: Parameter) -> dict[str, Any]:
@@ -127,42 +120,32 @@ def _as_json(parameter: Parameter) -> dict[str, Any]:
 
 def markdown() -> str:
     """Every command for `docs/cli.md`."""
-    parts = []
-    group = ""
+    parts, group = [], ""
     for command in every():
         here = command.path.rpartition(" ")[0]
-        if here != group:
-            group = here
-            parts.append(f"## {group}\n\n{GROUPS[group]}\n" if group else "")
-        parts.append(_section(command))
-    return "\n".join(part for part in parts if part)
-
-
-def _section(command: Command) -> str:
-    level = "###" if " " in command.path else "##"
-    text = f"{level} joelclaw {command.path}\n\n{_cell(command.help)}\n\n```\n{usage_line(command)}\n```\n"
-    if command.parameters:
-        text += "\n| parameter | what | values | default |\n|---|---|---|---|\n"
-        text += "\n".join(_row(parameter) for parameter in command.parameters) + "\n"
-    return text
+        if here and here != group:
+            parts.append(f"## {here}\n\n{GROUPS[here]}\n")
+        group = here
+        level = "###" if here else "##"
+        text = f"{level} joelclaw {command.path}\n\n{_cell(command.help)}\n\n```\n{usage_line(command)}\n```\n"
+        if command.parameters:
+            text += "\n| parameter | what | values | default |\n|---|---|---|---|\n"
+            text += "\n".join(_row(parameter) for parameter in command.parameters) + "\n"
+        parts.append(text)
+    return "\n".join(parts)
 
 
 def _row(parameter: Parameter) -> str:
-    if parameter.flags:
-        name = ", ".join(f"`{flag}`" for flag in parameter.flags)
-    else:
-        name = f"`{parameter.metavar}`" + (" (required)" if parameter.required else "")
+    name = ", ".join(f"`{flag}`" for flag in parameter.flags)
+    name = name or f"`{parameter.metavar}`" + (" (required)" if parameter.required else "")
     shown = f"`{_default(parameter)}`" if _default(parameter) else ""
-    return f"| {name} | {_cell(parameter.help)} | {_values(parameter)} | {shown} |"
-
-
-def _values(parameter: Parameter) -> str:
     if parameter.choices or parameter.kind == "flag":
-        return ", ".join(f"`{choice}`" for choice in parameter.choices)
-    kinds = {"text": "file" if parameter.file else "text", "whole": "whole number", "number": "number"}
-    kind = kinds.get(parameter.kind, "`true` or `false`")
-    many = ", repeatable" if parameter.many and parameter.flags else ""
-    return f"{kind}, {_limits(parameter)}{many}" if _limits(parameter) else kind + many
+        values = ", ".join(f"`{choice}`" for choice in parameter.choices)
+    else:
+        kinds = {"text": "file" if parameter.file else "text", "whole": "whole number", "number": "number"}
+        limits, many = _limits(parameter), ", repeatable" * (parameter.many and bool(parameter.flags))
+        values = kinds.get(parameter.kind, "`true` or `false`") + (limits and f", {limits}") + many
+    return f"| {name} | {_cell(parameter.help)} | {values} | {shown} |"
 
 
 def _cell(text: str) -> str:

@@ -104,7 +104,10 @@ def next_steps(answer: Answer, screen: Console) -> None:
 def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
     screen = console()
-    result = _filled(answer.result, without)
+    every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
+    result = _filled(
+        {name: value for name, value in every.items() if name not in without and (value != 0 or value is False)}
+    )
     groups = {name: value for name, value in result.items() if _is_group(value)}
     single = {name: value for name, value in result.items() if name not in groups}
     if single or not groups:
@@ -120,11 +123,10 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     next_steps(answer, screen)
 
 
-def _filled(value: object, without: Sequence[str] = ()) -> dict[str, Any]:
+def _filled(value: dict[str, Any]) -> dict[str, Any]:
     """What of an object says something, and of the objects in it."""
-    named = value.items() if isinstance(value, dict) else ()
-    filled = {name: _filled(one) if isinstance(one, dict) else one for name, one in named if name not in without}
-    return {name: one for name, one in filled.items() if one is False or one not in (None, "", [], {}, 0)}
+    filled = {name: _filled(one) if isinstance(one, dict) else one for name, one in value.items()}
+    return {name: one for name, one in filled.items() if one is not None and one not in ("", [], {})}
 
 
 def _is_group(value: object) -> bool:

@@ -307,7 +307,7 @@ _joelclaw() {
     "restore") if [[ $word == -* ]]; then offered="--into --force --verify-only --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "status") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "doctor") if [[ $word == -* ]]; then offered="--client --project --fix --json --help -h"; fi ;;
-    "completion") if [[ $word == -* ]]; then offered="--install --uninstall --json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
+    "completion") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "bash zsh fish" -- "$word")); return; fi ;;
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$word"))
 }

@@ -16,19 +16,12 @@ _known: dict[tuple[str, str], str] = {}
 
 
 def recall(query: str, agent: str) -> str:
-    """The command that asks a query, as an agent runs it.
-
-    Args:
-        query: safe between double quotes of a shell.
-        agent: the client whose shell is to run it.
-    """
+    """The command that asks a query (safe between double quotes), as the shell of a client runs it."""
     return f'{word(agent)} recall "{query}" --raw'
 
 
 def most(commands: int, agent: str) -> int:
-    """How many of so many commands a text of some hundred tokens has room for: one at least, the fewer the longer our
-    path.
-    """
+    """How many of so many commands a text of some hundred tokens has room for: one at least, fewer for a long path."""
     longer = len(word(agent)) - len(NAME)
     return commands if commands * longer <= _PATHS_ROOM else min(commands, max(1, _PATHS_ROOM // longer))
 
@@ -57,17 +50,15 @@ def word(agent: str = "") -> str:
         folders = _OF_LOGIN if registry.row(agent).login_shell else folders
     around = (sys.argv[0] if sys.argv else "", folders)
     if around not in _known:  # a look at each folder of PATH, for every command of a text
-        _known[around] = _word(folders)
+        own = path()
+        if not own or _is_found(own, folders):
+            _known[around] = NAME
+        elif _PLAIN.issuperset(own):
+            _known[around] = own
+        else:
+            quoted = "'" + own.replace("'", "'\"'\"'") + "'"
+            _known[around] = quoted if own.isprintable() and "`" not in own else NAME
     return _known[around]
-
-
-def _word(folders: str) -> str:
-    own = path()
-    if not own or _is_found(own, folders):
-        return NAME
-    if _PLAIN.issuperset(own):
-        return own
-    return "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
 
 
 def path() -> str:

@@ -116,7 +116,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "completion",
         "cli.installation.completion:run",
-        "Print the completion script of a shell, or put it where the shell looks.",
+        'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
         (
             P(
                 "shell",
@@ -125,10 +125,7 @@ COMMANDS: tuple[Command, ...] = (
                 choices=("bash", "zsh", "fish"),
                 metavar="SHELL",
             ),
-            P("install", ("--install",), "put it where this user's shell looks for completions", kind="flag"),
-            P("uninstall", ("--uninstall",), "take it away from there", kind="flag"),
         ),
         code="COMPLETION_INVALID_ARGS",
-        view="cli.terminal:told",
     ),
 )

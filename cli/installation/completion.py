@@ -11,14 +11,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from cli.answer import Answer, step
+from cli.answer import Answer
 from cli.parameter import Parameter
 from cli.reference import GROUPS, every
-from core.errors import Failure, usage
+from core.errors import usage
 
 _MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
-_MADE_BEFORE = 4_096
-"""Each of our scripts has that line in as many characters."""
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
 _HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
 _VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
@@ -207,72 +205,19 @@ def _fish_quoted(text: str) -> str:
 
 SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 FILES = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
-_NOTES = {
-    "bash": "Open a new shell. It needs the package bash-completion, which most systems have.",
-    "zsh": "Put this before `compinit` in ~/.zshrc, unless the folder is in $fpath already: fpath=({folder} $fpath)",
-    "fish": "Open a new shell.",
-}
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`; or put in its place.
+    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`.
 
     Raises:
-        Failure: COMPLETION_INVALID_ARGS, COMPLETION_EXISTS, COMPLETION_FAILED.
+        Failure: COMPLETION_INVALID_ARGS.
     """
     shell = options["shell"] or os.path.basename(os.environ.get("SHELL", ""))
     if shell not in SHELLS:
         named = f"$SHELL is {shell}, for which there is no script" if shell else "$SHELL names no shell"
         raise usage("COMPLETION_INVALID_ARGS", named, "name one: joelclaw completion bash (or zsh, or fish)")
-    if options["install"] and options["uninstall"]:
-        raise usage("COMPLETION_INVALID_ARGS", "--install and --uninstall together", "give one of them")
-    script = SHELLS[shell]()
-    if not (options["install"] or options["uninstall"]):
-        return Answer(None, text=script.rstrip("\n"))
-    path = _place(shell)
-    try:
-        changed = _replaced(path, script if options["install"] else None)
-    except OSError as error:
-        fix = "make its folder writable, or print the script and put it where your shell looks: joelclaw completion"
-        raise Failure("COMPLETION_FAILED", f"{path} cannot be written: {error.strerror}", f"{fix} --help") from None
-    about = {"shell": shell, "path": path, "installed": options["install"], "changed": changed, "note": ""}
-    if options["uninstall"]:
-        return Answer(about)
-    about["note"] = _NOTES[shell].format(folder=os.path.dirname(path))
-    return Answer(about, [step(f"joelclaw completion {shell} --uninstall", "take it back")])
-
-
-def _place(shell: str) -> str:
-    """The file from which this user's shell of that name loads the completions of `joelclaw`."""
-    home, environment = os.path.expanduser("~"), os.environ
-    data = environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    if shell == "bash":
-        folder = environment.get("BASH_COMPLETION_USER_DIR") or os.path.join(data, "bash-completion")
-        return os.path.join(folder, "completions", "joelclaw")
-    if shell == "zsh":
-        return os.path.join(data, "zsh", "site-functions", "_joelclaw")
-    settings = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return os.path.join(settings, "fish", "completions", "joelclaw.fish")
-
-
-def _replaced(path: str, script: str | None) -> bool:
-    """Put the script there, whole or not at all, or with None take ours away; whether that changed anything."""
-    there = None
-    if os.path.lexists(path):
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            there = handle.read()
-        if _MADE not in there[:_MADE_BEFORE]:
-            about = f"{path} is there and was not written by joelclaw"
-            raise Failure("COMPLETION_EXISTS", about, "move it away, and run this again")
-    if script is None and there is not None:
-        os.unlink(path)
-    elif script is not None and there != script:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with open(temporary, "x", encoding="utf-8") as handle:
-            handle.write(script)
-        os.replace(temporary, path)
-    return there != script
+    return Answer(None, text=SHELLS[shell]().rstrip("\n"))
 
 
 if __name__ == "__main__":

@@ -79,15 +79,18 @@ def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Pl
     """
     command = command_for(project=project)
     plans = [_File(client, path, project).entered(command, mcp=mcp) for path in _shared(client, project, mcp=mcp)]
-    own = own_text.own_files(client, command, project=project)
-    return plans + [_entered_whole(_File(client, path, project), text.encode(), what) for path, text, what in own]
+    return plans + _own(client, command, project, gone=False)
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """Take our part out; a file of ours that somebody changed stays."""
     plans = [_File(client, path, project).left() for path in _shared(client, project, mcp=False)]
-    own = own_text.own_files(client, command_for(project=project), project=project)
-    return plans + [_left_whole(_File(client, path, project), text.encode(), what) for path, text, what in own]
+    return plans + _own(client, command_for(project=project), project, gone=True)
+
+
+def _own(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
+    own = own_text.own_files(client, command, project=project)
+    return [_whole(_File(client, path, project), text, what, gone=gone) for path, text, what in own]
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
@@ -252,36 +255,28 @@ def _shared(client: Settings, project: bool, *, mcp: bool) -> list[str]:
     return found
 
 
-def _entered_whole(file: _File, data: bytes, what: str) -> Plan:
-    """A file that is ours alone: an extension of any version is written anew, others where they are as we wrote them.
+def _whole(file: _File, text: str, what: str, *, gone: bool) -> Plan:
+    """A file that is ours alone comes, or goes: an extension of any version, a skill and rules as we wrote them.
 
     Raises:
         Failure: INSTALL_REFUSED, a file of somebody's is in the place of our extension.
     """
-    kept, notes = Receipt.of(file.path, data, created=True), []
-    if what == own_text.EXTENSION:
-        if file.text and own_text.called_by_extension(file.text) is None:
-            fix = "give that file another name and run this again; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{file.path} is there and is not of joelclaw", fix)
-        notes = [file.client.applies, *([_ON_PATH] if file.project else []), _CHECK]
-        return file.plan(data, kept, notes, what=what)
-    if not _is_as_written(file, data):
-        return file.plan(file.before, file.receipt, [_changed(file)])
-    return file.plan(data, kept, notes, untouched=True, what=what)
-
-
-def _left_whole(file: _File, data: bytes, what: str) -> Plan:
-    if what == own_text.EXTENSION:
-        ours = not file.text or own_text.called_by_extension(file.text) is not None
-        untouched = file.untouched or own_text.same_extension(file.text, data.decode())
+    data = text.encode()
+    after, kept = (None, None) if gone else (data, Receipt.of(file.path, data, created=True))
+    if what != own_text.EXTENSION:
+        if not _is_as_written(file, data):
+            changed = f"{file.path} was changed by somebody; it was left as it is"
+            return file.plan(file.before, None if gone else file.receipt, [changed])
+        return file.plan(after, kept, [], untouched=True, what=what)
+    ours = not file.text or own_text.called_by_extension(file.text) is not None
+    if gone:
+        untouched = file.untouched or own_text.same_extension(file.text, text)
         return file.plan(None if ours else file.before, None, [], untouched=untouched, what=what)
-    if not _is_as_written(file, data):
-        return file.plan(file.before, None, [_changed(file)])
-    return file.plan(None, None, [], untouched=True, what=what)
-
-
-def _changed(file: _File) -> str:
-    return f"{file.path} was changed by somebody; it was left as it is"
+    if not ours:
+        fix = "give that file another name and run this again; nothing was changed"
+        raise Failure("INSTALL_REFUSED", f"{file.path} is there and is not of joelclaw", fix)
+    notes = [file.client.applies, *([_ON_PATH] if file.project else []), _CHECK]
+    return file.plan(after, kept, notes, what=what)
 
 
 def _is_as_written(file: _File, data: bytes) -> bool:

@@ -92,14 +92,11 @@ def back_up(path: str, target: str, data: bytes) -> str:
         target: the file itself, where `path` is a link.
     """
     at = max([clock.now_ms(), *(_age(name)[0] + 1 for name in backups(path))])  # the order is the age
-    while True:
-        name = f"{path}{_MARK}{at}"
-        try:
-            create(name, data, os.stat(target).st_mode & 0o7777)
-        except FileExistsError:
-            at += 1
-            continue
-        return name
+    while os.path.lexists(f"{path}{_MARK}{at}"):
+        at += 1
+    name = f"{path}{_MARK}{at}"
+    create(name, data, os.stat(target).st_mode & 0o7777)
+    return name
 
 
 def create(path: str, data: bytes, mode: int | None) -> None:
@@ -120,19 +117,9 @@ def create(path: str, data: bytes, mode: int | None) -> None:
 
 def backups(path: str) -> list[str]:
     """All copies of a file, the oldest first."""
-    folder, stem = os.path.dirname(path), os.path.basename(path) + _MARK
-    try:
-        with os.scandir(folder) as found:
-            names = [
-                one.path
-                for one in found
-                if one.name.startswith(stem)
-                and _STAMP.fullmatch(one.name.removeprefix(stem))
-                and one.is_file(follow_symlinks=False)
-            ]
-    except OSError:
-        return []
-    return sorted(names, key=_age)
+    stem = path + _MARK
+    found = [name for name in glob(escape(stem) + "*") if _STAMP.fullmatch(name.removeprefix(stem))]
+    return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_age)
 
 
 def thin(path: str) -> None:

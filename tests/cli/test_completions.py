@@ -161,3 +161,9 @@ def _part_of(script: str, path: str, shell: str) -> str:
         return script.split(f"\n_joelclaw_{path.replace(' ', '_')}()")[1].split("\n}")[0]
     mark = f'    "{path}")' if shell == "bash" else f"__joelclaw_at '{path}'"
     return "\n".join(line for line in script.split("\n") if mark in line)
+
+
+def test_the_shell_is_that_of_the_user_unless_named(run: Run) -> None:
+    assert run("completion", env={"SHELL": "/bin/fish"}).out == (FOLDER / "joelclaw.fish").read_text()
+    failed = run("completion", env={"SHELL": "/bin/dash"}, ok=False)
+    assert failed.code == 2 and "dash" in failed.json["error"]["message"] and "bash" in failed.json["fix"]

@@ -33,7 +33,6 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("on --everywhere", ["scope everywhere"]),
         ("exclude .", ["excluded yes", "archive its sessions again"]),
         ("trust --list", ["none"]),
-        ("completion bash --install", ["installed yes", "Open a new shell"]),
         ("otel list", ["queue.failed", "bad worse"]),
         ("otel stats", ["errors"]),
         ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
