@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -125,7 +124,8 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     done = [_enter(name, project=project) for name in clients if name in entering]
     wanted = {one.code for one in findings}
     if "MODES_OPEN" in wanted:
-        done += _close()
+        closed = home.close_to_others()
+        done += [mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone")] if closed else []
     if "STALE_FILES" in wanted:
         done.append(mended("STALE_FILES", "home", f"{home_files.sweep_temporary()} temporary files were deleted"))
     if "WAL_LARGE" in wanted:
@@ -146,18 +146,6 @@ def _enter(name: str, *, project: bool) -> Finding:
         return warning("FIX_FAILED", name, f"our entries cannot be written: {failure.message}", failure.fix)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
     return mended("HOOKS_ENTERED", name, f"our entries were written anew to {', '.join(changed)}{kept}")
-
-
-def _close() -> list[Finding]:
-    """Remove group and other permissions in the home."""
-    closed = 0
-    for path in home.open_to_others():
-        try:
-            os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~home.OTHERS)
-            closed += 1
-        except OSError:  # somebody else's
-            continue
-    return [mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone")] if closed else []
 
 
 def _fold() -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from session.recorded_recall import COMPONENT
 if TYPE_CHECKING:
     from core.repository.switches import Switches
 
-OTHERS = 0o077
+_OTHERS = 0o077
 _LITTLE, _HARDLY_ANY = 200_000_000, 20_000_000
 _LISTED = 3
 _LARGE_LOG = 16_000_000
@@ -69,7 +70,17 @@ def open_to_others() -> list[str]:
     home = files.home()
     if os.path.realpath(home) == os.path.realpath(os.path.expanduser("~")):
         return []
-    return [path for path, status in _entries(home) if status.st_mode & OTHERS]
+    return [path for path, status in _entries(home) if status.st_mode & _OTHERS]
+
+
+def close_to_others() -> int:
+    """Remove group and other permissions of what is ours in the home; returns of how many."""
+    closed = 0
+    for path in open_to_others():
+        with suppress(OSError):  # somebody else's
+            os.chmod(path, os.lstat(path).st_mode & 0o7777 & ~_OTHERS)
+            closed += 1
+    return closed
 
 
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -80,12 +91,9 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
             folders[:], names = ([one for one in some if home_files.is_in_homes(one)] for some in (folders, names))
         paths += [os.path.join(folder, one) for one in (*folders, *names)]
     for path in paths:
-        try:
-            status = os.lstat(path)
-        except OSError:  # gone by now
-            continue
-        if not os.path.islink(path):
-            yield path, status
+        with suppress(OSError):  # gone by now
+            if not os.path.islink(path):
+                yield path, os.lstat(path)
 
 
 def _disk(home: str, facts: dict[str, Any]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -54,7 +54,10 @@ def examine(client: Client, *, project: bool) -> Condition:
     about = unknown(client, project=project)
     about |= {"present": settings.present(), **{key: listed[key] for key in ("installed", "current", "version")}}
     result = Condition(about)
-    add = result.findings.append
+
+    def tell(make: partial[Finding], code: str, message: str, fix: str = install) -> None:
+        result.findings.append(make(code, name, message, fix))
+
     try:
         found = installed_hooks.of(settings, path)
         if listed["installed"] is None:  # a file beside it is what cannot be read
@@ -62,19 +65,26 @@ def examine(client: Client, *, project: bool) -> Condition:
     except Failure as failure:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "") or f"mend that file, then run `{install}`"
-        add(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
+        tell(error, code, f"the client cannot read its settings: {failure.message}", fix)
         return result
-    for beside in settings.settings_beside(project=project):
-        damage = client_settings.damage(beside)
+    beside = {one: client_settings.damage(one) for one in settings.settings_beside(project=project)}
+    for one, damage in beside.items():
         if damage:
-            add(error("SETTINGS_DAMAGED", name, f"the client cannot read {beside}: {damage}", f"mend {beside}"))
+            tell(error, "SETTINGS_DAMAGED", f"the client cannot read {one}: {damage}", f"mend {one}")
+    twice = _is_installed(settings, project=not project)
     if not found:
-        result.findings += _absent(settings, listed, install, project=project)
+        if Receipt.load(path) is not None or listed["installed"]:
+            tell(error, "HOOKS_REMOVED", f"joelclaw was installed in {path}, and its hooks are not there any more")
+        elif about["present"] and not twice:
+            tell(note, "NOT_INSTALLED", f"{name} is here, and joelclaw is not installed in it")
         return result
     result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = found[0].executable
     chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
-    result.findings += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
+    _entries(settings, found, listed, tell, project=project, may_call=not chosen_by_others)
+    if twice:
+        said = "joelclaw is installed for the user and for this project: every event is told twice"
+        tell(warning, "HOOKS_TWICE", said, f"joelclaw uninstall {name} --project")
     off = settings.switched_off(project=project)
     untrusted = settings.untrusted([one.place for one in found], project=project)
     result.findings += [error("HOOKS_DISABLED", name, one.message, one.fix) for one in off]
@@ -82,24 +92,11 @@ def examine(client: Client, *, project: bool) -> Condition:
     about["enabled"], about["trusted"] = not off, not untrusted
     if chosen_by_others:
         said = f"{path} is the project's, says something else than an installation would, and was not called"
-        add(warning("HOOK_NOT_TRIED", name, said, "joelclaw trust"))
+        tell(warning, "HOOK_NOT_TRIED", said, "joelclaw trust")
     else:
         about["trialMs"], tried = trial.of(client, found, install)
         result.findings += tried
     return result
-
-
-def _absent(client: Settings, listed: dict[str, Any], install: str, *, project: bool) -> list[Finding]:
-    path = listed["path"]
-    removed = partial(error, "HOOKS_REMOVED", client.name, fix=install)
-    if Receipt.load(path) is not None:
-        return [removed(f"joelclaw was installed in {path}, and its hooks are not there any more")]
-    if listed["installed"]:
-        return [removed(f"{path} has no hook of joelclaw, though other parts of it are installed")]
-    if client.present() and not _is_installed(client, project=not project):
-        about = f"{client.name} is here, and joelclaw is not installed in it"
-        return [note("NOT_INSTALLED", client.name, about, install)]
-    return []
 
 
 def _is_installed(client: Settings, *, project: bool) -> bool:
@@ -112,71 +109,71 @@ def _is_installed(client: Settings, *, project: bool) -> bool:
 
 
 def _entries(
-    client: Settings, found: Sequence[Entry], listed: dict[str, Any], install: str, *, project: bool, may_call: bool
-) -> list[Finding]:
-    """Those that are missing, doubled, edited, of another version, or call another joelclaw."""
-    findings, name, path = [], client.name, listed["path"]
+    client: Settings,
+    found: Sequence[Entry],
+    listed: dict[str, Any],
+    tell: Callable[..., None],
+    *,
+    project: bool,
+    may_call: bool,
+) -> None:
+    """Tell of those that are missing, doubled, edited, of another version, or call another joelclaw."""
+    path = listed["path"]
     there = {one.place.event for one in found}
     missing = [event.name for event in client.events if event.name not in there]
-    other = _other_command(found, project=project)
+    matchers = {(event.name, event.matcher) for event in client.events}
+    old = [
+        one.place.event
+        for one in found
+        if one.command
+        and (
+            one.command != own_text.hook_command(one.executable, client.name)
+            or (one.place.event, one.matcher) not in matchers
+        )
+    ]
+    try:
+        wanted = plan.command_for(project=project)
+        other = next((one.executable for one in found if one.executable != wanted), "")
+    except Failure:
+        other = ""
     if missing:
         about = f"no hook is installed for {', '.join(missing)}: what happens there is neither kept nor told"
-        findings.append(error("HOOKS_MISSING", name, about, install))
-    elif old := [one.place.event for one in found if one.command and not _is_current(one, client)]:
+        tell(error, "HOOKS_MISSING", about)
+    elif old:
         about = f"its hooks for {', '.join(dict.fromkeys(old))} are not what this version would write"
-        findings.append(warning("HOOKS_OUTDATED", name, about, install))
+        tell(warning, "HOOKS_OUTDATED", about)
     elif not listed["current"] and not other:  # by somebody's hand, or by another version
         receipt = Receipt.load(path)
         if receipt is not None and not receipt.is_of(plan.read(path) or b""):
-            about = f"an entry of joelclaw's in {path} was changed since it was installed"
-            findings.append(warning("HOOKS_CHANGED", name, about, install))
+            tell(warning, "HOOKS_CHANGED", f"an entry of joelclaw's in {path} was changed since it was installed")
         else:
             by = f", written by version {receipt.version}" if receipt is not None else ""
-            about = f"what is installed is not what this version would write{by}"
-            findings.append(warning("HOOKS_OUTDATED", name, about, install))
+            tell(warning, "HOOKS_OUTDATED", f"what is installed is not what this version would write{by}")
     if other and installed_hooks.fault(other) is None:
         theirs = (services.version_of(other) if may_call else "") or "of no version that it tells"
         about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({VERSION})"
-        findings.append(warning("HOOK_OTHER_COMMAND", name, about, install))
+        tell(warning, "HOOK_OTHER_COMMAND", about)
     if client.events and entries.foreign_calls(plan.settings_of(client, path), client):
         about = f"a command of somebody's in {path} calls joelclaw, too: such an event is told twice"
-        findings.append(note("HOOK_FOREIGN", name, about, f"look at {path}"))
-    if _is_installed(client, project=not project):
-        about = "joelclaw is installed for the user and for this project: every event is told twice"
-        findings.append(warning("HOOKS_TWICE", name, about, f"joelclaw uninstall {name} --project"))
-    return findings
-
-
-def _is_current(one: Entry, client: Settings) -> bool:
-    """Whether command and matcher are those of this version, whatever joelclaw is called."""
-    matchers = [event.matcher for event in client.events if event.name == one.place.event]
-    return one.command == own_text.hook_command(one.executable, client.name) and one.matcher in matchers
-
-
-def _other_command(found: Sequence[Entry], *, project: bool) -> str:
-    """The path that entries call where it is not the one that an installation would enter; "" where it is."""
-    try:
-        wanted = plan.command_for(project=project)
-    except Failure:
-        return ""
-    return next((one.executable for one in found if one.executable != wanted), "")
+        tell(note, "HOOK_FOREIGN", about, f"look at {path}")
 
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
     known = {one.event: one for one in calls if one.agent == client.name}
-    found = []
-    for name in dict.fromkeys((*client.events, *known)):
-        one = known.get(name)
-        found.append({
+    names = dict.fromkeys((*client.events, *known))
+    rows = [(name, known.get(name) or Called(client.name, name, 0, 0, 0, 0)) for name in names]
+    return [
+        {
             "event": name,
-            "lastAt": clock.iso(one.last) if one else None,
-            "calls24h": one.count if one else 0,
-            "failed24h": one.failed if one else 0,
-            "late24h": one.late if one else 0,
-            "lastError": (one.error or None) if one else None,
-        })  # fmt: skip
-    return found
+            "lastAt": clock.iso(one.last) if one.last else None,
+            "calls24h": one.count,
+            "failed24h": one.failed,
+            "late24h": one.late,
+            "lastError": one.error or None,
+        }
+        for name, one in rows
+    ]
 
 
 def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> list[Finding]:
@@ -189,13 +186,11 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     found = []
     for called in own:
         ending = f"; the last error: {' '.join(called.error.split())[:_ERROR_CHARS]}" if called.error else ""
-        event, fix = called.event or "?", "joelclaw otel search hook --level warn,error"
-        if called.failed:
-            about = f"its hook for {event} failed {_times(called.failed)} in 24 h{ending}"
-            found.append(warning("HOOK_FAILED", client.name, about, fix))
-        if called.late:
-            about = f"its hook for {event} was late {_times(called.late)} in 24 h: no answer{ending}"
-            found.append(warning("HOOK_LATE", client.name, about, fix))
+        for code, number, what in (("HOOK_FAILED", called.failed, "failed"), ("HOOK_LATE", called.late, "was late")):
+            if number:
+                times = f"{'once' if number == 1 else f'{number} times'} in 24 h{': no answer' * (what != 'failed')}"
+                about = f"its hook for {called.event or '?'} {what} {times}{ending}"
+                found.append(warning(code, client.name, about, "joelclaw otel search hook --level warn,error"))
     if condition.since is not None:
         broken = any(one.severity == "error" for one in condition.findings)
         uncalled = _uncalled(client, own, condition.since, silences)
@@ -206,7 +201,8 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
 
 def _uncalled(client: Client, own: Sequence[Called], since: int, silences: list[Any]) -> Finding | None:
     last = max((one.last for one in own), default=None)
-    newest = _newest_transcript(client)
+    files = known_files.find((), client.name, every=True) if client.name in registry.KEEPING_FILES else ()
+    newest = max((file.changed // 1_000_000 for file in files), default=None)
     if newest is not None and switches.is_silent(silences, newest):
         return None
     fix = f"start {client.title} anew and use it; see that it is told of in `joelclaw otel search hook`"
@@ -218,15 +214,3 @@ def _uncalled(client: Client, own: Sequence[Called], since: int, silences: list[
     if newest is not None and newest > since:
         return error("HOOK_NEVER_CALLED", client.name, f"no hook was ever called, {written}", fix)
     return note("HOOK_NEVER_CALLED", client.name, "no hook was called yet", f"use {client.title} once")
-
-
-def _newest_transcript(client: Client) -> int | None:
-    """When a session file of the client was last written, in ms; None without one."""
-    if client.name not in registry.KEEPING_FILES:
-        return None
-    times = [file.changed // 1_000_000 for file in known_files.find((), client.name, every=True)]
-    return max(times, default=None)
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

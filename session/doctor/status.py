@@ -91,29 +91,31 @@ def look() -> Look:
 
 
 def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
-    """The store's facts, what it holds in numbers, and how far its events got."""
-    where, counted = sqlite.path(), overview.nothing()
+    """The store's facts, what it holds in numbers, and how far its events got on their way to a collector."""
+    where, counted, backend = sqlite.path(), overview.nothing(), "sqlite"
     waiting: dict[str, Any] | None = None
     export: dict[str, Any] | None = None
-    backend, wrong = "sqlite", None
+    settings, wrong = None, {}
     with suppress(Failure):  # told where the settings are
-        backend = config.load().get_str("store.backend")
+        settings = config.load()
+        backend = settings.get_str("store.backend")
     try:
         db = seen.db = sqlite.open_reading()
         if db is not None:
             completeness.compare(db)
             counted = overview.read(db, now=clock.now_ms())
             waiting = outbox.waiting(db) if outbox.enabled(db) else None
-            if counted["schema"] == SCHEMA:  # one of an earlier version is migrated by the next write
-                export = _export(db)
+            if counted["schema"] == SCHEMA and settings:  # one of an earlier version is migrated by the next write
+                export = exporting.status(db, settings)
+                if export["mode"] == "off" and not any(place["exported"] for place in export["destinations"]):
+                    export = None
     except Failure as failure:
-        wrong = {"code": failure.code, "message": failure.message, "fix": failure.fix}
+        wrong = {"error": {"code": failure.code, "message": failure.message, "fix": failure.fix}}
         seen.failed("store", failure)
     incomplete = completeness.finding(where)
     if incomplete is not None:
-        about = (str(incomplete[name]) for name in ("message", "fix"))
-        seen.findings.append(error("STORE_OLDER", "store", *about))
-    if wrong is None:
+        seen.findings.append(error("STORE_OLDER", "store", str(incomplete["message"]), str(incomplete["fix"])))
+    if not wrong:
         seen.findings += [warning(subject="cluster", **one) for one in outbox.problems(waiting, backend)]
         seen.findings += [warning(subject="exporter", **one) for one in exporting.problems(export)] if export else []
     facts = {
@@ -125,18 +127,9 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         "knownSchema": SCHEMA,
         "backend": backend,
         "waiting": waiting,
-        **({"error": wrong} if wrong else {}),
+        **wrong,
     }
     return facts, counted, export
-
-
-def _export(db: apsw.Connection) -> dict[str, Any] | None:
-    """How far events have got on their way to a collector; None where that is switched off and was never used."""
-    try:
-        about = exporting.status(db, config.load())
-    except Failure:  # told where the settings are
-        return None
-    return about if about["mode"] != "off" or any(place["exported"] for place in about["destinations"]) else None
 
 
 def _bytes(path: str) -> int:
@@ -148,9 +141,8 @@ def _bytes(path: str) -> int:
 
 def _unwritable(seen: Look) -> None:
     """What keeps this user from writing to the home; nothing where that is said already, or a file is in its place."""
-    home = files.home()
+    home = there = files.home()
     places = [os.path.join(home, name) for name in ("", "store.db", "store.db-wal", "sessions", "cache", "spool")]
-    there = home
     while not os.path.lexists(there):  # the first command would make it
         there = os.path.dirname(there)
         places = [there]
@@ -165,8 +157,9 @@ def _unwritable(seen: Look) -> None:
         fix = f"it is somebody else's: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     else:
         fix = f"chmod -R u+rwX {shlex.quote(home)}"
-    more = f", nor {len(wrong) - 1} more in it" if len(wrong) > 1 else ""
-    about = f"{wrong[0]} cannot be written{more}: nothing new is kept"
+    about = (
+        f"{wrong[0]} cannot be written{f', nor {len(wrong) - 1} more in it' * (len(wrong) > 1)}: nothing new is kept"
+    )
     seen.findings.append(error("HOME_READ_ONLY", "home", about, f"{fix}; or set JOELCLAW_HOME to a folder of yours"))
 
 
@@ -198,12 +191,9 @@ def _switches(seen: Look) -> dict[str, Any]:
         about = f"what was switched off is not known any more: {path} was damaged"
         fix = f"switch off again what was off (joelclaw off, exclude), then delete {path}"
         seen.findings.append(warning("SWITCHES_SET_ASIDE", "switches", about, fix))
-    off = [
-        {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
-        for one in known["silences"]
-        if one["until"] is None
-    ]
-    return {"off": off, "excluded": known["excluded"]}
+    off = [one for one in known["silences"] if one["until"] is None]
+    told = [{"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])} for one in off]
+    return {"off": told, "excluded": known["excluded"]}
 
 
 def _config(seen: Look) -> dict[str, Any]:
@@ -221,10 +211,9 @@ def _config(seen: Look) -> dict[str, Any]:
     unknown = (*settings.unknown, *config.unknown_variables())
     about["unknown"] = [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]]
     about["project"] = _project_file()
+    readers = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}
     for name, setting in config.SETTINGS.items():
-        kind = type(setting.default)
-        read = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}[kind]
-        value = read(name)
+        value = readers[type(setting.default)](name)
         if value != setting.default:
             about["changed"][name] = value
     return about
@@ -259,14 +248,12 @@ def _embedding(seen: Look, vectors: dict[str, int]) -> dict[str, Any]:
 
 
 def _hooks(seen: Look) -> None:
-    """A finding for each file with hooks of ours whose command cannot be started.
-
-    Of the files that an installation from this home noted; `doctor` looks closer.
-    """
+    """A finding for each file with hooks of ours whose command cannot be started, of those that this home noted."""
     settings = [client.settings() for client in registry.CLIENTS.values()]
     for path, client in product(undo.installed_files(), settings):
-        if os.path.basename(path) != os.path.basename(client.file):
-            continue
-        with suppress(Failure):
-            wrong = [installed_hooks.broken(client.name, one.executable) for one in installed_hooks.of(client, path)]
-            seen.findings += [error(subject=client.name, **one) for one in wrong if one][:1]
+        if os.path.basename(path) == os.path.basename(client.file):
+            with suppress(Failure):
+                wrong = [
+                    installed_hooks.broken(client.name, one.executable) for one in installed_hooks.of(client, path)
+                ]
+                seen.findings += [error(subject=client.name, **one) for one in wrong if one][:1]

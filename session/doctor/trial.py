@@ -52,7 +52,7 @@ class Call:
     def explained(self) -> str:
         """How it ended, in words."""
         if self.is_late:
-            return f"it gave no answer within {LONGEST_S:g} s and was ended"
+            return f"no answer within {LONGEST_S:g} s"
         said = " ".join(self.err.split())[-_ERROR_CHARS:]
         how = "it could not be started" if self.status is None else f"exit status {self.status}"
         return f"{how}: {said}" if said else how
@@ -79,28 +79,33 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
         chosen.setdefault(one.command, one)
     for entry in chosen.values():
         event = entry.place.event or start
+        alone = [entry.executable, "hook", client.name, event]
+        words = alone if client.extension else [*client.settings().shell(), entry.command]
         try:
-            call = _run(_words(client, entry, event), client, event, entry)
+            call = _run(words, client, event, entry.executable)
+            if not call.traces and not call.is_late:  # without the shell around it, which keeps what it says on stderr
+                straight = _run(alone, client, event, entry.executable)
+            else:
+                straight = call
         except OSError as fault:  # no room for a folder of its own
             about = f"its hook was not called: no temporary folder can be made: {fault}"
             return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")]
         slowest = max(slowest or 0, call.ms)
-        found = _judged(client, entry, event, call, fix)
+        found = _judged(client, entry, event, call, straight, fix)
         if found is not None:  # the same would be said again of the next event
             return slowest, [found]
     return slowest, []
 
 
-def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> Finding | None:
+def _judged(client: Client, entry: Entry, event: str, call: Call, straight: Call, fix: str) -> Finding | None:
     name, shown = client.name, f"the hook for {event}" if entry.command else "the command of the extension"
     look = f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
     if call.is_late:
-        return error("HOOK_HANGS", name, f"{shown} {call.explained().removeprefix('it ')}", look)
+        return error("HOOK_HANGS", name, f"{shown} gave {call.explained()} and was ended", look)
+    if not straight.traces:
+        about = f"{shown} does not reach joelclaw: {entry.executable}: {straight.explained()}"
+        return error("HOOK_FAILS", name, about, fix)
     if not call.traces:
-        alone = _run(_alone(client, entry, event), client, event, entry)
-        if not alone.traces:
-            about = f"{shown} does not reach joelclaw: {entry.executable}: {alone.explained()}"
-            return error("HOOK_FAILS", name, about, fix)
         about = f"{shown} does not reach joelclaw, though {entry.executable} works: {call.explained()}"
         return error("HOOK_NOT_REACHED", name, about, fix)
     refusal = _refusal(client, event, call.out)
@@ -120,35 +125,25 @@ def _judged(client: Client, entry: Entry, event: str, call: Call, fix: str) -> F
 
 def _refusal(client: Client, event: str, answer: str) -> str:
     """Why the client would not take what the hook printed; "" where it does."""
-    if not answer.strip():
+    text = answer.strip()
+    if not text:
         return "it printed nothing, and the extension waits for JSON" if client.extension else ""
     try:
-        found = json.loads(answer)
+        answered: Any = json.loads(text)
     except ValueError:
-        return f"it printed what is no JSON: {answer.strip()[:80]!r}"
-    if not isinstance(found, dict):
-        return "it printed JSON that is no object"
+        answered = None
+    found: dict[str, Any] = answered if isinstance(answered, dict) else {}
     if client.extension:
         texts = found.get("messages")
         good = isinstance(texts, list) and all(isinstance(one, dict) and "content" in one for one in texts)
-        return "" if good else "its JSON has no list `messages`"
-    told = found.get("hookSpecificOutput")
-    if not isinstance(told, dict) or not isinstance(told.get("additionalContext"), str):
-        return "its JSON has no text `hookSpecificOutput.additionalContext`"
-    return "" if told.get("hookEventName") == event else f"its answer names another event than {event}"
+    else:
+        given = found.get("hookSpecificOutput")
+        told: dict[str, Any] = given if isinstance(given, dict) else {}
+        good = isinstance(told.get("additionalContext"), str) and told.get("hookEventName") == event
+    return "" if good else f"it printed {text[:80]!r}"
 
 
-def _words(client: Client, entry: Entry, event: str) -> list[str]:
-    """The entry as it stands in the client's settings."""
-    return _alone(client, entry, event) if client.extension else [*client.settings().shell(), entry.command]
-
-
-def _alone(client: Client, entry: Entry, event: str) -> list[str]:
-    """joelclaw without the shell around it, which keeps what it says on stderr."""
-    return [entry.executable, "hook", client.name, event]
-
-
-def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
+def _run(words: list[str], client: Client, event: str, executable: str) -> Call:
     folder = tempfile.mkdtemp(prefix="joelclaw-doctor-")
     try:
         home = os.path.join(folder, "home")
@@ -156,7 +151,7 @@ def _run(words: list[str], client: Client, event: str, entry: Entry) -> Call:
         kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
         environment = {**kept, "JOELCLAW_HOME": home}
         if client.events.get(event) == "start":
-            _until_over([entry.executable, "memory", "write", "--global", _SAID], environment, b"")
+            _until_over([executable, "memory", "write", "--global", _SAID], environment, b"")
         given = json.dumps(_payload(client, event, folder)).encode()
         began = time.monotonic()
         status, out, err = _until_over(words, environment, given)
@@ -190,8 +185,7 @@ def _until_over(words: list[str], environment: dict[str, str], data: bytes) -> t
         )
     except (OSError, ValueError) as fault:
         return None, "", str(fault)
-    status: int | None = None
-    out = err = b""
+    status, out, err = None, b"", b""
     try:
         out, err = process.communicate(data, timeout=LONGEST_S)
         status = process.returncode
