@@ -38,7 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "search",
-        "cli.recall.search:everywhere",
+        "cli.recall.everywhere:run",
         "One question to all that is kept: synced notes, memories, what sessions said, events.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),

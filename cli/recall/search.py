@@ -77,34 +77,6 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
     return names
 
 
-def everywhere(options: dict[str, Any]) -> Answer:
-    """`joelclaw search`: the best hits of each collection, by its own scores; words and meaning are always searched.
-
-    Raises:
-        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
-    """
-    from cli.answer import quoted, step
-    from otel import log
-    from session import search_everything
-
-    query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
-    if facet and facet not in search_everything.FIELDS:
-        known = ", ".join(search_everything.FIELDS)
-        raise usage(search_everything.CODE, f"--facet {facet[:80]!r} is not known", f"use one of {known}")
-    log.store_waiting()
-    found = search_everything.search(
-        query, search_everything.collections(collection), limit=options["limit"], facet=facet, now=clock.now_ms(),
-        wanted=search_everything.conditions(options["filter"] or ""), config=config.load(),
-    )  # fmt: skip
-    actions = [step(f"joelclaw recall {quoted(query)}", "memories and tool calls alone, with what bears on them")]
-    shown = [hit for hit in found["hits"] if hit["collection"] != "otel_events"]
-    if shown:
-        actions.insert(0, step(f"joelclaw memory show {quoted(shown[0]['id'])}", "the first, whole"))
-    elif found["hits"]:
-        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, with all that they tell"))
-    return Answer({"query": query, "collection": collection or None, "semantic": options["semantic"], **found}, actions)
-
-
 def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
     """What may be done next. `unknown`: what was given for a session and means none."""
     hits, query = result["hits"], result["query"][:200]

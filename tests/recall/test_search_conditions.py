@@ -1,4 +1,4 @@
-"""What a filter and a collection's name mean in `search`, and how hits are counted (`session.search_everything`)."""
+"""What a filter and a collection's name mean in `search`, and how hits are counted (`cli.recall.everywhere`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import Failure
-from session.search_everything import _fits, collections, conditions
+from cli.recall.everywhere import collections, conditions, fits
 
 ALL = ("knowledge", "observations", "episodes", "events")
 
@@ -58,7 +58,7 @@ def test_a_filter_that_says_nothing_is_refused(given: str) -> None:
     ],
 )  # fmt: skip
 def test_what_fits_a_filter(given: str, fits: bool) -> None:
-    assert _fits({"type": ["ADR"], "tags": ["A", "b"], "project": [""]}, conditions(given)) is fits
+    assert fits({"type": ["ADR"], "tags": ["A", "b"], "project": [""]}, conditions(given)) is fits
 
 
 def found(identifier: str, **more: Any) -> Any:

@@ -1,0 +1,166 @@
+"""`joelclaw search`: one question to all that is kept, collection by collection: notes, memories, sessions, events.
+
+Names are the mirrored CLI's where it has the collection, and ours; a beginning that means one will do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from cli.answer import Answer, quoted, step
+from core import clock, config
+from core.errors import usage
+from core.store import sqlite
+from otel import log
+from otel import search as events
+from recall import engine, snippet
+from recall.query import Query
+
+_CODE = "SEARCH_INVALID_ARGS"
+_SHOWN = {
+    "knowledge": "vault_notes",
+    "observations": "memory_observations",
+    "episodes": "run_chunks",
+    "events": "otel_events",
+}
+_NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN}}
+_FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
+"""What can be filtered and counted by."""
+_TITLE_CHARS, _SNIPPET_CHARS = 120, 300
+_MOST_WANTED = 100
+_EVENT_HOURS = 24 * 365 * 10
+
+Wanted = Sequence[tuple[str, frozenset[str], bool]]
+"""Fields, their values, and whether a value must be the whole one."""
+_Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
+"""Hits, and what each can be filtered and counted by."""
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """The best hits of each collection, by its own scores.
+
+    `--semantic` changes nothing: words and meaning are always searched together.
+
+    Raises:
+        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
+    """
+    query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
+    if facet and facet not in _FIELDS:
+        raise usage(_CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
+    names, wanted, limit = collections(collection), conditions(options["filter"] or ""), options["limit"]
+    log.store_waiting()
+    found: _Found = []
+    total = 0
+    for name in names:
+        search = _events if name == "events" else _documents
+        hits, count = search(query, name, _MOST_WANTED if wanted else limit)
+        if wanted:
+            hits = [hit for hit in hits if fits(hit[1], wanted)]
+            count = len(hits)
+        total += count
+        found += hits[:limit]
+    result = {"query": query, "collection": collection or None, "semantic": options["semantic"], "totalFound": total}
+    result["hits"] = [hit for hit, _ in found]
+    if facet:
+        of_hits = [about.get(facet, [])[: 1 if facet == "category" else None] for _, about in found]
+        counts = Counter(value for values in of_hits for value in values if value)
+        ordered = sorted(counts.items(), key=lambda one: (-one[1], one))
+        result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
+    actions = [step(f"joelclaw recall {quoted(query)}", "memories and tool calls alone, with what bears on them")]
+    shown = [hit for hit, _ in found if hit["collection"] != "otel_events"]
+    if shown:
+        actions.insert(0, step(f"joelclaw memory show {quoted(shown[0]['id'])}", "the first, whole"))
+    elif found:
+        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, with all that they tell"))
+    return Answer(result, actions)
+
+
+def collections(given: str) -> tuple[str, ...]:
+    """The collections that a name means, all for "".
+
+    Raises:
+        Failure: INVALID_COLLECTION.
+    """
+    wanted = given.strip().lower()
+    meant = [_NAMES[wanted]] if wanted in _NAMES else [ours for name, ours in _NAMES.items() if name.startswith(wanted)]
+    if not meant:
+        known = ", ".join(_SHOWN.values())
+        raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {known}")
+    return tuple(dict.fromkeys(meant))
+
+
+def conditions(given: str) -> Wanted:
+    """A filter such as `type:=adr && source:=[a,b]`.
+
+    Raises:
+        Failure: SEARCH_INVALID_ARGS.
+    """
+    found = []
+    for part in filter(None, (piece.strip() for piece in given.split("&&"))):
+        name, colon, value = part.partition(":")
+        name, whole = name.strip(), value.startswith("=")
+        values = value.removeprefix("=").strip().removeprefix("[").removesuffix("]").split(",")
+        cleaned = frozenset(one.strip(" `'\"").lower() for one in values if one.strip(" `'\""))
+        if not colon or name not in _FIELDS or not cleaned:
+            fix = f"write field:=value, of {', '.join(_FIELDS)}"
+            raise usage(_CODE, f"--filter {part[:80]!r} is not understood", fix)
+        found.append((name, cleaned, whole))
+    return found
+
+
+def fits(about: dict[str, list[str]], wanted: Wanted) -> bool:
+    """Whether a hit is one of those that a filter lets through."""
+    for name, values, whole in wanted:
+        own = [value.lower() for value in about.get(name, []) if value]
+        if not any(value == other if whole else other in value for value in own for other in values):
+            return False
+    return True
+
+
+def _documents(query: str, name: str, most: int) -> tuple[_Found, int]:
+    asked = Query(query, limit=most, budget="balanced", collections=(name,))
+    try:
+        db = sqlite.open_reading()
+        vectors = db is not None and sqlite.load_vectors(db)
+        result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
+    made: _Found = []
+    for hit in result["hits"]:
+        text, category = hit["observation"], hit["categoryId"]
+        about = {
+            "type": [hit["type"]], "source": [hit["source"]], "project": [hit["project"]],
+            "category": [category, category.removeprefix("jc:")], "tags": hit["tags"],
+        }  # fmt: skip
+        shown = {
+            "collection": _SHOWN[hit["collection"]],
+            "id": hit["id"],
+            "title": (hit["title"] or " ".join(text.split()))[:_TITLE_CHARS],
+            "snippet": snippet.around(text, query.split(), _SNIPPET_CHARS),
+            "path": hit["path"] or None,
+            "score": hit["score"],
+            "type": hit["type"],
+        }
+        made.append((shown, about))
+    return made, result["found"]
+
+
+def _events(query: str, _name: str, most: int) -> tuple[_Found, int]:
+    found = events.find(events.query({"query": query, "hours": _EVENT_HOURS}, clock.now_ms()), limit=most, page=1)
+    made: _Found = []
+    for event in found["events"]:
+        told = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
+        named = {name: [event[name]] for name in ("source", "component", "level")}
+        shown = {
+            "collection": _SHOWN["events"],
+            "id": event["id"],
+            "title": event["action"][:_TITLE_CHARS],
+            "snippet": f"{event['ts']} {' '.join(event[name] for name in named)}: {told}"[:_SNIPPET_CHARS],
+            "path": None,
+            "score": None,
+            "type": "otel-events",
+        }
+        made.append((shown, {"type": [event["action"]], **named}))
+    return made, found["found"]
