@@ -50,15 +50,17 @@ def word(agent: str = "") -> str:
         folders = _OF_LOGIN if registry.row(agent).login_shell else folders
     around = (sys.argv[0] if sys.argv else "", folders)
     if around not in _known:  # a look at each folder of PATH, for every command of a text
-        own = path()
-        if not own or _is_found(own, folders):
-            _known[around] = NAME
-        elif _PLAIN.issuperset(own):
-            _known[around] = own
-        else:
-            quoted = "'" + own.replace("'", "'\"'\"'") + "'"
-            _known[around] = quoted if own.isprintable() and "`" not in own else NAME
+        _known[around] = _word(folders)
     return _known[around]
+
+
+def _word(folders: str) -> str:
+    own = path()
+    if not own or _is_found(own, folders):
+        return NAME
+    if _PLAIN.issuperset(own):
+        return own
+    return "'" + own.replace("'", "'\"'\"'") + "'" if own.isprintable() and "`" not in own else NAME
 
 
 def path() -> str:
