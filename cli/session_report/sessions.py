@@ -90,35 +90,27 @@ def _store() -> apsw.Connection:
 def _page(page: str, to: str | None, name: str) -> Answer | int:
     """Write a page to a file that only the user reads, by default `name` in this folder, or print it for `-`.
 
-    A page of ours that is there is replaced. Raises Failure: PAGE_NOT_WRITTEN; what was there stays.
+    Raises Failure: PAGE_NOT_WRITTEN; what was there stays.
     """
     if to == "-":
         write_out(page)
         return 0
     path = os.path.abspath(files.safe_name(name) if to is None else to)
     data = page.encode("utf-8", "replace")
+    fix = "give --to a file in a folder that can be written"
+    if home_files.is_in_home(path) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
+        raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, in no folder, or among our own files", fix)
     try:
-        wrong = ""
-        if home_files.is_in_home(path):
-            wrong = "is among our own files"
-        elif not os.path.isdir(os.path.dirname(path)):
-            wrong = "is in no folder that is there"
-        elif os.path.islink(path) or (os.path.exists(path) and not _is_page(path)):
-            wrong = "is there, and no page of ours"
-        if wrong:
-            raise Failure("PAGE_NOT_WRITTEN", f"{path} {wrong}", "give --to another file")
+        if os.path.exists(path) and not _is_page(path):
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
         home_files.sweep_beside(path)
         files.write_whole(path, data)
     except OSError as error:
-        fix = "give --to a file in a folder that can be written"
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
     return Answer({"file": path, "bytes": len(data)})
 
 
 def _is_page(path: str) -> bool:
-    """Whether a file is empty, or a page that we wrote."""
-    if not os.path.isfile(path):
-        return False
     with open(path, "rb") as file:
         head = file.read(_HEAD_BYTES)
     return not head or POLICY.encode() in head

@@ -110,11 +110,7 @@ class Purge:
         }
 
     def run(self) -> dict[str, Any]:
-        """Delete it.
-
-        Raises:
-            Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then.
-        """
+        """Delete it. Raises Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then."""
         self._selection = rows.select(self._db, self._criteria)  # the question may have stood for an hour
         self._sweep = Sweep(self._criteria, self._config)
         self._sweep.run(self._selection)

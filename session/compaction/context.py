@@ -12,15 +12,16 @@ from session.compaction import session_file
 
 
 class ContextTokens(NamedTuple):
-    """The size of a context."""
+    """The size of a context.
+
+    `from_usage` as the last answer reported it, 0 without one since the latest compaction; `estimated` of what came
+    after that answer, or of everything; `stale` what an answer reported that a compaction after it made void.
+    """
 
     total: int
     from_usage: int
-    """as the last answer reported it; 0 without one since the latest compaction"""
     estimated: int
-    """of what came after that answer, or of everything"""
     stale: int | None
-    """what the newest answer reported, where a compaction after it made that void; else None"""
 
 
 class Limits(NamedTuple):
@@ -34,8 +35,7 @@ class Limits(NamedTuple):
 def limits(transcript: Transcript, config: Config, *, window: int | None = None, reserve: int | None = None) -> Limits:
     """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model.
 
-    Raises:
-        Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
+    Raises Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
     """
     told = size(transcript).from_usage
     candidates = {
@@ -48,11 +48,9 @@ def limits(transcript: Transcript, config: Config, *, window: int | None = None,
     if reserve is None:
         reserve = config.get_int("compaction.reserve_tokens")
     if reserve >= found:
-        raise usage(
-            "COMPACTION_INVALID_ARGS",
-            f"a reserve of {reserve:,} tokens leaves nothing of a window of {found:,} ({source})",
-            "give --window N for the model's window, or a smaller --reserve N",
-        )
+        what = f"a reserve of {reserve:,} tokens leaves nothing of a window of {found:,} ({source})"
+        fix = "give --window N for the model's window, or a smaller --reserve N"
+        raise usage("COMPACTION_INVALID_ARGS", what, fix)
     return Limits(found, source, reserve)
 
 

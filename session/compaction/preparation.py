@@ -146,15 +146,10 @@ def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
-    """The branch that is left when a session goes from `leaf` to `target`.
+    """The branch that is left when a session goes from the entry `leaf` ("": its newest) to `target`.
 
-    Args:
-        leaf: id of the entry that is left; "" is the session's newest.
-        budget: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
-            while less than nine tenths are used, since it stands for much.
-
-    Raises:
-        Failure: ENTRY_UNKNOWN (exit 2).
+    `budget`: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
+    while less than nine tenths are used, since it stands for much. Raises Failure: ENTRY_UNKNOWN (exit 2).
     """
     leaf = leaf or (transcript.entries[-1].id if transcript.entries else "")
     for identifier in (leaf, target):

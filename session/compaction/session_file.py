@@ -24,14 +24,9 @@ _SEEKING = 64 * 1024
 def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     """Read a session file. Damaged lines are left out and listed in `problems`.
 
-    Args:
-        path: a session file of a client that has `entries.py`.
-        client: whose it is; "" looks at its first lines.
-        leaf: id of the entry that the active branch ends in; "" is the newest.
-
-    Raises:
-        Failure: TRANSCRIPT_NOT_FOUND, ENTRY_UNKNOWN (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY,
-            TRANSCRIPT_UNKNOWN for what no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
+    `client` says whose it is ("": by its first lines), `leaf` in which entry the active branch ends ("": the newest).
+    Raises Failure: TRANSCRIPT_NOT_FOUND, ENTRY_UNKNOWN (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY,
+    TRANSCRIPT_UNKNOWN for what no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
     """
     with _opened(path) as handle, _without_collection():
         problems = Problems()

@@ -87,11 +87,8 @@ def spoken(messages: Iterable[Message]) -> tuple[Message, ...]:
 def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, reserve: int = 0) -> dict[str, Any]:
     """The summary as commands print it; `problems` are what it lacks.
 
-    Args:
-        reserve: tokens kept free for the answer; 0 for no bound but ours.
-
-    Raises:
-        Failure: MODEL_NOT_FOUND or MODEL_NOT_CONFIGURED of a strict model.
+    `reserve`: tokens kept free for the answer; 0 for no bound but ours. Raises Failure: MODEL_NOT_FOUND or
+    MODEL_NOT_CONFIGURED of a strict model.
     """
     tokens = max(_LEAST_TOKENS, min(int(reserve * _RESERVE_SHARE), _MOST_TOKENS)) if reserve > 0 else _MOST_TOKENS
     texts: list[str] = []

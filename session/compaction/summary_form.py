@@ -19,8 +19,8 @@ DECISIONS = "Key Decisions"
 NEXT = "Next Steps"
 CONTEXT = "Critical Context"
 SECTIONS = (GOAL, CONSTRAINTS, PROGRESS, DONE, IN_PROGRESS, BLOCKED, DECISIONS, NEXT, CONTEXT)
-MAIN = (GOAL, CONSTRAINTS, PROGRESS, DECISIONS, NEXT, CONTEXT)
 _SUBSECTIONS = (DONE, IN_PROGRESS, BLOCKED)
+MAIN = tuple(name for name in SECTIONS if name not in _SUBSECTIONS)
 
 TURN = "**Turn Context (split turn):**"
 """The heading between the two parts of a split turn, as in pi's session files."""
@@ -44,6 +44,7 @@ _FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w-]*)$")
 _WRAPPERS = ("", "markdown", "md", "text", "txt")
 _HIDDEN = re.compile(r"\s*<(analysis|think|thinking)>.*?</\1>", re.IGNORECASE | re.DOTALL)
 """What a model says to itself before it answers."""
+_TAGS = ("<summary>", "</summary>")
 _FILES = re.compile(r"<(/?)(read-files|modified-files)>", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*+•]\s+(?:\[[ xX~-]\]\s+)?|\d{1,3}[.)]\s+(?:\[[ xX]\]\s+)?)")
 
@@ -86,10 +87,9 @@ def render(sections: Mapping[str, str], *, whole: bool = True) -> str:
     blocks: list[str] = []
     for name in SECTIONS:
         body = sections.get(name, "")
-        if name == PROGRESS:
-            if body or whole or any(part in sections for part in _SUBSECTIONS):
-                blocks.append(f"## {name}\n{body}".rstrip())
-        elif body or whole:
+        if name == PROGRESS and (body or whole or any(part in sections for part in _SUBSECTIONS)):
+            blocks.append(f"## {name}\n{body}".rstrip())
+        elif name != PROGRESS and (body or whole):
             blocks.append(f"{'###' if name in _SUBSECTIONS else '##'} {name}\n{body or NOTHING}")
     return "\n\n".join(blocks)
 
@@ -139,10 +139,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             yield defused(line), True
         elif tag := _FILES.match(stripped):
             is_list = not tag[1] and f"</{tag[2]}>" not in stripped
-        elif not (is_list and stripped and not stripped.startswith("#")) and stripped not in (
-            "<summary>",
-            "</summary>",
-        ):
+        elif stripped not in _TAGS and not (is_list and stripped and not stripped.startswith("#")):
             is_list = False
             yield defused(line), False
 

@@ -124,33 +124,21 @@ def _call(block: Block) -> str:
 def of(record: str, kind: str, previous: str, instructions: str, *, tokens: int, room: int) -> tuple[str, int]:
     """A prompt of at most `room` bytes, and how many characters of the record it leaves out.
 
-    Args:
-        kind: what the record is of: history, turn, branch.
-        previous: the summary of what came before it, to be brought up to date.
-        tokens: how long the answer may be.
-
-    Raises:
-        Failure: MODEL_TOO_LONG, where no room is left for the record.
+    `kind` says what the record is of (history, turn, branch), `previous` is the summary of what came before it,
+    `tokens` how long the answer may be. Raises Failure: MODEL_TOO_LONG, where no room is left for the record.
     """
     instructions = instructions.strip()[:_LONGEST_INSTRUCTIONS]
 
     def prompt(of: str) -> str:
-        parts = [_READER, _ABOUT[kind]]
-        if previous:
-            parts += [_UPDATE.format(mark=_mark(previous)), _enclosed(previous)]
-        parts += [_DATA.format(mark=_mark(of)), _enclosed(of)]
-        if instructions:
-            parts.append(_FOCUS.format(instructions=instructions))
-        parts += [_FORM, _CARE.format(tokens=tokens)]
-        return "\n\n".join(part for part in parts if part)
+        earlier = _enclosed(_UPDATE, previous) if previous else []
+        focus = _FOCUS.format(instructions=instructions) if instructions else ""
+        parts = [_READER, _ABOUT[kind], *earlier, *_enclosed(_DATA, of), focus, _FORM, _CARE.format(tokens=tokens)]
+        return "\n\n".join(filter(None, parts))
 
     rest = int(room * _SLACK) - _size(prompt(""))
     if rest < min(_LEAST_RECORD, _size(record)):
-        raise Failure(
-            "MODEL_TOO_LONG",
-            f"a prompt of {room} bytes has no room for the conversation",
-            "raise model.max_prompt_bytes in config.toml",
-        )
+        what = f"a prompt of {room} bytes has no room for the conversation"
+        raise Failure("MODEL_TOO_LONG", what, "raise model.max_prompt_bytes in config.toml")
     record, left_out = _within(record, rest)
     return prompt(record), left_out
 
@@ -168,13 +156,9 @@ def _within(record: str, room: int) -> tuple[str, int]:
     return f"{head}\n[... {left_out} characters of the record are left out here ...]\n{tail}", left_out
 
 
-def _enclosed(text: str) -> str:
-    mark = _mark(text)
-    return f"===== {mark} begins =====\n{text}\n===== {mark} ends ====="
-
-
-def _mark(text: str) -> str:
-    return f"record-{fingerprint(text)[:12]}"
+def _enclosed(explained: str, text: str) -> list[str]:
+    mark = f"record-{fingerprint(text)[:12]}"
+    return [explained.format(mark=mark), f"===== {mark} begins =====\n{text}\n===== {mark} ends ====="]
 
 
 def _size(text: str) -> int:

@@ -73,9 +73,7 @@ def schedule(
 ) -> dict[str, Any]:
     """Set the session's timer, as the end of a turn does; returns what the command prints.
 
-    Args:
-        used: share of the context window in use; None for the session's last known one.
-        minutes: 0 for `compaction.idle_trigger_minutes`.
+    `used`: share of the context window in use, None for the last known one; `minutes`: 0 for the setting.
     """
     now = clock.now_ms()
     with state_file.locked(session_id):
@@ -133,11 +131,9 @@ def with_timer(
     cwd: str = "",
     transcript: str = "",
 ) -> tuple[SessionState, str]:
-    """The state with a timer, and SCHEDULED or why there is none.
+    """The state with a timer that is due after so many minutes (0: the setting), and SCHEDULED or why there is none.
 
-    Args:
-        used: share of the context window in use, None where it is not known.
-        minutes: silence after which the timer is due; 0 for the setting, which 0 switches off.
+    `used`: share of the context window in use, None where it is not known.
     """
     minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
     if not minutes:
@@ -184,11 +180,7 @@ def status(state: SessionState, now: int, *, busy: bool) -> str:
 
 
 def words(template: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a command line with each `{name}` replaced, to be run without a shell.
-
-    Raises:
-        ValueError: a quotation mark is not closed.
-    """
+    """The words of a command line with each `{name}` replaced, to be run without a shell. Raises ValueError."""
     import shlex
 
     found = shlex.split(template)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -87,17 +86,10 @@ def sessions(
     db: apsw.Connection, config: Config, *, limit: int, project: str = "", client: str = "", since: int = 0
 ) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` sessions, and how many there are; those of a project, of a client, seen `since` (ms)."""
-    asked = list(_asked(known(db), project, client, since))
+    asked = [one for one in known(db) if one.updated_at >= since]
+    asked = [one for one in asked if not client or one.read().client == client]
+    asked = [one for one in asked if not project or projects.same(project, one.read().project)]
     return [row(db, one.read(), config) for one in asked[:limit]], len(asked)
-
-
-def _asked(found: list[Known], project: str, client: str, since: int) -> Iterator[Known]:
-    for one in found:
-        if one.updated_at < since:
-            return
-        is_of_client = not client or one.read().client == client
-        if is_of_client and (not project or projects.same(project, one.read().project)):
-            yield one
 
 
 def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
@@ -138,13 +130,9 @@ def zone(percent: float | None, config: Config) -> str:
 
 
 def meant(db: apsw.Connection, given: str) -> str:
-    """The id of a session of which a state, an archive or hooks are kept.
+    """The id of a session of which a state, an archive or hooks are kept; four characters of it or more will do.
 
-    Args:
-        given: the id, or four characters or more with which no other session begins.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, naming the nearest; SESSION_AMBIGUOUS.
+    Raises Failure: SESSION_NOT_FOUND, naming the nearest; SESSION_AMBIGUOUS.
     """
     if is_known(db, given):
         return given

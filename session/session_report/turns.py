@@ -37,12 +37,7 @@ _OWN = ("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli")
 
 
 def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mapping[str, str]) -> list[Timed]:
-    """What a session's events tell, but for those of hooks and of its compactions.
-
-    Args:
-        injected: the texts that are kept of its injections.
-        texts: memories by their ids.
-    """
+    """What a session's events tell, and its injections; not hooks and compactions. `texts`: memories by their ids."""
     verdicts = [one for one in events if one["action"] in ("memory.echo", "memory.fizzle")]
     found = [_injection(one, verdicts, texts) for one in injected]
     kept = {one["id"] for one in injected}
@@ -175,11 +170,8 @@ def turns_of(
     Turn 0 is what was before the first message, where there was something. A `prompt` is its beginning, "" where it is
     not archived; `contextPercent` the last that was told in the turn.
 
-    Args:
-        hooks, prompts: oldest first.
-        calls: of each tool call its time (ms, 0 unknown), the number of its prompt, and whether it failed.
-        moments: with their times, in any order.
-        zone_of: the zone of a context usage.
+    Hooks and prompts come oldest first, moments in any order; `calls` are of each tool call its time (ms, 0 unknown),
+    the number of its prompt, and whether it failed.
     """
     starts = [(0, ""), *_starts(hooks, prompts)]
     begins = [at for at, _ in starts]

@@ -252,15 +252,9 @@ def erase(
     """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`store_file.wipe`).
 
     They are looked up in that transaction: between an earlier look and this one others write, and a row's number may
-    have become that of another memory. Returns what was emptied.
+    have become that of another memory. Returns what was emptied. Where the store cannot be written nothing was changed.
 
-    Args:
-        at: now, in ms since the epoch.
-        vectors: whether sqlite-vec is loaded.
-        vector_of: the vector of a text, its context and title.
-
-    Raises:
-        Failure: the store cannot be written; nothing was changed.
+    `at` is now in ms, `vectors` whether sqlite-vec is loaded, `vector_of` makes that of a text, its context and title.
     """
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
