@@ -10,11 +10,13 @@ from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 
 class Tool(TypedDict):
-    """A tool call: `call` is the id by which its outcome names it, `files` are those that it writes or edits."""
+    """A tool call."""
 
     call: str
+    """The id by which its outcome names it."""
     name: str
     files: list[str]
+    """Those that it writes or edits."""
     command: str
     target: str
     """The file that it works on, as the client names it, be it to read; "" where it names none."""
@@ -25,7 +27,7 @@ class Tool(TypedDict):
 
 
 class Said(TypedDict):
-    """A message of the user or the assistant. `id` is unique over all sessions, "" where the client gives none."""
+    """A message. `id` is unique over all sessions, "" where the client gives none; `at` in ms since the epoch."""
 
     kind: Literal["said"]
     id: str
@@ -33,7 +35,6 @@ class Said(TypedDict):
     text: str
     tools: list[Tool]
     at: int | None
-    """ms since the epoch"""
 
 
 class Outcome(TypedDict):
@@ -86,12 +87,13 @@ class Summary(TypedDict):
 
 
 class PlanStep(TypedDict):
-    """A step of the plan. `status`: pending, in_progress, completed, or what the client says; "" for as it was."""
+    """A step of the plan; "" is as it was, and for an id: the client numbers by place.
+
+    `status`: pending, in_progress, completed, or what the client says.
+    """
 
     id: str
-    """Within the plan; "" where the client numbers by place."""
     text: str
-    """"" for the text as it was."""
     status: str
 
 
@@ -121,20 +123,10 @@ class Started(TypedDict):
 
 
 Item = Said | Outcome | Ended | Queue | Compaction | Summary | Plan | Usage | Started
-
-
 Kind = Literal[
-    "start",
-    "prompt",
-    "tool",
-    "turn",
-    "before_compaction",
-    "before_branch",
-    "summary",
-    "after_compaction",
-    "end",
+    "start", "prompt", "tool", "turn", "before_compaction", "before_branch", "summary", "after_compaction", "end",
     "ignored",
-]
+]  # fmt: skip
 
 
 class HookEvent(TypedDict):
@@ -176,8 +168,9 @@ class Text(TypedDict):
 class Format(Protocol):
     """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
-    May also have `window_of`, `snapshot_of` (`session.context_usage`), `kept_of`
-    (`session.hook.pipeline`) and `is_subagents`.
+    A line without any of SAID_MARKS says nothing, has no outcome and no summary; one without any of CONTEXT_MARKS has
+    neither usage nor compaction. May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`),
+    `kept_of` (`session.hook.pipeline`) and `is_subagents`.
     """
 
     SAID_MARKS: tuple[bytes, ...]

@@ -137,7 +137,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
     if os.path.isfile(given):
         path = os.path.abspath(given)
         try:
-            wanted = transcript_files.look_at(given).session
+            wanted = transcript_files.look_at(given)[1]
         except transcript_files.NotATranscriptError as reason:
             fix = "name a session's transcript, or a session by its id"
             raise Failure("SESSION_NOT_FOUND", f"{given}: {reason}", fix) from None

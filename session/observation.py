@@ -40,7 +40,7 @@ def session_of_transcript(path: str) -> str:
         Failure: TRANSCRIPT_UNREADABLE.
     """
     try:
-        return session_name(transcript_files.look_at(path).session)
+        return session_name(transcript_files.look_at(path)[1])
     except transcript_files.NotATranscriptError as reason:
         raise _not_a_transcript(path, str(reason)) from None
 

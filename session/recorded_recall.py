@@ -27,11 +27,8 @@ _SAVED_TOGETHER = 500
 class RecordedRecall:
     """One connection for one or many recalls, and the events of them that are not stored yet.
 
-    Raises:
-        Failure: the store cannot be opened.
+    Each method raises a Failure where the store cannot be read.
     """
-
-    __slots__ = ("_config", "_db", "_events", "_recalled", "_vectors")
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -41,27 +38,16 @@ class RecordedRecall:
         self._recalled: list[str] = []
 
     def session_meant(self, given: str) -> str:
-        """The session that a beginning of its id means; what is given where none is known here, or "" is.
+        """The session that a beginning of its id means; "" where none is known here, or "" is given.
 
         Raises:
-            Failure: SESSION_AMBIGUOUS, or the store cannot be read.
+            Failure: SESSION_AMBIGUOUS.
         """
-        return self._whole_id(given) or given
-
-    def is_unknown(self, session: str) -> bool:
-        """Whether nothing is kept here of the session that is named.
-
-        Raises:
-            Failure: the store cannot be read.
-        """
-        return bool(session) and not self._whole_id(session)
-
-    def _whole_id(self, given: str) -> str:
         if not given or self._db is None:
             return ""
-        try:
-            from core.store.sessions import session_rows
+        from core.store.sessions import session_rows
 
+        try:
             return session_rows.whole_id(self._db, given)
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
@@ -70,9 +56,6 @@ class RecordedRecall:
         """The project whose hits go first for who asks in a folder; "" for none.
 
         That of its repository; of a folder in none the one of its name, where a memory or a session names that.
-
-        Raises:
-            Failure: the store cannot be read.
         """
         found = project.repository_of(folder)
         named = project.name_of(folder)
@@ -88,31 +71,22 @@ class RecordedRecall:
             raise sqlite.as_failure(error) from None
 
     def ask(self, query: Query, *, now: int) -> RecallResult:
-        """One recall.
-
-        Raises:
-            Failure: the store cannot be read; an event tells of it.
-        """
+        """One recall; events tell of it, and of its failure."""
         began = time.perf_counter()
-        about = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
-        self._add("memory.recall.started", now, about, level="debug")
+        about: dict[str, Any] = {"query": query_excerpt(query.text), "budget": query.budget, "limit": query.limit}
+        self._add("started", now, about, level="debug")
         try:
             result = engine.recall(self._db, query, now=now, vectors=self._vectors, config=self._config)
         except sqlite.StoreError as error:
             failure = sqlite.as_failure(error)
-            self._add(
-                "memory.recall.failed",
-                clock.now_ms(),
-                {**about, "code": failure.code},
-                level="error",
-                success=False,
-                error=failure.message,
-            )
+            about = {**about, "code": failure.code}
+            self._add("failed", clock.now_ms(), about, level="error", success=False, error=failure.message)
             self.save()
             raise failure from None
         self._recalled += [hit["id"] for hit in result["hits"]]
         took = round((time.perf_counter() - began) * 1000, 2)
-        about |= {
+        done = {
+            **about,
             "budget": result["budget"]["applied"],
             "found": result["found"],
             "returned": result["count"],
@@ -120,9 +94,10 @@ class RecordedRecall:
             "backend": result["backend"],
             "rewrite": result["rewrite"]["strategy"],
             "semantic": result["semantic"],
-            **({"fallback": result["fallback"]["code"]} if "fallback" in result else {}),
         }
-        self._add("memory.recall.completed", clock.now_ms(), about, duration_ms=took)
+        if "fallback" in result:
+            done["fallback"] = result["fallback"]["code"]
+        self._add("completed", clock.now_ms(), done, duration_ms=took)
         if len(self._events) >= _SAVED_TOGETHER:
             self.save()
         return result
@@ -148,4 +123,4 @@ class RecordedRecall:
                 pass
 
     def _add(self, action: str, now: int, about: dict[str, Any], **more: Any) -> None:
-        self._events.append(new_event(action, component=COMPONENT, metadata=about, now=now, **more))
+        self._events.append(new_event(f"memory.recall.{action}", component=COMPONENT, metadata=about, now=now, **more))

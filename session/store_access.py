@@ -58,7 +58,7 @@ class StoreAccess:
 
             return ingest.ingest_file(
                 db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors, until=until
-            )["items"]
+            ).items
 
         return self._attempt("archive", write, [], durable=False) if os.path.isfile(path) else []
 

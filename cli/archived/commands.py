@@ -9,6 +9,8 @@ _CODE = "SESSIONS_INVALID_ARGS"
 _WHICH = P(
     "session", (), "its id, the beginning of one, or its client's file", required=True, metavar="SESSION", file=True
 )
+_MIRRORED = "taken for the mirrored CLI's sake: the archive of this machine is searched in each case"
+_MARKDOWN = "markdown puts the same into `markdown`, too"
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -20,13 +22,7 @@ COMMANDS: tuple[Command, ...] = (
             P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
             P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
             P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
-            P(
-                "source",
-                ("--source",),
-                "taken for the mirrored CLI's sake: the archive of this machine is searched in each case",
-                default="both",
-                choices=("typesense", "ssh", "local", "both"),
-            ),
+            P("source", ("--source",), _MIRRORED, default="both", choices=("typesense", "ssh", "local", "both")),
             P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),
             P("ssh_target", ("--ssh-target",), "likewise", default="", metavar="HOST"),
             P("max_files", ("--max-files",), "likewise", kind="whole", default=2000, low=1, high=1_000_000),
@@ -41,13 +37,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             _WHICH,
             P("query", ("--query",), "the topic (default: the session's beginning)", default=""),
-            P(
-                "format",
-                ("--format",),
-                "markdown puts the same into `markdown`, too",
-                default="json",
-                choices=("json", "markdown"),
-            ),
+            P("format", ("--format",), _MARKDOWN, default="json", choices=("json", "markdown")),
         ),
         code=_CODE,
         view="cli.archived.view:extract",

@@ -17,21 +17,15 @@ _CODE = "SESSIONS_INVALID_ARGS"
 
 
 def search(options: dict[str, Any]) -> Answer:
-    """The sessions that bear on a query.
-
-    Raises:
-        Failure: what the store says.
-    """
+    """The sessions that bear on a query."""
     query, source = options["query"], options["source"]
     here = host()
     machine = options["machine"] or here
     db = sqlite.open_reading()
     found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
     if db is not None:
-        found = sessions.search(
-            db, query, limit=options["limit"], client=options["runtime"], machine=here, now=clock.now_ms(),
-            config=config.load(),
-        )  # fmt: skip
+        about: Any = {"client": options["runtime"], "machine": here, "now": clock.now_ms(), "config": config.load()}
+        found = sessions.search(db, query, limit=options["limit"], **about)
     hits = found["hits"]
     for hit in hits if options["extract"] else ():
         read = sessions.read(db, hit["sessionId"], identity=state_file.identity)
@@ -52,8 +46,8 @@ def search(options: dict[str, Any]) -> Answer:
     }
     if options["extract"]:
         result["extractions"] = [hit["extraction"] for hit in hits]
-    if source in ("typesense", "ssh") or machine not in (here, "all"):
-        asked = source if source in ("typesense", "ssh") else machine
+    asked = source if source in ("typesense", "ssh") else machine
+    if asked not in (here, "all"):
         reason = "the archive of this machine is searched; no other is asked"
         result["fallback"] = {"from": asked, "to": "local", "reason": reason}
     if not hits:
@@ -66,30 +60,19 @@ def search(options: dict[str, Any]) -> Answer:
 
 
 def extract(options: dict[str, Any]) -> Answer:
-    """What a session holds about a topic.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the store says.
-    """
+    """What a session holds about a topic."""
     read = _read(options["session"])
     made = sessions.extract(read, options["query"])
     result: dict[str, Any] = {"format": options["format"], "extraction": made}
     if options["format"] == "markdown":
         result["markdown"] = sessions.markdown(made)
     regex = {"description": "what to look for", "required": True}
-    return Answer(
-        result,
-        [step(f"joelclaw sessions inspect {quoted(read.session)} --around <regex>", "the lines", {"regex": regex})],
-    )
+    again = f"joelclaw sessions inspect {quoted(read.session)} --around <regex>"
+    return Answer(result, [step(again, "the lines", {"regex": regex})])
 
 
 def inspect(options: dict[str, Any]) -> Answer:
-    """The lines of a session around a pattern.
-
-    Raises:
-        Failure: SESSIONS_INVALID_ARGS for a pattern that is none, SESSION_NOT_FOUND, SESSION_AMBIGUOUS, or what the
-            store says.
-    """
+    """The lines of a session around a pattern."""
     if not options["around"]:
         raise usage(_CODE, "--around is not given", "give the words to look for: --around 'retry queue'")
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -31,16 +30,10 @@ def search(answer: Answer) -> None:
     result: Any = answer.result
     if "fallback" in result:
         screen.print(safe(f"{result['fallback']['from']}: {result['fallback']['reason']}", "yellow"))
-    if not result["hits"]:
-        screen.print(safe(f"No archived session bears on {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
-        line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ")
-        line.append_text(safe(hit["sessionId"], "bold cyan"))
-        line.append_text(safe(f"  {hit['client']}  {hit['startedAt'][:16]}  {hit['folder']}", "dim"))
-        screen.print(line)
+        screen.print(Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ", _heading(hit)))
         for text in hit["snippets"]:
-            screen.print(Padding(safe(" ".join(text.split())), (0, 0, 0, 4)))
-        screen.print()
+            screen.print(Padding(safe(" ".join(text.split())), (0, 0, 1, 4)))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} sessions found", "dim"))
     next_steps(answer, screen)
 
@@ -50,17 +43,14 @@ def extract(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     made = result["extraction"]
-    _heading(screen, made)
+    screen.print(_heading(made))
     if made["query"] and not made["matched"]:
         screen.print(safe(f"Nothing in it matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
     for key, title in _PARTS:
-        if not made[key]:
-            continue
-        screen.print(safe(title, "bold"))
+        if made[key]:
+            screen.print(safe(f"{title}, {len(made[key])}", "bold"))
         for entry in made[key][:_MOST]:
             screen.print(Padding(safe(entry) if isinstance(entry, str) else _line(entry), (0, 0, 0, 2)))
-        if len(made[key]) > _MOST:
-            screen.print(safe(f"  and {len(made[key]) - _MOST} more", "dim"))
     next_steps(answer, screen)
 
 
@@ -68,7 +58,7 @@ def inspect(answer: Answer) -> None:
     """Every match with the lines around it."""
     screen = console()
     result: Any = answer.result
-    _heading(screen, result)
+    screen.print(_heading(result))
     if not result["matches"]:
         screen.print(safe(f"No line matches {result['around'][:120]!r}.", "yellow"))
     for match in result["matches"]:
@@ -78,15 +68,11 @@ def inspect(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
-def _heading(screen: Console, about: dict[str, Any]) -> None:
-    line = Text()
-    line.append_text(safe(about["sessionId"], "bold cyan"))
-    line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
-    screen.print(line)
+def _heading(about: dict[str, Any]) -> Text:
+    line = safe(about["sessionId"], "bold cyan")
+    return line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
 
 
 def _line(entry: dict[str, Any], style: str = "") -> Text:
-    line = Text()
-    line.append_text(safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim"))
-    line.append_text(safe(" ".join(entry["text"].split()), style))
-    return line
+    line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
+    return line.append_text(safe(" ".join(entry["text"].split()), style))

@@ -41,7 +41,7 @@ def run(options: dict[str, Any]) -> Answer:
     report = _archived(new, known, agent, now, files if options["all"] and not agent else None) if new else Archived()
     for file, one in seen:
         if one is not None and one["client"]:
-            report.take(one["client"], {})
+            report.take(one["client"])
         elif one is not None:
             report.leave_out(file.path, one["reason"])
     if report.skipped and not report.transcripts and not options["all"]:

@@ -50,7 +50,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
-    return Answer(result, _next_actions(result, query.session if recalls.is_unknown(query.session) else ""), raw)
+    return Answer(result, _next_actions(result, "" if recalls.session_meant(query.session) else query.session), raw)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -133,7 +133,8 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     from recall.by_name.search import units_of
     from recall.query import Query
 
-    project, session = options["project"] or "", recalls.session_meant(options["session"] or "")
+    project, given = options["project"] or "", options["session"] or ""
+    session = recalls.session_meant(given) or given
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
     raw = bool(options["raw"] or options["verbatim"])
 

@@ -22,26 +22,12 @@ from core.words import clean
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
     from clients.event import Format, Item
     from memory.archive.session_archive import Piece, SessionArchive
-
-    class Ingested(TypedDict):
-        """What a call ingested: episodes that are new or say more, and tool calls that are new."""
-
-        added: int
-        updated: int
-        calls: int
-        skipped: int
-        """Lines that were no JSON object, or too long."""
-        bytes: int
-        """How many of the file were read now."""
-        items: list[Item]
-        """The new items in order, the last 400 of them."""
-
 
 PIECE_BYTES = 256 * 1024
 """Of a call with a deadline, which is looked at between two pieces; one longer line is read all the same."""
@@ -54,6 +40,25 @@ _GLANCE_BYTES = 16 * 1024
 _MOST_ITEMS = 400
 _HEAD_BYTES = 1024
 _MOST_TRIES = 8
+
+
+class Ingested:
+    """What a call ingested.
+
+    Episodes that are new (`added`) or say more (`updated`), tool calls that are new, bytes of the file that were read,
+    lines that were no JSON object or too long (`bad_lines`); and the new items in order, the last 400 of them.
+    """
+
+    def __init__(self) -> None:
+        self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
+        self.items: list[Item] = []
+
+    def add(self, stored: tuple[int, int, int], piece: Piece) -> None:
+        """Count what came of a piece (`SessionArchive.store`)."""
+        self.added += stored[0]
+        self.updated += stored[1]
+        self.calls += stored[2]
+        self.items = [*self.items, *piece.items][-_MOST_ITEMS:]
 
 
 def ingest_file(
@@ -83,7 +88,7 @@ def ingest_file(
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
-    ingested = _nothing()
+    ingested = Ingested()
     try:
         descriptor = opened(path)
     except FileNotFoundError:
@@ -113,9 +118,9 @@ def ingest_file(
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
                 continue
-            _count(ingested, stored, piece)
-            ingested["skipped"] += bad + too_long
-            ingested["bytes"] += end - offset
+            ingested.add(stored, piece)
+            ingested.bad_lines += bad + too_long
+            ingested.bytes += end - offset
             progress(end - offset)
             if is_end or (until is not None and time.monotonic() >= until):
                 break
@@ -138,7 +143,7 @@ def ingest_items(
     """
     from memory.archive.session_archive import SessionArchive, clean_name
 
-    ingested = _nothing()
+    ingested = Ingested()
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = "session:" + clean_name(session)
     try:
@@ -150,7 +155,7 @@ def ingest_items(
                     piece.add(item)
             stored = archive.store(source, found, piece)
             if stored is not None:
-                _count(ingested, stored, piece)
+                ingested.add(stored, piece)
                 break
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
@@ -165,11 +170,7 @@ def source_of(path: str) -> str:
 
 
 def opened(path: str) -> int:
-    """A descriptor of a regular file; a pipe must not hold a hook up.
-
-    Raises:
-        OSError: it cannot be read, or is none.
-    """
+    """A descriptor of a regular file, an OSError for what is none: a pipe must not hold a hook up."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -181,9 +182,6 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     """The complete lines among the next `most` bytes of a file, or the one line that is longer than that.
 
     And the offset behind them, how many lines were too long, and whether no complete line follows.
-
-    Raises:
-        OSError: the file cannot be read.
     """
     data = os.pread(descriptor, most, offset)
     ended = len(data) < most
@@ -212,7 +210,6 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silences) -> int:
-    """Add what lines say; how many are no JSON objects."""
     bad = 0
     for line in lines:
         if not line.strip():
@@ -239,11 +236,9 @@ def _has_nothing(descriptor: int, offset: int, form: Format | None) -> bool:
 
 def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, dict[str, Any]]:
     """The offset and the carry to go on with; the start, where the file is shorter than before or another one."""
-    if found is None:
-        return 0, {}
-    offset, head, _ = found
-    is_same = offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
-    if is_same and (not offset or os.pread(descriptor, 1, offset - 1) == b"\n"):
+    offset, head = found[:2] if found else (0, "")
+    is_same = 0 < offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
+    if is_same and os.pread(descriptor, 1, offset - 1) == b"\n":
         return offset, _carried_in(found)
     return 0, {}
 
@@ -276,18 +271,6 @@ class _Silences:
 
         self._last = at if isinstance(at, int) else self._last
         return is_silent(self.all, self._last)
-
-
-def _nothing() -> Ingested:
-    return {"added": 0, "updated": 0, "calls": 0, "skipped": 0, "bytes": 0, "items": []}
-
-
-def _count(ingested: Ingested, stored: tuple[int, int, int], piece: Piece) -> None:
-    """Add what came of a piece."""
-    ingested["added"] += stored[0]
-    ingested["updated"] += stored[1]
-    ingested["calls"] += stored[2]
-    ingested["items"] = [*ingested["items"], *piece.items][-_MOST_ITEMS:]
 
 
 def _unreadable(path: str, error: object) -> Failure:

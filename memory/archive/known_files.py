@@ -18,11 +18,12 @@ from core.store.sessions import transcripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import apsw
 
     from core.records import SeenFile
+    from memory.archive.ingest import Ingested
 
 SUBAGENT = "a subagent's transcript"
 _MOST_LISTED = 20
@@ -56,16 +57,13 @@ class Archived:
         self.agents: dict[str, int] = {}
         self.skipped: list[dict[str, str]] = []
 
-    def take(self, client: str, counts: Mapping[str, int]) -> None:
-        """Count a transcript of a client, and what is new of it (`ingest.Ingested`)."""
+    def take(self, client: str, new: Ingested | None = None) -> None:
+        """Count a transcript of a client, and what is new of it."""
         self.transcripts += 1
-        self.unchanged += not counts.get("bytes")
         self.agents[client] = self.agents.get(client, 0) + 1
-        self.added += counts.get("added", 0)
-        self.updated += counts.get("updated", 0)
-        self.calls += counts.get("calls", 0)
-        self.bytes += counts.get("bytes", 0)
-        self.bad_lines += counts.get("skipped", 0)
+        self.unchanged += new is None or not new.bytes
+        for name in ("added", "updated", "calls", "bytes", "bad_lines") if new else ():
+            setattr(self, name, getattr(self, name) + getattr(new, name))
 
     def leave_out(self, path: str, reason: str) -> None:
         """Count a file that was left out."""

@@ -11,11 +11,12 @@ from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.sessions import segments
 from memory.archive import ingest
+from memory.archive.ingest import Ingested
 from memory.archive.known_files import SUBAGENT, Archived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     import apsw
@@ -41,15 +42,6 @@ class NotATranscriptError(ValueError):
         self.may_change = may_change
 
 
-class Transcript:
-    """A file whose client and session are known; `cwd` is the folder the session worked in, "" where it says none."""
-
-    def __init__(self, agent: str, session: str, cwd: str) -> None:
-        self.agent = agent
-        self.session = session
-        self.cwd = cwd
-
-
 class Result:
     """What became of one file: its client, or "" and the reason why it was left out, or "" for both: it is excluded.
 
@@ -58,20 +50,20 @@ class Result:
     """
 
     def __init__(
-        self, file: File, agent: str = "", reason: str = "", *, may_change: bool = False, done: Any = None
+        self, file: File, agent: str = "", reason: str = "", *, may_change: bool = False, done: Ingested | None = None
     ) -> None:
         self.file = file
         self.agent = agent
         self.reason = reason
         self.may_change = may_change
-        self.counts = {name: done[name] if done else 0 for name in ("added", "updated", "calls", "bytes", "skipped")}
+        self.done = done or Ingested()
+        self.done.items = []  # they would be handed from process to process
 
 
-def look_at(path: str, agent: str = "") -> Transcript:
-    """Whose transcript a file is.
+def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
+    """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none.
 
-    Args:
-        agent: who wrote it, where that is known.
+    `agent` is who wrote it, where that is known.
 
     Raises:
         NotATranscriptError: no known client wrote it, it is that of a subagent, or it cannot be read.
@@ -96,12 +88,12 @@ def look_at(path: str, agent: str = "") -> Transcript:
         # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
         is_own = _is_uuid(name) or any(entry.get("sessionId") == name for entry in first)
         session = name if is_own else _named(last[::-1], "sessionId") or session
-    return Transcript(agent, session or _named(first, "sessionId") or name, cwd)
+    return agent, session or _named(first, "sessionId") or name, cwd
 
 
 def _is_uuid(name: str) -> bool:
-    parts = name.lower().split("-")
-    return [len(part) for part in parts] == [8, 4, 4, 4, 12] and not "".join(parts).strip("0123456789abcdef")
+    lengths = [len(part) for part in name.split("-")]
+    return lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
 
 
 def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
@@ -120,11 +112,9 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise NotATranscriptError(getattr(error, "strerror", None) or str(error), may_change=True) from None
-    return _objects(first), _objects(last)
-
-
-def _objects(lines: Iterable[bytes]) -> list[dict[str, Any]]:
-    return [entry for line in lines if (entry := ingest.parsed(line)) is not None]
+    parsed = [[ingest.parsed(line) for line in lines] for lines in (first, last)]
+    heads, tails = ([entry for entry in entries if entry is not None] for entries in parsed)
+    return heads, tails
 
 
 def ingest_all(
@@ -152,12 +142,12 @@ def ingest_all(
 
     def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:
         try:
-            found = look_at(file.path, agent)
-            if _is_excluded(found.cwd):
+            writer, session, cwd = look_at(file.path, agent)
+            if _is_excluded(cwd):
                 return Result(file, may_change=True)
             done = ingest.ingest_file(
-                db, file.path, agent=found.agent, session=identity(found.session), cwd=found.cwd, now=now,
-                vectors=vectors, progress=progress,
+                db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,
+                progress=progress,
             )  # fmt: skip
         except NotATranscriptError as reason:
             return Result(file, reason=str(reason), may_change=reason.may_change)
@@ -165,12 +155,12 @@ def ingest_all(
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
             return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
-        return Result(file, found.agent, done=done)
+        return Result(file, writer, done=done)
 
     report = Archived()
     for result in _results(db, files, work, vectors, progress):
         if result.agent:
-            report.take(result.agent, result.counts)
+            report.take(result.agent, result.done)
         elif result.reason:
             report.leave_out(result.file.path, result.reason)
         else:
@@ -208,7 +198,7 @@ def _results(
     if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
         for file in files:
             result = work(db, file, progress)
-            progress(max(0, file.size - result.counts["bytes"]))
+            progress(max(0, file.size - result.done.bytes))
             yield result
         return
     from multiprocessing import get_context

@@ -48,7 +48,7 @@ def test_what_an_archived_session_holds() -> None:
     made["filesTouched"] = ["a.py"] * 6
     row = "      3  user       mend the lease"
     assert drawn(archived.extract, {"extraction": made}, STEP) == [
-        HEAD, "asked for", *[row] * 6, "  and 1 more", "files", *["  a.py"] * 6, SHOWN_STEP,
+        HEAD, "asked for, 7", *[row] * 6, "files, 6", *["  a.py"] * 6, SHOWN_STEP,
     ]  # fmt: skip
     empty = {**made, "userPrompts": [], "filesTouched": []}
     assert drawn(archived.extract, {"extraction": empty}) == [HEAD]

@@ -231,29 +231,29 @@ def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
     silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert silent["bytes"] == 0
+    assert silent.bytes == 0
     assert transcripts.position(how["db"], ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
     heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert [item["text"] for item in heard["items"] if item["kind"] == "said"] == ["and now the tide tables"]
+    assert [item["text"] for item in heard.items if item["kind"] == "said"] == ["and now the tide tables"]
 
 
 def test_items_without_a_file(how: dict[str, Any]) -> None:
     how["agent"] = "opencode"
     first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
-    assert ingest.ingest_items(items=first, **how)["added"] == 2
+    assert ingest.ingest_items(items=first, **how).added == 2
     # the same ones again, the last of them grown, and a new one
     call = content.tool("k", "bash", [], "time make", {})
     again = [first[0], said("o2", "assistant", "I measure. It is the linker.", tools=[call])]
     outcome: Item = {"kind": "outcome", "call": "k", "text": "real 3m1s", "failed": False}
     taken = ingest.ingest_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
-    assert (taken["added"], taken["updated"]) == (1, 1)
+    assert (taken.added, taken.updated) == (1, 1)
     assert stored(how) == {
         "o1": ("user: why is it slow?", "I measure."),
         "o2": ("assistant: I measure. It is the linker.", "why is it slow?\nUse mold."),
         "o3": ("assistant: Use mold.", "why is it slow?\nI measure. It is the linker."),
     }
-    assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how)["updated"] == 0
+    assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how).updated == 0
 
 
 def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
@@ -271,10 +271,10 @@ def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Pat
     ]
     rollout.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     how["agent"] = "codex"
-    assert ingest.ingest_file(path=str(rollout), **how)["added"] == 3
+    assert ingest.ingest_file(path=str(rollout), **how).added == 3
     moved = rollout.rename(tmp_path / "moved.jsonl")
     taken = ingest.ingest_file(path=str(moved), **how)
-    assert (taken["added"], taken["updated"], len(stored(how))) == (0, 0, 3)
+    assert (taken.added, taken.updated, len(stored(how))) == (0, 0, 3)
 
 
 PIECES = st.lists(
