@@ -104,7 +104,7 @@ def tell_faults(dropped: tuple[tuple[str, str], ...], unknown: tuple[tuple[str, 
 
     made = settings_faults.events(dropped, unknown, clock.now_ms())
     if made and spool.keep(made):
-        tell(shown("".join(f"joelclaw: {settings_faults.line(event)}\n" for event in made)))
+        tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
     if files.is_store_older():
         older = settings_faults.tell_older(clock.now_ms())
         if older:
@@ -143,7 +143,6 @@ def outside(words: Sequence[str]) -> Failure | None:
 
 
 def _name_outside(words: Sequence[str]) -> str:
-    """The name in the tables that the words begin with, "" for none."""
     for length in (3, 2):
         if " ".join(words[:length]) in PARTS:
             return " ".join(words[:length])
@@ -160,7 +159,6 @@ def named(words: Sequence[str]) -> str:
 
 
 def _path_of(words: Sequence[str]) -> str:
-    """The command or group that the words begin with, or nothing."""
     command = commands.called(words)
     if command is not None:
         return command.path
@@ -178,7 +176,7 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
         if "extra argument" in message and {one.metavar for one in command.parameters} & {"QUERY", "TEXT"}:
-            fix = f"put it in quotes: {_in_quotes(command, words[len(path.split()) :])}"
+            fix = f"put it in quotes: {_in_quotes(command, list(words[len(path.split()) :]))}"
         return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
@@ -194,38 +192,30 @@ def _short(word: str) -> str:
     return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
-def _in_quotes(command: Command, words: Sequence[str]) -> str:
-    """The call in which all that is no option of the command is one word."""
+def _in_quotes(command: Command, rest: list[str]) -> str:
     flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
     known: list[str] = []
     text: list[str] = []
-    rest = list(words)
     while rest:
         word = rest.pop(0)
-        parameter = flags.get(word.partition("=")[0])
-        if parameter is None:
-            text += [word] if word != "--" else []
+        if word == "--":
             continue
-        known.append(_short(word))
-        if parameter.kind != "flag" and "=" not in word and rest:
-            known.append(_short(rest.pop(0)))
-    return shlex.join(["joelclaw", *command.path.split(), *known, _short(" ".join(text))])
+        parameter = flags.get(word.partition("=")[0])
+        takes = parameter is not None and parameter.kind != "flag" and "=" not in word
+        (known if parameter else text).extend([word, *(rest[:1] if takes else ())])
+        del rest[:takes]
+    return shlex.join(["joelclaw", *command.path.split(), *map(_short, known), _short(" ".join(text))])
 
 
 def _path_meant(words: Sequence[str], group: str) -> str:
     """The command nearest to mistyped words: by its whole name, or by the last word of it."""
     meant = _OPTIONS.get(words[0].lower().strip("-")) if words and not group else None
-    if meant:
-        return meant
     typed = [word for word in words[:2] if not word.startswith("-")]
-    if not typed or (group and len(typed) == 1):
-        return ""
-    paths = [command.path for command in every()]
-    inside = [name for name in (*paths, *GROUPS) if not group or name.startswith(group + " ")]
-    for text in (" ".join(typed), typed[0]):
-        near = get_close_matches(text, inside, 1, 0.7)
-        if near:
-            return near[0]
-    by_last = {path.split()[-1]: path for path in paths}
-    near = get_close_matches(typed[-1] if group else typed[0], list(by_last), 1, 0.75)
-    return by_last[near[0]] if near else ""
+    if meant or not typed or (group and len(typed) == 1):
+        return meant or ""
+    paths = {command.path: command.path for command in every()} | {name: name for name in GROUPS}
+    inside = {path: path for path in paths if not group or path.startswith(group + " ")}
+    last = {path.split()[-1]: path for path in paths}
+    asked = ((" ".join(typed), inside), (typed[0], inside), (typed[-1] if group else typed[0], last))
+    near = (names[one] for text, names in asked for one in get_close_matches(text, names, 1, 0.72))
+    return next(near, "")

@@ -145,7 +145,6 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
 
 
 def _draw(command: Command, answer: Answer) -> None:
-    """Show a result on a terminal: by the command's view, or as JSON where that fails."""
     try:
         load(command.view)(answer)
     except Exception:

@@ -67,7 +67,6 @@ class Parameter:
         return value
 
     def _value(self, text: str) -> tuple[str | bool | float | None, str]:
-        """The value of a word, None where it has none, and what would have one."""
         if self.choices:
             return text if text in self.choices else None, "one of " + ", ".join(self.choices)
         if self.kind == "truth":

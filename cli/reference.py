@@ -54,7 +54,6 @@ def _limits(parameter: Parameter) -> str:
 
 
 def _default(parameter: Parameter) -> str:
-    """The default as it would be typed, empty where there is none."""
     return "" if parameter.kind == "flag" or parameter.default is None else str(parameter.default)
 
 
@@ -107,7 +106,6 @@ def print_overview(group: str) -> None:
 
 
 def _as_json(parameter: Parameter) -> dict[str, Any]:
-    """One parameter with the keys of a next action's template."""
     entry: dict[str, Any] = {"description": parameter.help, "required": parameter.required}
     if len(parameter.flags) > 1:
         entry["short"] = parameter.flags[1]

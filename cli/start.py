@@ -73,7 +73,6 @@ def _end(pack: Pack | None, already: frozenset[str]) -> None:
 
 
 def _pack() -> Pack | None:
-    """The pack of bytecode, in use where there is one."""
     try:
         from core import bytecode_pack
 

@@ -124,7 +124,6 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
 
 
 def _filled(value: dict[str, Any]) -> dict[str, Any]:
-    """What of an object says something, and of the objects in it."""
     filled = {name: _filled(one) if isinstance(one, dict) else one for name, one in value.items()}
     return {name: one for name, one in filled.items() if one is not None and one not in ("", [], {})}
 

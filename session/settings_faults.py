@@ -37,18 +37,14 @@ def events(dropped: Places, unknown: Places, now: int) -> list[Event]:
     made = []
     for where, reason in _untold(dropped, "dropped-files.json"):
         path = where[-_PATH_CHARS:]
+        about = {"path": path, "reason": reason, "message": f"left out: {path} {reason}"}
         made.append(new_event(DROPPED, component="project", level="warn", success=False, error=f"{path} {reason}",
-                              metadata={"path": path, "reason": reason}, now=now))  # fmt: skip
+                              metadata=about, now=now))  # fmt: skip
     for where, name in _untold(unknown[:_MOST_UNKNOWN], "unknown-settings.json"):
         about = {"path": where[-_PATH_CHARS:], "key": name[:_NAME_CHARS], "meant": meant(name)}
         about["message"] = sentence(where, name)
         made.append(new_event(UNKNOWN, component="config", level="warn", metadata=about, now=now))
     return made
-
-
-def line(event: Event) -> str:
-    """What such an event says, for who runs a command by hand."""
-    return f"left out: {event.get('error')}" if event["action"] == DROPPED else str(event["metadata"]["message"])
 
 
 def sentence(where: str, name: str) -> str:

@@ -67,7 +67,6 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
 
 
 def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
-    """The clients that are meant, and those that `--all` leaves out."""
     names = list(dict.fromkeys(options["agent"]))
     if options["all"] == bool(names):
         wrong = "both --all and a name were given" if names else "no agent was named"
@@ -108,7 +107,6 @@ def _after(every: list[list[Plan]]) -> list[bytes | None]:
 
 
 def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole: bool) -> dict[str, Any]:
-    """What was done for a client, or would be."""
     first, *others = [_file(one, backups, whole=whole) for one in plans]
     notes = list(dict.fromkeys(note for one in plans for note in one.notes))
     if verb == "uninstall" and not notes and not any(one.changed for one in plans):
@@ -140,7 +138,6 @@ def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str
 
 
 def _agreed(agents: list[dict[str, Any]], verb: str) -> bool:
-    """Show the difference and ask."""
     difference([file for one in agents for file in (one, *one["also"])])
     sys.stdout.write(f"{verb}? [y/N] ")
     sys.stdout.flush()

@@ -35,10 +35,8 @@ def off(options: dict[str, Any]) -> Answer:
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     since, changed = switches.turn_off(scope, name)
-    if changed:
-        _record("switch.off", scope, name)
-    result = {**_shown(since), "off": True, "changed": changed, "chosenBy": chosen_by, **_aside(aside)}
-    return Answer(result, [step(_command("on", scope, name), "take it up again")])
+    result = {**_shown(since), "off": True, "changed": changed, "chosenBy": chosen_by}
+    return _switched("switch.off", result, aside, [step(_on(scope, name), "take it up again")])
 
 
 def on(options: dict[str, Any]) -> Answer:
@@ -46,14 +44,21 @@ def on(options: dict[str, Any]) -> Answer:
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
     changed = switches.turn_on(scope, name)
-    if changed:
-        _record("switch.on", scope, name)
     left = [one for one in switches.sound()[0]["silences"] if one["until"] is None]
     result = {
         "scope": scope, "name": name, "off": False, "changed": changed, "chosenBy": chosen_by,
-        "stillOff": [_shown(one) for one in left], **_aside(aside),
+        "stillOff": [_shown(one) for one in left],
     }  # fmt: skip
-    return Answer(result, [step(_command("on", one["scope"], one["name"]), "this is still off") for one in left[:5]])
+    steps = [step(_on(one["scope"], one["name"]), "this is still off") for one in left[:5]]
+    return _switched("switch.on", result, aside, steps)
+
+
+def _switched(action: str, result: dict[str, Any], aside: str, steps: list[NextAction]) -> Answer:
+    if result["changed"]:
+        about = {"scope": result["scope"], "name": result["name"]}
+        event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
+        log.try_append(None, [event], config.load())
+    return Answer({**result, **({"setAside": aside} if aside else {})}, steps)
 
 
 def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
@@ -85,20 +90,8 @@ def _shown(one: switches.Silence) -> dict[str, Any]:
     return {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
 
 
-def _aside(path: str) -> dict[str, str]:
-    """Where a damaged file was set aside to: what was off before is not known any more."""
-    return {"setAside": path} if path else {}
-
-
-def _command(word: str, scope: switches.Scope, name: str) -> str:
-    flag = f"--session {quoted(name)}" if scope == switches.SESSION else f"--{scope}"
-    return f"joelclaw {word} {flag}"
-
-
-def _record(action: str, scope: switches.Scope, name: str) -> None:
-    about = {"scope": scope, "name": name}
-    event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
-    log.try_append(None, [event], config.load())
+def _on(scope: switches.Scope, name: str) -> str:
+    return f"joelclaw on --session {quoted(name)}" if scope == switches.SESSION else f"joelclaw on --{scope}"
 
 
 def exclude(options: dict[str, Any]) -> Answer:
@@ -135,7 +128,6 @@ def exclude(options: dict[str, Any]) -> Answer:
 
 
 def _archived(*folders: str) -> list[str]:
-    """The sessions that are archived of repositories in these folders, the one that did something last first."""
     try:
         db = sqlite.open_reading()
         return session_rows.sessions_below(db, dict.fromkeys(folders)) if db is not None else []

@@ -117,7 +117,6 @@ def _finding(screen: Console, found: dict[str, Any]) -> None:
 
 
 def _of_client(facts: dict[str, Any]) -> str:
-    """What there is to say of a client in one line."""
     if not facts["installed"]:
         return "not installed" if facts["installed"] is False else "its settings cannot be read"
     called = [event for event in facts["events"] if event["lastAt"]]

@@ -126,7 +126,6 @@ def failed(failure: Failure) -> str:
 
 
 def _given(name: str, tool: Tool, command: Command, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the command line would give them."""
     known = tool.parameters()
     unknown = [one for one in arguments if one not in known]
     if unknown:

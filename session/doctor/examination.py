@@ -134,7 +134,6 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
 
 
 def _enter(name: str, *, project: bool) -> Finding:
-    """Our own part of a client's settings, as this version writes it."""
     changed: list[str] = []
     try:
         own_text.executable()

@@ -84,7 +84,6 @@ def close_to_others() -> int:
 
 
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The home, and all that is ours in it."""
     paths = [home]
     for folder, folders, names in os.walk(home):
         if folder == home:

@@ -117,7 +117,6 @@ def _entries(
     project: bool,
     may_call: bool,
 ) -> None:
-    """Tell of those that are missing, doubled, edited, of another version, or call another joelclaw."""
     path = listed["path"]
     there = {one.place.event for one in found}
     missing = [event.name for event in client.events if event.name not in there]

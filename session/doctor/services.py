@@ -47,7 +47,6 @@ def examine(known: dict[str, Any]) -> dict[str, Examined]:
 
 
 def _command() -> Examined:
-    """Whether the joelclaw that a shell finds here is this one."""
     own, found = own_command.path(), shutil.which(own_command.NAME)
     facts: dict[str, Any] = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
     if found is None or not own or os.path.realpath(found) == os.path.realpath(own):
@@ -161,6 +160,5 @@ def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
 
 
 def _is_late(since: str | None) -> bool:
-    """Whether a time that is told lies more than an hour back."""
     at = clock.parse_iso(since) if since else None
     return at is not None and clock.now_ms() - at > clock.HOUR_MS

@@ -180,7 +180,6 @@ def _sessions(seen: Look) -> dict[str, Any]:
 
 
 def _switches(seen: Look) -> dict[str, Any]:
-    """What is switched off, and the folders that are never archived."""
     try:
         known = seen.switches = switches.read()
     except switches.Damaged as damage:

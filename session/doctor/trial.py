@@ -124,7 +124,6 @@ def _judged(client: Client, entry: Entry, event: str, call: Call, straight: Call
 
 
 def _refusal(client: Client, event: str, answer: str) -> str:
-    """Why the client would not take what the hook printed; "" where it does."""
     text = answer.strip()
     if not text:
         return "it printed nothing, and the extension waits for JSON" if client.extension else ""

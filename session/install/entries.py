@@ -147,7 +147,6 @@ class Entries:
         return [one for one in _hooks_of(group) if own_text.is_ours(one, self.client.name)]
 
     def _is_whole(self, group: Any) -> bool:
-        """Whether all in a group is ours."""
         ours = self._ours(group)
         return bool(ours) and len(ours) == len(_hooks_of(group)) and set(group) <= {"hooks", "matcher"}
 
@@ -175,7 +174,6 @@ def foreign_calls(value: Any, client: Settings) -> list[str]:
 
 
 def _hooks(value: Any) -> Iterator[tuple[Place, Any, Any]]:
-    """Place and group of every hook, and the hook."""
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         for at, group in enumerate(groups if isinstance(groups, list) else ()):

@@ -99,7 +99,6 @@ def fault(executable: str) -> tuple[str, str] | None:
 
 
 def _interpreter(path: str) -> str:
-    """The program that the first line of a script names; "" where it names none by an absolute path."""
     try:
         with open(path, "rb") as file:
             head = os.fsdecode(file.read(_FIRST_LINE_BYTES))

@@ -140,8 +140,6 @@ def settings_of(client: Settings, path: str) -> Any:
 
 
 class _File:
-    """A file of a client with our part in it."""
-
     def __init__(self, client: Settings, path: str, project: bool) -> None:
         self.client, self.path, self.project = client, path, project
         self.target = os.path.realpath(path)

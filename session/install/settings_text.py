@@ -81,7 +81,6 @@ def _without_comments(text: str, *, comments: bool) -> str:
 
 
 def _past(plain: str, at: int) -> int:
-    """Past white space, and a comma or colon in it."""
     found = _GAP.match(plain, at)
     return found.end() if found else at
 
@@ -186,7 +185,6 @@ class _Edit:
 
 
 def _indentation(text: str, at: int) -> str:
-    """The spaces and tabs that the line of a place begins with."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
