@@ -123,18 +123,6 @@ def test_the_shell_offers_what_may_follow(
     assert not_offered not in found
 
 
-def test_bash_completes_after_an_equals_sign(tmp_path: Path) -> None:
-    # readline hands over `--budget=l` in three words
-    words = ["bash", str(FOLDER / "joelclaw.bash"), "joelclaw", "recall", "--budget", "=", "l"]
-    assert "lean" in _spawn(["bash", "--norc", "-c", BASH, *words], tmp_path)
-
-
-def test_a_value_that_cannot_be_known_offers_nothing_but_files_where_a_file_is_meant(tmp_path: Path) -> None:
-    (tmp_path / "a-file").touch()
-    assert in_bash("joelclaw recall --session ", tmp_path) <= {""}
-    assert "a-file" in in_bash("joelclaw checkpoint save --file ", tmp_path)
-
-
 @pytest.mark.parametrize(("shell", "name"), completion.FILES.items())
 def test_the_files_are_current(shell: str, name: str) -> None:
     assert (FOLDER / name).read_text() == completion.SHELLS[shell](), "run `make completions`"

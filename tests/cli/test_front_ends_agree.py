@@ -185,17 +185,3 @@ def test_calls_that_only_typer_knows_are_left_to_it() -> None:
     read = slow(["recall", "x", "-n5"])
     assert read is not None
     assert read[1]["limit"] == 5
-
-
-def test_the_generator_makes_calls_that_are_accepted() -> None:
-    # or the property above would hold of nothing
-    accepted = 0
-
-    @settings(max_examples=100, deadline=None, database=None)
-    @given(calls())
-    def count(argv: list[str]) -> None:
-        nonlocal accepted
-        accepted += first(take_json_flag(argv)[0]) is not None
-
-    count()
-    assert accepted >= 10

@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Run
+from conftest import Run
 from terminal import on_terminal, without_style
 
 from cli.app import run_app
@@ -44,25 +42,6 @@ def test_a_group_alone_tells_a_program_its_commands(run: Run, group: str) -> Non
     assert [action["command"].partition(" ")[2] for action in envelope["next_actions"]] == [
         f"{path} --help" for path in inside
     ]
-
-
-def test_a_group_alone_shows_a_person_its_help(home: Path) -> None:
-    told = on_terminal(home, "memory")
-    assert told.code == 0
-    assert "Usage: joelclaw memory" in without_style(told.out)
-
-
-@pytest.mark.parametrize("group", ["", *GROUPS])
-def test_every_group_has_help_with_its_commands(run: Run, group: str) -> None:
-    text = run(*group.split(), "-h").out
-    for command in COMMANDS:
-        parent, _, name = command.path.rpartition(" ")
-        if parent == group:
-            assert re.search(rf"^  {name} ", text, re.MULTILINE)
-
-
-def test_help_is_printed_by_the_command(run: Run) -> None:
-    assert run("memory", "write", "--help").out.startswith("Usage: joelclaw memory write ")
 
 
 def test_help_beats_wrong_usage(run: Run) -> None:
@@ -124,8 +103,3 @@ def test_no_two_parameters_of_a_command_share_a_name_or_a_flag() -> None:
         assert not {"--help", "-h", "--json", "--version"} & set(flags)
         assert command.help.endswith((".", "}", "`"))
         assert all(parameter.help for parameter in command.parameters)
-
-
-def test_the_reference_is_current() -> None:
-    done = subprocess.run([sys.executable, "-m", "cogapp", "--check", "docs/cli.md"], cwd=ROOT, capture_output=True)
-    assert done.returncode == 0, "run `make docs`"

@@ -81,11 +81,3 @@ def test_what_is_offered_runs_as_it_is_filled_in(run: Run, stocked: Path, words:
         assert program == "joelclaw"
         if "--follow" not in rest and "import" not in rest:
             assert run(*rest, env=env, cwd=stocked).code == 0, filled
-
-
-@pytest.mark.parametrize(
-    ("words", "count"),
-    [(("recall", "staging queue"), 1), (("recall", "zebra giraffe"), 1), (("otel", "emit", "queue.filled"), 1)],
-)
-def test_there_is_something_to_do_next(run: Run, stocked: Path, words: tuple[str, ...], count: int) -> None:
-    assert len(run(*words, env=NOW).json["next_actions"]) >= count

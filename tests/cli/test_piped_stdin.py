@@ -53,16 +53,6 @@ def test_pieces_that_all_end_as_an_object_does(size: int, feed: Feed, parsed: li
     assert sum(parsed) <= 6 * len(data)
 
 
-def test_a_pause_ends_an_object_that_was_not_looked_at(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
-    monkeypatch.setattr(piped, "_LOOKS", 0)
-    feed([b'{"text": "}', b'}"', b"}"])
-    waits: list[float] = []
-    chosen = __import__("select").select
-    monkeypatch.setattr("select.select", lambda *given: waits.append(given[3]) or chosen(*given))
-    assert piped.read_object(1000).endswith(b'}"}')
-    assert waits == [1.0, 1.0, 1.0, 0.05]
-
-
 def test_an_object_ends_the_reading_of_a_pipe_that_stays_open(feed: Feed, parsed: list[int]) -> None:
     feed([b'{"a": {"b": 1}', b"}\n", b"never read"])
     assert piped.read_object(1000) == b'{"a": {"b": 1}}\n'

@@ -101,14 +101,6 @@ def test_a_store_with_a_torn_page_is_reported(run: Run, home: Path) -> None:
     assert _problem(run)[0]["code"] == "STORE_DAMAGED"
 
 
-def test_a_newer_store_is_reported(run: Run, home: Path) -> None:
-    run("memory", "write", "the deploy script needs the staging key")
-    with sqlite3.connect(home / "store.db") as db:
-        db.execute("PRAGMA user_version = 9999")
-    db.close()
-    assert _problem(run)[0]["code"] == "STORE_TOO_NEW"
-
-
 def test_a_bad_setting_is_reported_beside_the_counts(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key")
     (home / "config.toml").write_text("[recall]\nlimit = 0\n")
@@ -116,14 +108,6 @@ def test_a_bad_setting_is_reported_beside_the_counts(run: Run, home: Path) -> No
     assert problem["code"] == "CONFIG_INVALID"
     assert "recall.limit" in problem["message"]
     assert result["counts"]["observations"]["total"] == 1  # type: ignore[index]
-
-
-def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text("[recall]\nlimit = 9\n")
-    env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", "JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own is none to list
-    changed = run("status", env=env).result["config"]["changed"]
-    assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}
 
 
 def test_damaged_session_files_are_counted(run: Run, home: Path) -> None:
@@ -185,11 +169,6 @@ def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatc
     problem, _ = _problem(run)
     assert str(home.parent) in problem["message"]
     assert not home.exists()
-
-
-def test_a_home_that_is_a_file_is_reported(run: Run, home: Path) -> None:
-    home.write_text("in the way")
-    assert run("status").result["healthy"] is False
 
 
 def test_on_a_terminal(run: Run, home: Path) -> None:

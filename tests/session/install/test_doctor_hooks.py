@@ -57,13 +57,6 @@ def test_nothing_is_here(user: User) -> None:
     assert not user.memory.exists()
 
 
-def test_a_client_without_us_is_a_note(user: User) -> None:
-    (user.folder / ".claude").mkdir()
-    (found,) = user.doctor()["findings"]
-    assert (found["code"], found["severity"], found["subject"]) == ("NOT_INSTALLED", "note", "claude")
-    assert found["fix"].endswith("joelclaw install claude")
-
-
 # 1: the command's file is gone
 
 
@@ -151,13 +144,6 @@ def test_all_hooks_disabled(user: User, where: str) -> None:
     assert str(path[where]) in found["message"]
 
 
-def test_the_nearest_file_decides(user: User) -> None:
-    user.call("install", "claude")
-    off_in(user.file("claude"), {"disableAllHooks": True})
-    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": False})
-    assert "claude" not in user.found()
-
-
 def test_hooks_switched_off_in_other_clients(user: User) -> None:
     user.call("install", "codex", "gemini", "pi")
     trust(user)
@@ -218,15 +204,6 @@ def test_entries_of_an_earlier_version(user: User) -> None:
     assert "HOOKS_OUTDATED" in user.found()["claude"]
     user.call("install", "claude")
     assert "claude" not in user.found()
-
-
-def test_an_entry_that_swallows_the_answer(user: User) -> None:
-    user.call("install", "claude")
-    settings = json.loads(user.file("claude").read_text())
-    entry = settings["hooks"]["SessionStart"][0]["hooks"][0]
-    entry["command"] = entry["command"].replace("2>/dev/null", ">/dev/null 2>&1")
-    user.file("claude").write_text(json.dumps(settings))
-    assert "HOOK_ANSWER_LOST" in user.found()["claude"]
 
 
 def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
@@ -427,29 +404,6 @@ def test_a_projects_hooks_call_what_the_path_finds(user: User) -> None:
 
 
 # all at once
-
-
-def test_hooks_broken_in_five_ways_are_all_named(user: User) -> None:
-    copy = user.installed_elsewhere("pi")
-    user.call("install", "claude", "codex", "gemini", "opencode")
-    trust(user)
-    copy.unlink()  # 1: pi's command is gone
-    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": True})  # 2: switched off for claude
-    settings = json.loads(user.file("codex").read_text())
-    del settings["hooks"]["PreCompact"]
-    user.file("codex").write_text(json.dumps(settings))  # 3: an entry of codex was removed
-    user.file("gemini").write_text('{"hooks": {')  # 4: gemini's settings are damaged
-    user.call("off", "--everywhere")  # 5: and all is off
-    result = user.doctor()
-    named = {(one["subject"], one["code"]) for one in result["findings"] if one["severity"] in ("error", "warning")}
-    assert named >= {
-        ("pi", "HOOK_COMMAND_GONE"),
-        ("claude", "HOOKS_DISABLED"),
-        ("codex", "HOOKS_MISSING"),
-        ("gemini", "SETTINGS_DAMAGED"),
-        ("switches", "SWITCHED_OFF"),
-    }
-    assert result["errors"] == 4
 
 
 def test_a_project_s_own_program_is_not_called_until_it_is_trusted(user: User) -> None:

@@ -73,13 +73,6 @@ def test_a_torn_page_that_status_does_not_meet(user: User) -> None:
     assert (found["severity"], found["subject"], result["healthy"]) == ("error", "store", False)
 
 
-def test_a_store_of_garbage(user: User) -> None:
-    for log in ("store.db-wal", "store.db-shm"):
-        (user.memory / log).unlink(missing_ok=True)
-    (user.memory / "store.db").write_bytes(b"not a database " * 500)
-    assert the(user, "STORE_DAMAGED")["severity"] == "error"
-
-
 def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = apsw.Connection(str(user.memory / "store.db"))
     reader.execute("BEGIN")
@@ -231,12 +224,6 @@ def test_a_collector_that_got_nothing_for_long(user: User) -> None:
     assert codes == {"EXPORT_BEHIND"}
 
 
-def test_settings_that_cannot_be_read(user: User) -> None:
-    settings(user, "[recall]\nlimit = 0\n")
-    found = the(user, "CONFIG_INVALID")
-    assert (found["subject"], found["severity"]) == ("settings", "error")
-
-
 def test_entries_are_mended(user: User) -> None:
     copy = user.installed_elsewhere("claude")
     before = user.file("claude").read_bytes()
@@ -265,21 +252,6 @@ def test_nothing_of_the_users_is_mended(user: User) -> None:
         one["code"] for one in result["findings"]
     }
     assert [user.file(name).read_bytes() for name in ("claude", "codex", "gemini")] == before
-
-
-def test_what_cannot_be_mended_is_said(user: User) -> None:
-    user.call("install", "claude")
-    user.file("claude").unlink()
-    user.file("claude").parent.rename(user.folder / "moved")
-    (user.folder / ".claude").write_text("in the way")
-    codes = {one["code"] for one in user.doctor("--fix", "--client", "claude")["findings"]}
-    assert codes & {"FIX_FAILED", "SETTINGS_UNREADABLE"}
-
-
-def test_a_client_that_there_is_not(user: User) -> None:
-    done = user.run("doctor", "--client", "nobody", ok=False)
-    assert done.code == 2
-    assert done.json["error"]["code"] == "DOCTOR_INVALID_ARGS"
 
 
 def test_what_a_hook_said_does_not_act_on_a_terminal(user: User) -> None:
@@ -339,17 +311,3 @@ def test_every_code_is_on_the_page() -> None:
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
     assert len(written) > 40
     assert written - listed == set()
-
-
-def test_on_a_terminal(user: User) -> None:
-    user.installed_elsewhere("claude").unlink()
-    shown = on_terminal(user.memory, "doctor", env=user.environment(), cwd=user.project, columns=200)
-    lines = without_style(shown.out).splitlines()
-    assert shown.code == 1
-    assert lines[0].startswith("1 error")
-    at = next(number for number, line in enumerate(lines) if line.startswith("✗ claude"))
-    assert "HOOK_COMMAND_GONE" in lines[at + 1]
-    assert lines[at + 2].strip() == "→ joelclaw install claude"
-    assert any(line.startswith("✓ store") and "whole" in line for line in lines)
-    well = on_terminal(user.memory, "doctor", "--client", "pi", env=user.environment(), cwd=user.project)
-    assert (well.code, without_style(well.out).splitlines()[0]) == (0, "all is well")

@@ -72,12 +72,6 @@ def test_uninstall_names_what_is_left_and_takes_what_says_the_same(install: Inst
     assert before[0] in copies(settings)
 
 
-def test_a_dry_run_deletes_none(install: Install, settings: Path) -> None:
-    install("claude")
-    install("claude", "--dry-run", verb="uninstall")
-    assert copies(settings) == ['{"round": 0}']
-
-
 def test_on_a_terminal(install: Install, settings: Path, home: Path, user: Path, project: Path) -> None:
     rounds(install, settings, 2)
     done = answering(home, user, project, "", "uninstall", "claude", "--yes")

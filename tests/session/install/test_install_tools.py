@@ -63,15 +63,6 @@ def test_only_where_it_is_asked_for_and_then_it_stays(install: Install, user: Pa
     assert server(user, agent)["command"] == JOELCLAW
 
 
-@pytest.mark.parametrize("agent", FILES)
-@pytest.mark.parametrize("mcp", [(), ("--mcp",)])
-def test_uninstall_leaves_nothing(install: Install, user: Path, agent: str, mcp: tuple[str, ...]) -> None:
-    install(agent, *mcp)
-    (one,) = install(agent, verb="uninstall")["agents"]
-    assert one["changed"] is True
-    assert not list(user.iterdir())
-
-
 JSONS = {
     "servers": '{\n  "numStartups": 7,\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}',
     "no servers": '{"numStartups":7,"permissions":{"allow":["Bash(ls:*)"],"deny":[]}}\n',
@@ -108,22 +99,6 @@ def test_uninstall_takes_it_back_to_the_byte(install: Install, user: Path, agent
     assert tree(user) == before
     assert (user / SERVERS[agent]).stat().st_mode & 0o777 == 0o644
     assert one["backup"] is None
-
-
-@pytest.mark.parametrize("agent", SERVERS)
-def test_what_the_client_wrote_meanwhile_stays(install: Install, user: Path, agent: str) -> None:
-    path = user / SERVERS[agent]
-    install(agent, "--mcp")
-    if agent == "codex":
-        path.write_text('model = "y"\n' + path.read_text() + '\n[projects."/a"]\ntrust_level = "trusted"\n')
-    else:
-        path.write_text(json.dumps({**json.loads(path.read_text()), "numStartups": 8}))
-    install(agent, verb="uninstall")
-    if agent == "codex":
-        left = {"model": "y", "projects": {"/a": {"trust_level": "trusted"}}}
-        assert tomllib.loads(path.read_text()) == left
-    else:
-        assert json.loads(path.read_text()) == {"numStartups": 8}
 
 
 @pytest.mark.parametrize("agent", SERVERS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from itertools import product
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW
 from test_install import FILES, Install, install, project, user
-from test_install_tools import OLD, RULE, RULES, SERVERS, SKILL, tree
+from test_install_tools import OLD, RULES, SERVERS, SKILL, tree
 
 from session.install import own_text
 
@@ -45,16 +44,6 @@ def everything_goes(
     assert not [note for note in notes if "somebody" in note]
     assert [data for data in tree(user).values() if data.strip() not in (b"/", b"{}", b"")] == []
     assert not list(user.rglob("skills/joelclaw"))
-
-
-def test_a_rule_of_the_users_own_stays(install: Install, user: Path, home: Path) -> None:
-    settings = user / FILES["claude"]
-    settings.parent.mkdir()
-    text = json.dumps({"permissions": {"allow": [RULE]}})
-    settings.write_text(text)
-    install("claude")
-    install("claude", verb="uninstall")
-    assert settings.read_text() == text
 
 
 @pytest.mark.parametrize("agent", SERVERS)

@@ -52,13 +52,6 @@ def test_a_file_that_was_made_goes_with_its_folders(install: Install, user: Path
     assert not list(project.iterdir())
 
 
-def test_a_folder_that_others_use_stays(install: Install, user: Path) -> None:
-    install("pi")
-    (user / ".pi/agent/models.json").write_text("{}")
-    install("pi", verb="uninstall")
-    assert sorted(p.name for p in (user / ".pi/agent").iterdir()) == ["models.json"]
-
-
 def test_what_others_put_in_meanwhile_stays(install: Install, user: Path) -> None:
     path = user / FILES["claude"]
     install("claude")
@@ -83,18 +76,6 @@ def test_what_others_keep_in_a_list_of_theirs_is_not_taken_with_it(install: Inst
     path.write_text(json.dumps(value))
     install("claude", verb="uninstall")
     assert json.loads(path.read_text()) == {"hooks": {"Stop": []}}
-
-
-def test_without_our_record_ours_go_all_the_same(install: Install, user: Path, home: Path) -> None:
-    path = user / FILES["claude"]
-    path.parent.mkdir()
-    path.write_text('{\n  "a": 1\n}\n')
-    install("claude")
-    for record in (home / "installs").iterdir():
-        record.write_text("{")
-    (one,) = install("claude", verb="uninstall")["agents"]
-    assert path.read_text() == '{\n  "a": 1\n}\n'
-    assert one["backup"]
 
 
 def test_after_an_upgrade_it_is_still_as_before(install: Install, user: Path) -> None:
@@ -137,14 +118,6 @@ def test_an_extension_that_was_edited_is_kept_as_a_backup(install: Install, user
     (one,) = install("opencode", verb="uninstall")["agents"]
     assert not path.exists()
     assert Path(one["backup"]).read_text().endswith("// mine\n")
-
-
-def test_dry_run(install: Install, user: Path) -> None:
-    install("codex")
-    before = (user / FILES["codex"]).read_bytes()
-    (one,) = install("codex", "--dry-run", verb="uninstall")["agents"]
-    assert (one["changed"], bool(one["diff"])) == (False, True)
-    assert (user / FILES["codex"]).read_bytes() == before
 
 
 def test_a_dangling_link(install: Install, user: Path, tmp_path: Path) -> None:

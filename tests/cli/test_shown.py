@@ -1,4 +1,4 @@
-"""What a person reads on a terminal of memories, hits and notes: every text, and the colours that mean something."""
+"""What a person reads on a terminal of memories, hits, scores and injections: every text, some colours."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from conftest import NOW_MS
 from terminal import drawn, styles
 
-from cli.knowledge import view as knowledge
 from cli.memory import view as memory
 from cli.recall import view as recall
+from cli.session import view as session
 from cli.terminal import told
 
 STEP = {"command": "joelclaw next", "description": "what comes next"}
@@ -24,8 +24,15 @@ FOUND: dict[str, Any] = {
     "query": "gateway", "rewrittenQuery": b"gateway".decode(), "count": 2, "found": 5, "backend": "sqlite",
     "budget": {"applied": "balanced"}, "hits": [HIT],
 }  # fmt: skip
-SECTION = {
-    "score": 0.5, "type": "adr", "title": "Retries", "path": "docs/a.md", "snippet": "it retries", "line": 7,
+ROW: dict[str, Any] = {
+    "id": "m1", "at": "2026-09-21T12:13:20Z", "category": "ops", "verdict": "allow", "pinned": False, "stale": False,
+    "forgotten": False, "supersededBy": "", "tags": [], "project": "", "observation": "it\n retries",
+}  # fmt: skip
+SCORED: dict[str, Any] = {
+    "rank": 1, "score": 0.649, "id": "m1", "words": [{"term": "lease", "weight": 1.234}],
+    "lexical": {"bm25": 2.5, "score": 0.75, "rank": 1}, "semantic": {"cosine": 0.5, "score": 0.25, "rank": 0},
+    "segment": None, "fused": 0.5, "substance": 1, "decay": {"factor": 0.9, "by": "age", "days": 3.0}, "project": 1,
+    "boost": {"factor": 1.1, "priority": 2.0, "recalls": 4}, "known": 1, "echo": 1,
 }  # fmt: skip
 
 
@@ -78,15 +85,6 @@ def test_hits() -> None:
     assert styles(recall.hits, {**FOUND, "hits": [other]})["hold"] == "yellow"
 
 
-def test_a_hit_that_is_a_tool_call_stands_under_its_place() -> None:
-    call = {**HIT, "collection": "calls", "observation": "Bash (make): lease (3): 4", "path": "/a", "source": "user"}
-    heading = " 1  ██████░░░░ 0.65  operations  calls  2 h ago  user  m1"
-    assert drawn(recall.hits, {**FOUND, "hits": [call]})[:4] == [heading, "    Bash (make)", "    lease (3): 4", ""]
-    assert drawn(recall.hits, {**FOUND, "hits": [{**call, "observation": "it retries"}]})[1] == "    it retries"
-    said = {**HIT, "observation": "it said (twice): no"}
-    assert drawn(recall.hits, {**FOUND, "hits": [said]})[1] == "    it said (twice): no", "a memory has no place"
-
-
 def test_why_hits_are_missing() -> None:
     result = {
         **FOUND, "query": "z" * 21, "rewrittenQuery": "zz", "hits": [], "count": 0, "droppedByTrustPass": 3,
@@ -102,17 +100,45 @@ def test_why_hits_are_missing() -> None:
     assert "".join(shown[3:]) == f"  left out (noise, age):{'o' * 60}{'p' * 40}"
 
 
-def test_sections_that_were_found() -> None:
-    result = {"query": "q", "hits": [SECTION, {**SECTION, "snippet": ""}], "found": 7}
-    assert drawn(knowledge.hits, result, STEP) == [
-        " 1  █████░░░░░ 0.50  adr  Retries",
-        "    docs/a.md:7",
-        "    it retries",
-        "",
-        " 2  █████░░░░░ 0.50  adr  Retries",
-        "    docs/a.md:7",
-        "2 of 7 found",
+def test_a_page_of_memories() -> None:
+    result = {"memories": [ROW, {**ROW, "verdict": "hold"}], "page": 3, "limit": 20, "count": 2, "found": 42}
+    assert drawn(memory.listed, result, STEP) == [
+        "m1  2026-09-21  ops", "    it retries", "",
+        "m1  2026-09-21  ops  hold", "    it retries", "",
+        "41 to 42 of 42", SHOWN_STEP,
+    ]  # fmt: skip
+    assert styles(memory.listed, result)["it retries"] == "yellow"
+    assert "it retries" not in styles(memory.listed, {**result, "memories": [ROW]})
+    none = {"memories": [], "page": 1, "limit": 20, "count": 0, "found": 0}
+    assert drawn(memory.listed, none, STEP) == ["no memory is like that", SHOWN_STEP]
+
+
+def test_how_a_score_came_about() -> None:
+    left = {"score": 0.125, "id": "m3", "reasons": ["noise", "beyond_limit"], "observation": "it\n retries"}
+    told = {
+        "formula": "a = b", "terms": ["lease", "raise"], "dropped": [left] * 16, "droppedCount": {"noise": 16},
+        "hits": [SCORED, {"rank": 12, "score": 1.0, "id": "m2", "beside": "stands beside m1"}],
+    }  # fmt: skip
+    result = {**FOUND, "hits": [], "explanation": told}
+    lines = drawn(recall.hits, result, columns=250)[2:]
+    assert lines[:4] == ["how the scores came about", "a = b", "searched for: lease, raise", " 1  0.65  m1"]
+    assert "    words      lease 1.234" in lines and "    lexical    bm25 2.5, score 0.75, rank 1" in lines
+    assert "12  1.00  m2" in lines and "    beside  stands beside m1" in lines
+    at = lines.index("left out")
+    assert lines[at + 2].split() == ["0.125", "m3", "noise,", "beyond_limit", "it", "retries"]
+    assert lines[at + 17 :] == ["all together: noise 16"], "fifteen of them"
+
+
+def test_an_injection() -> None:
+    result = {
+        "injected": True, "customType": "recovery", "estimatedTokens": 1200, "content": "hello\nyou", "reason": "",
+    }  # fmt: skip
+    assert drawn(session.injection, result, STEP) == [
+        "╭─ recovery · 1200 tokens ─╮",
+        "│ hello                    │",
+        "│ you                      │",
+        "╰──────────────────────────╯",
         SHOWN_STEP,
     ]
-    nothing = {"query": "q", "hits": [], "found": 0}
-    assert drawn(knowledge.hits, nothing) == ["Nothing bears on 'q'.", "0 of 0 found"]
+    none = {**result, "injected": False, "reason": "not-due"}
+    assert drawn(session.injection, none) == ["Nothing injected: not-due."]
