@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import ROOT, Run
-from hypothesis import strategies as st
 from pi_session import PiSession, call
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -112,10 +111,3 @@ def test_claude_results_and_what_was_said_in_one_line(run: Run, tmp_path: Path) 
     assert text == (
         '[User]: go\n\n[Assistant tool calls]: Read(file_path="/a")\n\n[Tool result]: inside\n\n[User]: and stop'
     )
-
-
-VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)

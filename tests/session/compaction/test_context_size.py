@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clients.entry import Compaction, Entry, FileOperations, Transcript
+from clients.entry import Compaction, Entry, Transcript
 from session.compaction import context, preparation
 
 
@@ -100,42 +100,3 @@ def test_where_results_alone_fill_the_budget_the_rule_is_the_clients() -> None:
     entries = (entry("u1"), answer("a1", calls=("c1",)), entry("r1", "tool_result", answers=("c1",)))
     for client, first in (("pi", "u1"), ("codex", "a1")):
         assert entries[preparation.find_cut(transcript(*entries, client=client), 0, 50).first_kept].id == first
-
-
-def tree(*chosen: Entry) -> Transcript:
-    """A root, a branch of these entries, and another one to go to."""
-    parents = ["root", *(one.id for one in chosen)]
-    left = [one._replace(parent=parent) for one, parent in zip(chosen, parents, strict=False)]
-    entries = [entry("root"), *left]
-    made = transcript(*entries)
-    made.tree["there"] = entry("there", parent="root")
-    return made
-
-
-@pytest.mark.parametrize(
-    ("budget", "chosen", "tokens"),
-    [
-        (0, ["d", "c", "s", "a"], 320),
-        (319, ["d", "c", "s"], 220),
-        (219, ["d", "c"], 200),  # nine tenths are used
-        (99, [], 0),
-    ],
-)
-def test_what_a_left_branch_is_made_of(budget: int, chosen: list[str], tokens: int) -> None:
-    summed = entry("s", "branch_summary", 20, kind="branch_summary")
-    made = tree(entry("a"), summed, entry("r", "tool_result", 900), answer("c"), other("x"), entry("d"))
-    found = preparation.prepare_branch(made, "", "there", budget=budget)
-    assert ([one.id for one in found.chosen], found.tokens) == (chosen, tokens)
-    assert (found.leaf, found.common_ancestor) == ("d", "root")
-    assert [one.id for one in found.entries] == ["a", "s", "r", "c", "x", "d"]
-
-
-@pytest.mark.parametrize(("newest", "taken"), [(89, True), (90, False)])
-def test_a_summary_that_does_not_fit_is_taken_while_less_than_nine_tenths_are_used(newest: int, taken: bool) -> None:
-    summed = entry("s", "branch_summary", 500, kind="branch_summary", files=FileOperations(read=("s.py",)))
-    made = tree(entry("a"), summed, entry("d", tokens=newest, files=FileOperations(edited=("d.py",))))
-    found = preparation.prepare_branch(made, "d", "there", budget=100)
-    assert [one.id for one in found.chosen] == (["d", "s"] if taken else ["d"])
-    assert found.file_ops == FileOperations(read=("s.py",), edited=("d.py",)), "its files are listed in any case"
-    plain = tree(entry("a"), entry("b", tokens=500), entry("d", tokens=newest))
-    assert [one.id for one in preparation.prepare_branch(plain, "d", "there", budget=100).chosen] == ["d"]
