@@ -444,38 +444,3 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
         assert said[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
     assert said == [True, True, False, False, False]
     assert list(accumulate(said)) == [1, 2, 2, 2, 2]
-
-
-def test_a_result_keeps_its_call(pi: Asked, tmp_path: Path) -> None:
-    """ON PURPOSE: an extension's text between two results is a cut point for pi; the second loses its call."""
-    writer = Writer()
-    writer.message("user", content="go")
-    calls = [{"type": "toolCall", "id": f"c{n}", "name": "bash", "arguments": {}} for n in range(2)]
-    writer.message("assistant", content=calls, stopReason="toolUse")
-    writer.message("toolResult", toolCallId="c0", content=[{"type": "text", "text": "x" * 400}])
-    writer.add("custom_message", customType="note", content="by the way", display=True)
-    writer.message("toolResult", toolCallId="c1", content=[{"type": "text", "text": "y" * 40}])
-    path = write(tmp_path / "session.jsonl", writer.entries)
-    assert pi(path, keepRecent=50)["cut"]["firstKeptEntryIndex"] == 3
-    made = preparation.prepare(session_file.read(str(path)), keep_recent=50)
-    assert (made.first_kept_entry_id, made.is_split_turn) == ("e001", True)
-    assert [one.id for one in made.turn_prefix_entries] == ["e000"]
-
-
-def test_stale_usage(pi: Asked, tmp_path: Path) -> None:
-    """ON PURPOSE: pi's estimate still counts an answer from before the compaction; ours never does."""
-    writer = Writer()
-    writer.message("user", content="go")
-    usage = {"input": 184_297, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 184_297}
-    writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
-    writer.add("compaction", summary="short", firstKeptEntryId="e000", tokensBefore=184_297)
-    writer.add("custom", customType="openclaw.cache-ttl", data={})
-    path = write(tmp_path / "session.jsonl", writer.entries)
-    theirs = pi(path, window=200_000, reserve=20_000)
-    assert (theirs["contextTokens"], theirs["shouldCompact"]) == (184_297, True)
-    assert theirs["prepared"] is not None
-    ours = session_file.read(str(path))
-    size = context.size(ours)
-    assert (size.stale, size.total < 10) == (184_297, True)
-    assert context.reason(ours, window=200_000, reserve=20_000) == "nothing-since-compaction"
-    assert preparation.prepare(ours, keep_recent=20_000).reason == "nothing-since-compaction"

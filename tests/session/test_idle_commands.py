@@ -177,26 +177,6 @@ def test_a_path_with_a_secret_does_not_reach_the_disk(run: Run, home: Path) -> N
 # Settings.
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "wanted"),
-    [
-        ("idleTriggerMinutes", "0", "a whole number from 1 to 525600"),
-        ("idleTriggerPercent", "0.96", "a number from 0.1 to 0.95"),
-        ("notifyOnStart", "1", "true or false"),
-    ],
-)
-def test_a_value_out_of_bounds_is_told_with_file_key_and_range(
-    run: Run, home: Path, key: str, value: str, wanted: str
-) -> None:
-    home.mkdir(mode=0o700)
-    (home / "config.toml").write_text(f"[compaction]\n{key} = {value}\n")
-    failed = run("idle", "schedule", "--session", "s", ok=False)
-    assert failed.json["error"]["code"] == "CONFIG_INVALID"
-    assert str(home / "config.toml") in failed.json["error"]["message"]
-    assert f"compaction.{key}" in failed.json["error"]["message"]
-    assert failed.json["fix"] == f"set compaction.{key} to {wanted}"
-
-
 def test_a_person_sees_when_a_session_is_compacted(run: Run, home: Path) -> None:
     def shown(ms: int, *words: str) -> str:
         return " ".join(without_style(on_terminal(home, "idle", *words, env=at(ms), columns=160).out).split())

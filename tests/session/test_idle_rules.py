@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from clients import registry
 from core.config import Config
 from session.idle import timers
+from session.idle.run import told
 from session.state import rules, schema
 
 if TYPE_CHECKING:
@@ -40,38 +43,10 @@ def status(state: SessionState, now: int, busy: bool = False) -> str:
 # The boundary table of OpenClaw #21117, and the cases of its tests.
 
 
-@pytest.mark.parametrize(
-    ("used", "minutes", "share", "reason"),
-    [
-        (0.9, 0, 0.7, "off"),
-        (0.69, 10, 0.7, "below-threshold"),
-        (0.84, 10, 0.85, "below-threshold"),
-        (0.7, 10, 0.7, "scheduled"),
-        (0.71, 10, 0.7, "scheduled"),
-        (0.1, 1, 0.1, "scheduled"),
-        (0.95, 1, 0.95, "scheduled"),
-        (0.9499, 1, 0.95, "below-threshold"),
-        (None, 10, 0.7, "percent-unknown"),
-    ],
-)
-def test_a_timer_is_made_from_the_threshold_on(used: float | None, minutes: int, share: float, reason: str) -> None:
-    state, why = timers.with_timer(blank(), used, least(share), NOW_MS, minutes=minutes)
-    assert why == reason
-    assert (state["idleTimer"] is not None) == (reason == "scheduled")
-
-
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
     assert timers.ratio(70.0, 139_990, 200_000) == 0.69995
     assert timers.ratio(70.0, 139_990, None) == 0.7
     assert timers.ratio(None, 5, 0) is None
-
-
-def test_while_a_turn_runs_it_waits_and_a_dead_agent_does_not_hold_it_up_for_ever() -> None:
-    state = {**scheduled(), "turnBeganAt": NOW_MS}
-    assert status(state, NOW_MS + 10 * MINUTE) == "turn-running"  # type: ignore[arg-type]
-    assert status(state, NOW_MS + timers.STALE_MS - 1) == "turn-running"  # type: ignore[arg-type]
-    assert status(state, NOW_MS + timers.STALE_MS) == "due"  # type: ignore[arg-type]
-    assert status({**state, "updatedAt": NOW_MS + MINUTE}, NOW_MS + timers.STALE_MS) == "turn-running"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
@@ -135,3 +110,42 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert at_work is None
         assert (found == "none") == (silent_since is None)
         assert schema.bounded(state) == state
+
+
+def write(path: Path, *lines: object) -> str:
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return str(path)
+
+
+def header(folder: Path | str) -> dict[str, str]:
+    return {"type": "session", "id": "s", "cwd": str(folder)}
+
+
+COMPACTION = {"type": "compaction", "id": "c", "summary": "s", "timestamp": "2026-09-21T14:13:20Z"}
+
+
+def test_the_folder_in_which_a_session_began(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    path = tmp_path / "session.jsonl"
+    gone = header(tmp_path / "gone")
+    assert told(write(path, "no JSON", [1], header(folder)), "pi")[0] == str(folder)
+    assert told(write(path, gone, header(folder)), "pi")[0] == str(folder)
+    assert told(write(path, gone), "pi")[0] == ""
+    for agent, name in (("opencode", str(path)), ("nobody", str(path)), ("pi", str(tmp_path)), ("pi", "/no/where")):
+        assert told(name, agent) == ("", None)
+
+
+def test_how_many_compactions_a_transcript_holds(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    more = [{"type": "message", "id": str(number)} for number in range(200)]
+    quoted = {"type": "message", "id": "m", "text": '"type":"compaction"'}
+    for lines, count in (
+        ([], 0),
+        ([COMPACTION], 1),
+        ([quoted], 0),
+        (["no JSON compaction", COMPACTION, COMPACTION], 2),
+    ):
+        assert told(write(path, header("/"), *more, *lines), "pi")[1] == count
+    for agent in ("opencode", "gemini"):
+        assert told(str(path), agent)[1] is None

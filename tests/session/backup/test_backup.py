@@ -17,6 +17,8 @@ import pytest
 from claude_transcript import CWD, Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
+from session.backup import archive
+
 WRITERS = 20
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 NEVER = ("cache", ".lock", ".tmp", "store.db-", "store.db.", "backups.json", ".locks", "/task/", "/queries/")
@@ -197,3 +199,31 @@ def test_where_it_may_not_be(run: Run, filled: Path, tmp_path: Path, where: str,
 def test_there_is_nothing_to_back_up(run: Run, home: Path, tmp_path: Path) -> None:
     assert run("backup", str(tmp_path / "b.tar"), ok=False).json["error"]["code"] == "BACKUP_EMPTY"
     assert not home.exists() and not (tmp_path / "b.tar").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        *((name, True) for name in ("store.db", "outbox.lock", "sessions/.work/observe-waiting/s", "spool/x")),
+        *((name, False) for name in ("store.db-wal", "cache/x", "backups.json", "mine.txt", "sessions/s.json.lock")),
+        *((name, False) for name in ("sessions/.locks/s", "sessions/.work/task/s", "sessions/../x", "/sessions/x", "")),
+    ],
+)
+def test_a_name_that_a_backup_may_hold(name: str, kept: bool) -> None:
+    assert archive.is_kept(name) is kept
+
+
+def test_a_home_knows_its_last_twenty_backups_each_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    home.mkdir()
+    assert archive.known() == []
+    before = [{"file": f"/b{number}", "at": "t"} for number in range(20)]
+    archive.note(str(home), "/b20", "t", before)
+    assert [one["file"] for one in archive.known()] == [f"/b{number}" for number in range(1, 21)]
+    archive.note(str(home), "/b5", "u", archive.known())
+    assert [one["file"] for one in archive.known()][-2:] == ["/b20", "/b5"]
+    assert archive.known(str(home))[-1] == {"file": "/b5", "at": "u"}
+    assert len(archive.known()) == 20
+    for text in ("{", "7", '[{"file": 1}]'):
+        (home / "backups.json").write_text(text)
+        assert archive.known() == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import NOW_MS, PATIENCE_S, Run
 
-from core.store import events as stored
 from core.store import sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import store_file
@@ -271,19 +269,3 @@ def test_by_itself_once_a_day(run: Run, home: Path) -> None:
     off = {f"JOELCLAW_RETENTION_{name}": "0" for name in ("EVENTS_DAYS", "EVENTS_MB")}
     run("otel", "emit", "a.b", env=off)
     assert not (home / "cache" / "store-prune.lock").exists()
-
-
-@pytest.mark.spawned
-def test_nobody_waits_for_it(home: Path) -> None:
-    seed([200] * 6_000, size=200)
-    environment = clean_environment(home, **NOW, JOELCLAW_OTEL_BUSY_MS="20000")
-    pruning = subprocess.Popen([JOELCLAW, "store", "prune"], stdout=subprocess.DEVNULL, env=environment)
-    emitted = 0
-    while pruning.poll() is None:
-        done = subprocess.run([JOELCLAW, "otel", "emit", "young"], capture_output=True, env=environment)
-        assert done.returncode == 0, done.stdout
-        emitted += 1
-    assert pruning.returncode == 0
-    db = sqlite.open_reading()
-    assert db is not None and stored.count(db) >= emitted > 0
-    db.close()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_transcript import Transcript
 from conftest import ROOT, Run
 from pi_session import PiSession, call
 
@@ -93,21 +92,3 @@ def test_recorded_sessions(run: Run, client: str) -> None:
     context = run("compaction", "serialize", path).result["text"]
     assert "The user asked for several improvements to a service." in context
     assert "Insight: the duplicates" not in context
-
-
-def test_codex_keeps_what_the_user_said(run: Run) -> None:
-    text = run("compaction", "serialize", str(PAYLOADS / "codex" / "session.jsonl")).result["text"]
-    assert text.startswith("[User]: In parcelbox, webhooks are sometimes delivered twice.")
-    assert text.count("Another language model started") == 1
-
-
-def test_claude_results_and_what_was_said_in_one_line(run: Run, tmp_path: Path) -> None:
-    made = Transcript(tmp_path / "t.jsonl")
-    made.user("go")
-    made.call("c1", "Read", file_path="/a")
-    parts = [{"type": "tool_result", "tool_use_id": "c1", "content": "inside"}, {"type": "text", "text": "and stop"}]
-    made.write(made.entry("user", parts))
-    text = run("compaction", "serialize", str(made.path)).result["text"]
-    assert text == (
-        '[User]: go\n\n[Assistant tool calls]: Read(file_path="/a")\n\n[Tool result]: inside\n\n[User]: and stop'
-    )

@@ -249,16 +249,8 @@ def test_instructions_without_a_model_are_told_to_have_no_effect(run: Run, tmp_p
 def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_path: Path, model: Any) -> None:
     turns = (*TALK[:2], *((("user", f"message {n} " + "word " * 100)) for n in range(60)), *TALK[2:])
     env = {"JOELCLAW_MODEL_MAX_PROMPT_BYTES": "12000"}
-    words = (
-        "compaction",
-        "summarize",
-        session(tmp_path, *turns),
-        "--keep-recent",
-        "10",
-        "--command",
-        model("print(REPLY)"),
-    )
-    result = run(*words, env=env).result
+    words = ("--keep-recent", "10", "--command", model("print(REPLY)"))
+    result = run("compaction", "summarize", session(tmp_path, *turns), *words, env=env).result
     (prompt,) = prompts(tmp_path)
     assert result["source"] == "model" and len(prompt.encode()) <= 12_000
     assert "Make the import fast." in prompt and "Step 2 is done" in prompt and "message 30 " not in prompt

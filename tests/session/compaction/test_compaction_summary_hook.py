@@ -39,11 +39,6 @@ def test_behind_a_long_analysis(run: Run, home: Path, path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("answer", ["<summary>cut off", ["<summary>"]])
-def test_half_a_summary_is_none(run: Run, home: Path, path: Path, answer: object) -> None:
-    assert kept(run, home, path, answer) == []
-
-
 def test_a_lone_surrogate(run: Run, home: Path, path: Path) -> None:
     assert kept(run, home, path, "<summary>the gauge \ud83d is mended</summary>") == ["the gauge \ufffd is mended"]
 

@@ -49,12 +49,6 @@ def test_prompts_and_commands_oldest_first_and_each_once() -> None:
     }
 
 
-def test_of_a_long_session_the_last_prompts_and_commands_are_told() -> None:
-    found = lines(*(one for n in range(900) for one in (user(f"Task {n}."), agent(f"make step{n}"))), tokens=500)
-    for name, last in ((form.GOAL, "- Task 899."), (form.CONTEXT, "- `make step899`")):
-        assert found[name][-1] == last and 10 < len(found[name]) < 200
-
-
 def test_an_earlier_summary_is_carried_on_in_half_of_the_room() -> None:
     earlier = "## Goal\nImport a day.\n\n## Progress\n### Done\n- [x] Step 1.\n\n## Critical Context\n- `make lint`"
     found = lines(user("Import a day."), agent("make lint"), previous=earlier)

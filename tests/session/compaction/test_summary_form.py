@@ -94,20 +94,6 @@ def test_what_is_no_summary(reply: str) -> None:
     assert not form.is_summary(form.parse(reply))
 
 
-@pytest.mark.parametrize(
-    ("line", "section"),
-    [
-        *(("   ### Goal ##", form.GOAL), ("## 2. Goal: **x**", form.GOAL), ("**Goal:** x", "")),
-        *(("12) Next steps: ", ""), ("##Goal", ""), ("    ## Goal", "")),
-        *(("**Other:** x", ""), ("Goal: x", ""), ("Goal", "")),
-    ],
-)
-def test_which_lines_open_a_section(line: str, section: str) -> None:
-    found = form.parse(f"## Done\n{line}\nthe rest")
-    assert found.get(section or form.DONE, "").endswith("the rest")
-    assert (form.DONE in found) is (not section)
-
-
 def test_a_fence_that_is_open_ends_with_its_section() -> None:
     found = form.parse("## Done\n````sh\n```\ncode\n# Goal")
     assert found == {form.DONE: "````sh\n```\ncode\n# Goal\n````"}
@@ -124,13 +110,6 @@ def test_missing_sections_are_named_and_shown_as_none() -> None:
 def test_both_summaries_of_a_split_turn_are_read() -> None:
     found = form.parse("## Goal\nfirst\n\n## Next Steps\n1. a\n\n---\n\n" + form.TURN + "\n\n## Goal\nsecond")
     assert found == {form.GOAL: "first\n\nsecond", form.NEXT: "1. a"}
-
-
-def test_the_lists_of_files() -> None:
-    assert form.files([], []) == ""
-    assert form.files(["a.py", "b\nc"], ["d"]) == (
-        "<read-files>\na.py\nb c\n</read-files>\n\n<modified-files>\nd\n</modified-files>"
-    )
 
 
 LINES = st.lists(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
-import pytest
 from claude_transcript import SESSION
 from conftest import NOW_MS, Run
 from lived_session import live
 from terminal import on_terminal, without_style
 
 from core.store import migrations
-from session.session_report.report import percentile
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -117,18 +114,3 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     assert "hooks 5; 5.0 ms median, 7.0 ms in 95 of 100" in plain
     assert "echo rate not enough yet, 0 of 0 judged" in plain
     assert "claude PostToolUse 5 5.0 ms 7.0 ms 25 ms –" in plain
-
-
-@pytest.mark.parametrize(
-    ("values", "percent", "expected"),
-    [
-        ([], 50, None),
-        ([7], 95, 7),
-        ([1, 2], 50, 1),
-        ([1, 2], 51, 2),
-        (range(1, 101), 95, 95),
-        ([1, 2, 3], 100, 3),
-    ],
-)
-def test_percentiles_by_nearest_rank(values: Sequence[float], percent: int, expected: float | None) -> None:
-    assert percentile(values, percent) == expected

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from claude_transcript import SESSION
 from conftest import Run
-from lived_session import BEGAN_MS, MEMORY, MINUTE, Lived, live
+from lived_session import MEMORY, MINUTE, Lived, live
 from terminal import on_terminal, without_style
 
 from otel import spool
@@ -225,12 +225,6 @@ def test_forgetting_a_session_takes_the_texts_that_it_was_given(run: Run, lived:
     run("memory", "forget", "--session", SESSION)
     db = apsw.Connection(str(home / "store.db"))
     assert db.execute("SELECT count(*) FROM injection").get == 0
-
-
-def test_old_hooks_and_texts_go_with_the_events(run: Run, lived: Lived, home: Path) -> None:
-    run("otel", "prune", "--days", "1", env={"JOELCLAW_NOW_MS": str(BEGAN_MS + 90 * 24 * 60 * MINUTE)})
-    db = apsw.Connection(str(home / "store.db"))
-    assert [db.execute(f"SELECT count(*) FROM {name}").get for name in ("event", "hook_call", "injection")] == [0, 0, 0]
 
 
 def test_of_an_excluded_folder_no_text_is_kept(run: Run, tmp_path: Path, home: Path) -> None:

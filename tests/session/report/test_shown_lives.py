@@ -64,17 +64,6 @@ def test_the_context_as_a_curve() -> None:
     assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest turn"
 
 
-def test_a_turn() -> None:
-    moment = {"kind": "zone", "at": 1, "text": "warm"}
-    line = "#1     12:13:20   46 %  2 calls, 1 failed · 1 hook 12 ms · 40 s  mend the lease"
-    assert turns({"moments": [moment]}) == [line, "       zone       warm"]
-    bare = {"toolCalls": 0, "hooks": 0, "seconds": 0, "contextPercent": None, "moments": [moment]}
-    assert turns({**bare, "number": 0, "prompt": ""})[0] == "before 12:13:20"
-    assert turns({**bare, "number": 2, "prompt": ""})[0] == "#2     12:13:20  (prompt not archived)"
-    assert turns({**bare, "failedCalls": 0, "toolCalls": 1})[0] == "#1     12:13:20  1 call  mend the lease"
-    assert turns({**bare, "hooks": 2})[0] == "#1     12:13:20  2 hooks 12 ms  mend the lease"
-
-
 def test_turns_in_which_nothing_happened_are_one_line() -> None:
     moment = {"kind": "zone", "at": 1, "text": "warm"}
     quiet = [{"number": 1, "contextPercent": None}, {"number": 2, "contextPercent": 10.4}, {"number": 3}]
