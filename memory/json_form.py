@@ -23,6 +23,12 @@ _LONGEST_ID = 200
 _LONGEST_PATH = 4096
 _LAST_MS = 253_402_300_799_999
 _RANGES = {"share": (0, 1), "priority": (-1, 1), "count": (0, 1e15)}
+_WANTED = {
+    "tags": "a list of strings", "context": "a string or a list of strings", "flag": "true or false",
+    "share": "a number from 0 to 1", "priority": "a number from -1 to 1", "count": "a number from 0 to 1e+15",
+    "time": "an ISO 8601 time or ms since 1970", "history": "a list of {text, at, source}", "name": "a string",
+    "path": "a string",
+}  # fmt: skip
 # Key in JSON → field of the document, and the kind of its value.
 _FIELDS = {
     "context": ("context", "context"), "path": ("path", "path"), "tags": ("tags", "tags"), "title": ("title", "name"),
@@ -104,8 +110,7 @@ def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
     _must(
         isinstance(collection, str) and collection in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}"
     )
-    _must("text" in line, "text is missing")
-    _must(isinstance(line["text"], str), "text must be a string")
+    _must(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
     text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
     most = longest if collection == COLLECTION else LONGEST
     _must(bool(text), "text is empty")
@@ -136,50 +141,47 @@ def _must(is_so: bool, reason: str) -> None:
 
 def _value(kind: str, value: Any, key: str, found: list[str]) -> Any:
     """A value as it is stored; the kinds of what was redacted go to `found`."""
-    if kind == "tags":
-        tags = value.split(",") if isinstance(value, str) else value
-        _must(_are_texts(tags), "tags must be a list of strings")
-        return clean_tags(tags, found)
-    if kind == "context":
-        turns = [value] if isinstance(value, str) else value
-        _must(_are_texts(turns), "context must be a string or a list of strings")
-        return _body("\n".join(turns).strip(), found)
-    if kind == "flag":
-        _must(isinstance(value, bool), f"{key} must be true or false")
-        return value
+    try:
+        return _read(kind, value, found)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise BadLineError(f"{key} must be {_WANTED[kind]}") from None
+
+
+def _read(kind: str, value: Any, found: list[str]) -> Any:
+    if kind in ("tags", "context"):
+        between = "," if kind == "tags" else "\n"
+        texts = value.split(between) if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise TypeError
+        return clean_tags(texts, found) if kind == "tags" else _body("\n".join(texts).strip(), found)
     if kind in _RANGES:
         low, high = _RANGES[kind]
-        _must(_is_number(value) and low <= value <= high, f"{key} must be a number from {low:g} to {high:g}")
+        if isinstance(value, bool) or not low <= value <= high:
+            raise ValueError
         return int(value) if kind == "count" else float(value)
     if kind == "time":
-        return _time(value, key)
+        at = clock.parse_iso(value) if isinstance(value, str) and not value.isdigit() else int(value)
+        if at is None or not 0 <= at <= _LAST_MS:
+            raise ValueError
+        return at
     if kind == "history":
-        _must(
-            isinstance(value, list) and all(isinstance(e, dict) and isinstance(e.get("text"), str) for e in value),
-            "history must be a list of {text, at, source}",
-        )
         return [
             {
                 "text": _body(entry["text"], found),
-                "at": _time(entry.get("at", 0), "history.at"),
-                "source": _value("name", entry.get("source", ""), "history.source", found),
+                "at": _read("time", entry.get("at", 0), found),
+                "source": _read("name", entry.get("source", ""), found),
             }
             for entry in value
         ]
-    _must(isinstance(value, str), f"{key} must be a string")
+    if kind == "flag" and isinstance(value, bool):
+        return value
+    if kind == "flag" or not isinstance(value, str):
+        raise TypeError
     if kind == "path":
         return _body(value, found)[:_LONGEST_PATH]
     clean, kinds = _name(value)
     found += kinds
     return clean
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 def _body(text: str, found: list[str]) -> str:
@@ -195,22 +197,10 @@ def _name(value: str) -> tuple[str, tuple[str, ...]]:
     return clean_name(value, found), tuple(found)
 
 
-def _time(value: Any, key: str) -> int:
-    at: int | None = None
-    if isinstance(value, str):
-        at = int(value) if value.isascii() and value.isdigit() else clock.parse_iso(value)
-    elif _is_number(value) and abs(value) < 1e18:
-        at = int(value)
-    if at is None or not 0 <= at <= _LAST_MS:
-        raise BadLineError(f"{key} must be an ISO 8601 time or ms since 1970")
-    return at
-
-
 def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
     """The line's verdict; else the gate's for an observation; episodes and knowledge are allowed, they are archives."""
-    verdict = line.get("verdict", "")
-    if verdict:
-        verdict = verdict.lower() if isinstance(verdict, str) else ""
+    if line.get("verdict"):
+        verdict = str(line["verdict"]).lower()
         _must(verdict in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
         told = {name: document[name] for name in given if name.startswith("write_")}  # type: ignore[literal-required]
         document["write_verdict"] = verdict

@@ -8,6 +8,7 @@ folder above has it. A question needs all of its words in the name: what is aske
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -23,17 +24,13 @@ from memory.knowledge import search as sections
 
 MOST = 3
 """Notes that one reference may mean."""
-MOST_LINES = 500
-MOST_CHARS = 400_000
-"""Characters of a note that are shown, where its lines are very long."""
+MOST_LINES, MOST_CHARS = 500, 400_000
+"""What is shown of a note."""
 SLOWEST_S = 5.0
 """Seconds that listing or searching a vault may take."""
 _LARGEST = 64 * 1024 * 1024
-_LEAST = 0.55
-_LEAST_COVERED = 0.66
-_BEGINS = 0.85
-_LEAST_ALIKE = 0.8
-_FOLDER = 0.6
+_LEAST, _LEAST_COVERED = 0.55, 0.66
+_BEGINS, _LEAST_ALIKE, _FOLDER = 0.85, 0.8, 0.6
 _SHORTEST = 3
 """Letters of a word that may be misspelt or abbreviated."""
 _MOST_WORDS = 12
@@ -43,10 +40,8 @@ _PROJECT = re.compile(r"projects?[\s:#/-]+(.+)$", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
 _DECISIONS = ("decisions", "decision", "adr", "adrs")
 _INDEXES = ("readme.md", "index.md", "_index.md")
-_NAME_WEIGHT = 0.3
-_LEAST_HELD = 0.5
-_MOST_SEARCHED = 16
-_MOST_SKIPPED = 20
+_NAME_WEIGHT, _LEAST_HELD = 0.3, 0.5
+_MOST_SEARCHED, _MOST_SKIPPED = 16, 20
 
 Means = tuple[str, str, float]
 """A note that a reference may mean: its path, why, and how sure that is (0 to 1)."""
@@ -92,11 +87,10 @@ def _read(path: str) -> dict[str, Any] | None:
     """The beginning of a note as it is; None for what is binary."""
     data, more = markdown_files.read(path, _LARGEST)
     text = markdown_files.decode(data)
-    return None if text is None else _cut(path, text, more=more)
+    return None if text is None else _cut(path, text, more)
 
 
-def _cut(path: str, text: str, *, more: bool = False) -> dict[str, Any]:
-    """A text as its first MOST_LINES lines. `more`: there is more of it than was read."""
+def _cut(path: str, text: str, more: bool = False) -> dict[str, Any]:
     lines = text.split("\n")
     total = len(lines) - (not lines[-1])
     shown = "\n".join([*lines[:MOST_LINES], ""] if len(lines) > MOST_LINES else lines)[:MOST_CHARS]
@@ -106,15 +100,13 @@ def _cut(path: str, text: str, *, more: bool = False) -> dict[str, Any]:
 def _of_hit(vault: str, hit: dict[str, Any]) -> dict[str, Any]:
     """A note of the vault as a whole; of what lies elsewhere, or has gone, the section that the store has."""
     path = _inside(vault, hit["path"]) if hit["path"] else None
-    try:
+    with contextlib.suppress(OSError):  # gone since the last sync
         content = _read(path) if path else None
-    except OSError:
-        content = None  # gone since the last sync
-    if content is None:
-        db = sqlite.open_reading()
-        document = documents.by_id(db, hit["id"]) if db else None
-        content = _cut(hit["path"], document["text"] if document else "")
-    return content
+        if content is not None:
+            return content
+    db = sqlite.open_reading()
+    document = documents.by_id(db, hit["id"]) if db else None
+    return _cut(hit["path"], document["text"] if document else "")
 
 
 def _inside(vault: str, reference: str) -> str | None:
@@ -167,10 +159,8 @@ def _by_path(vault: str, reference: str) -> str:
         path = _inside(vault, reference + ending)
         if path and os.path.isfile(path):
             return path
-        if path and not ending and os.path.isdir(path) and path != vault:
-            index = _index(path, [os.path.join(path, name) for name in sorted(os.listdir(path))])
-            if index:
-                return index
+        if path and not ending and path != vault and (index := _index(path)):
+            return index
     return ""
 
 
@@ -199,13 +189,16 @@ def _by_project(vault: str, listed: Sequence[str], wanted: str) -> list[tuple[st
         places = [(place, 1.0) for place, match in numbered if match and int(match[2]) == int(wanted)]
     else:
         places = _best(wanted, [(place, os.path.basename(place)) for place in notes])
-    return [(_index(place, notes[place]) or notes[place][0], score) for place, score in places]
+    return [(_index(place) or notes[place][0], score) for place, score in places]
 
 
-def _index(folder: str, paths: Iterable[str]) -> str:
-    """The note among them that stands for the folder, "" where none does."""
-    here = {os.path.basename(path).lower(): path for path in paths if os.path.dirname(path) == folder}
+def _index(folder: str) -> str:
+    """The note that stands for the folder, "" where none does."""
     own = os.path.basename(folder).lower()
+    try:
+        here = {name.lower(): os.path.join(folder, name) for name in sorted(os.listdir(folder))}
+    except OSError:
+        return ""
     for name in (*_INDEXES, f"{own}.md", f"{_NUMBERED.sub('', own, count=1).lstrip('-_ ')}.md"):
         if name in here and os.path.isfile(here[name]) and not os.path.islink(here[name]):
             return here[name]

@@ -113,7 +113,7 @@ MOMENT = "must be an ISO 8601 time or ms since 1970"
         ({"text": "x", "merged_count": -1}, "merged_count must be a number from 0 to 1e+15"),
         ({"text": "x", "created_at": -1}, f"created_at {MOMENT}"),
         ({"text": "x", "created_at": float("inf")}, f"created_at {MOMENT}"),
-        ({"text": "x", "history": {}}, "history must be a list of {text, at, source}"),
+        ({"text": "x", "history": [1]}, "history must be a list of {text, at, source}"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_told_why(line: Any, reason: str) -> None:
