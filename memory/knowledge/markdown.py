@@ -31,8 +31,6 @@ _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 _ADR = re.compile(r"adr[-_ #]*\d", re.IGNORECASE)
 _FIELD = re.compile(r"[-*+ \t]*(status|date)[*_ \t]*:[*_ \t]*(.+)$", re.IGNORECASE)
 _OVER = re.compile(r"[*_\s]*(?:superseded|deprecated)\b", re.IGNORECASE)
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 
 FrontMatter = dict[str, str | list[str]]
@@ -213,42 +211,17 @@ def _plain_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def pieces(body: str) -> list[str]:
+def pieces(text: str, between: tuple[str, ...] = ("\n\n", "\n", " ")) -> list[str]:
     """A text as pieces of at most LONGEST characters, cut where it hurts least; blank ones are left out."""
-    if len(body) <= LONGEST:
-        return [body] if body.strip() else []
-    blocks: list[list[str]] = []
-    in_fence = False
-    for part in _BLANK_LINES.split(body):
-        if in_fence:
-            blocks[-1].append(part)
-        else:
-            blocks.append([part])
-        in_fence ^= len(_FENCE.findall(part)) % 2 == 1
-    return _joined([part for block in blocks for part in _cut("\n\n".join(block))], "\n\n")
-
-
-def _cut(block: str) -> list[str]:
-    """A block that is too long, between lines if it can be, else between words, else anywhere."""
-    if len(block) <= LONGEST:
-        return [block]
-    parts: list[str] = []
-    for line in block.split("\n"):
-        while len(line) > LONGEST:
-            at = max(line.rfind(" ", LONGEST // 2, LONGEST), line.rfind("\t", LONGEST // 2, LONGEST))
-            parts.append(line[:at] if at > 0 else line[:LONGEST])
-            line = line[at + 1 :] if at > 0 else line[LONGEST:]
-        parts.append(line)
-    return _joined(parts, "\n")
-
-
-def _joined(parts: list[str], between: str) -> list[str]:
-    """Parts that are neighbours, together while they are no longer than LONGEST."""
+    if len(text) <= LONGEST:
+        return [text] if text.strip() else []
+    if not between:
+        return [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)]
     found = [""]
-    for part in parts:
-        both = f"{found[-1]}{between}{part}" if found[-1].strip() else part
+    for part in text.split(between[0]):
+        both = f"{found[-1]}{between[0]}{part}" if found[-1].strip() else part
         if len(both) <= LONGEST:
             found[-1] = both
         else:
             found.append(part)
-    return [part for part in found if part.strip()]
+    return [piece for part in found for piece in pieces(part, between[1:])]
