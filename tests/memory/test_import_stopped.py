@@ -44,14 +44,11 @@ def assert_told(done: Attempt, home: Path) -> int:
     return len(stored)
 
 
-@pytest.mark.parametrize("kind", ["file", "stdin"])
-def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path, kind: str) -> None:
-    where = str(lines) if kind == "file" else "-"
-    stdin = lines.read_bytes() if kind == "stdin" else None
+def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path) -> None:
     attempt(home, "status")
-    done = attempt(home, "memory", "import", where, stdin=stdin, largest_file=LIMIT)
+    done = attempt(home, "memory", "import", str(lines), largest_file=LIMIT)
     stored = assert_told(done, home)
     assert 0 < stored < MANY and stored % importing.BATCH_OF_LINES == 0
-    again = attempt(home, "memory", "import", where, stdin=stdin).result
+    again = attempt(home, "memory", "import", str(lines)).result
     assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
     assert len(set(texts(home))) == len(texts(home)) == MANY

@@ -14,8 +14,6 @@ import pytest
 from conftest import Run
 from faults import attempt, paused, stopped, write_lock
 
-from memory.knowledge import markdown_files
-
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
 
@@ -84,12 +82,9 @@ def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
     assert result["indexed"]["sections"] == 5
     assert result["indexed"]["skipped"] == []
     assert [(row["title"], row["observation_type"]) for row in rows(home)] == [
-        ("ADR-0203: Recovery › Context", "adr"),
-        ("ADR-0203: Recovery › Zebra", "adr"),
-        ("Seamless context", "adr"),
-        ("deploy", "skill"),
-        ("note", "note"),
-    ]
+        ("ADR-0203: Recovery › Context", "adr"), ("ADR-0203: Recovery › Zebra", "adr"), ("Seamless context", "adr"),
+        ("deploy", "skill"), ("note", "note"),
+    ]  # fmt: skip
     assert found(run, "zebra") == [str(vault / "decisions/0203-recovery.md")]
 
 
@@ -136,12 +131,8 @@ def test_removed_sections_and_files_are_out_of_recall(run: Run, home: Path, vaul
 def test_other_folders_and_other_memories_are_left_alone(run: Run, home: Path, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     put(other / "a.md", f"{BODY} Walrus.")
-    run(
-        "memory",
-        "import",
-        "-",
-        stdin=json.dumps({"collection": "knowledge", "text": BODY, "path": str(vault / "x.md")}),
-    )
+    line = json.dumps({"collection": "knowledge", "text": BODY, "path": str(vault / "x.md")})
+    run("memory", "import", "-", stdin=line)
     synced(run, vault)
     synced(run, other)
     (other / "a.md").unlink()
@@ -225,13 +216,10 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
         "out": "a link out of the folder is not followed",
         "out.md": "a link out of the folder is not followed",
     }
-    assert (vault / "huge.md").stat().st_size > markdown_files.LARGEST
     assert {Path(row["path"]).name for row in rows(home)} == {
         *("0203-recovery.md", "0204-context.md", "SKILL.md", "note.markdown", "huge.md")
     }
-    # And the next time, when nothing is read.
-    again = synced(run)
-    assert again["indexed"]["skippedCount"] == 5
+    assert synced(run)["indexed"]["skippedCount"] == 5, "the next time, when nothing is read"
 
 
 def test_secrets_do_not_reach_the_disk(run: Run, home: Path, vault: Path) -> None:
@@ -265,16 +253,6 @@ def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> No
         failed = attempt(home, "knowledge", "sync", env={"JOELCLAW_STORE_BUSY_MS": "50"})
     assert failed.assert_failed() == "STORE_BUSY"
     assert counts(synced(run)) == (1, 0, 0, 5)
-
-
-def test_a_full_disk_is_told_and_nothing_is_half_done(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    put(vault / "new.md", "\n\n".join(f"## H{n}\n\n{BODY} {n}" for n in range(200)), age_s=10)
-    limit = (home / "store.db-wal").stat().st_size + 20_000 if (home / "store.db-wal").exists() else 20_000
-    failed = attempt(home, "knowledge", "sync", largest_file=limit)
-    assert failed.assert_failed() in ("STORE_FULL", "STORE_IO")
-    assert len(rows(home)) == 5
-    assert counts(synced(run)) == (200, 0, 0, 5)
 
 
 @pytest.mark.parametrize("words", [["nowhere"], ["vault/note.markdown"], [""]])

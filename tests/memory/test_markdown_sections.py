@@ -34,12 +34,9 @@ def test_each_heading_is_a_section_under_those_above_it() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "#hashtag",
-        "    # indented",
-        "\\# escaped",
-        "- # in a list",
+        "#hashtag", "    # indented", "\\# escaped", "- # in a list",
     ],
-)
+)  # fmt: skip
 def test_what_looks_like_a_heading_and_is_none(line: str) -> None:
     assert [headings for headings, _ in shape(f"# One\n\n{LONG}\n\n{line}\n\n{LONG}")] == [("One",)]
 
@@ -122,17 +119,13 @@ def test_what_is_no_front_matter_is_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "kind"),
     [
-        ("/v/docs/decisions/0203-x.md", "# X", "adr"),
-        ("/v/ADR-12.md", "# X", "adr"),
-        ("/v/x.md", "# ADR-0012: X", "adr"),
-        ("/v/x.md", "---\ntype: Decision\n---\n", "adr"),
-        ("/v/deploy/SKILL.md", "# X", "skill"),
-        ("/v/lessons/x.md", "# X", "lesson"),
-        ("/v/patterns/retros/x.md", "# X", "retro"),
-        ("/v/decisions/x.md", "---\ntype: pattern\n---\n", "pattern"),
+        ("/v/docs/decisions/0203-x.md", "# X", "adr"), ("/v/ADR-12.md", "# X", "adr"),
+        ("/v/x.md", "# ADR-0012: X", "adr"), ("/v/x.md", "---\ntype: Decision\n---\n", "adr"),
+        ("/v/deploy/SKILL.md", "# X", "skill"), ("/v/lessons/x.md", "# X", "lesson"),
+        ("/v/patterns/retros/x.md", "# X", "retro"), ("/v/decisions/x.md", "---\ntype: pattern\n---\n", "pattern"),
         ("/patterns/a/b/c/d/x.md", "# X", "note"),
     ],
-)
+)  # fmt: skip
 def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text: str, kind: str) -> None:
     assert markdown.parse(text, path).type == kind
 
@@ -140,13 +133,10 @@ def test_the_type_is_what_the_file_says_then_what_its_place_says(path: str, text
 @pytest.mark.parametrize(
     ("path", "text", "title"),
     [
-        ("/v/a.md", "---\ntitle: T\n---\n# H", "T"),
-        ("/v/a.md", "# H\n## I", "H"),
-        ("/v/a.md", "H\n===\n", "H"),
-        ("/v/a b.md", "## I\n# H", "a b"),
-        ("/v/x/SKILL.md", "---\nname: deploy\n---\n# H", "deploy"),
+        ("/v/a.md", "---\ntitle: T\n---\n# H", "T"), ("/v/a.md", "# H\n## I", "H"), ("/v/a.md", "H\n===\n", "H"),
+        ("/v/a b.md", "## I\n# H", "a b"), ("/v/x/SKILL.md", "---\nname: deploy\n---\n# H", "deploy"),
     ],
-)
+)  # fmt: skip
 def test_the_title_of_a_file(path: str, text: str, title: str) -> None:
     assert markdown.parse(text, path).title == title
 
@@ -159,14 +149,11 @@ def test_the_title_of_a_section_names_its_place() -> None:
 @pytest.mark.parametrize(
     ("text", "stale"),
     [
-        ("---\nstatus: superseded\n---\n# X", True),
-        ("---\nstatus: accepted\n---\n# X\n\nStatus: superseded", False),
-        ("# X\n\n* Status: **superseded** by ADR-9", True),
-        ("# X\n\n## Status\n\nSuperseded by [ADR-9](9.md)", True),
-        ("# X\n\n## Status\n\nAccepted. It superseded ADR-1.", False),
-        ("# X\n\nStatus\n\nSuperseded", False),
+        ("---\nstatus: superseded\n---\n# X", True), ("---\nstatus: accepted\n---\n# X\n\nStatus: superseded", False),
+        ("# X\n\n* Status: **superseded** by ADR-9", True), ("# X\n\n## Status\n\nSuperseded by [ADR-9](9.md)", True),
+        ("# X\n\n## Status\n\nAccepted. It superseded ADR-1.", False), ("# X\n\nStatus\n\nSuperseded", False),
         ("# X\n\n" + "line\n\n" * 29 + "Status: superseded", False),
     ],
-)
+)  # fmt: skip
 def test_a_decision_that_no_longer_holds_is_stale(text: str, stale: bool) -> None:
     assert markdown.parse(text, "/v/decisions/0001-x.md").stale is stale

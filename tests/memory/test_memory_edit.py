@@ -82,11 +82,6 @@ def test_bad_input_changes_nothing(run: Run, kept: str, words: list[str], code: 
     assert run("memory", "export").out == before
 
 
-def test_an_unknown_id_makes_no_store(run: Run, home: Path) -> None:
-    run("memory", "edit", "no-such-memory", "whatever it says", ok=False)
-    assert not (home / "store.db").exists()
-
-
 def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, kept: str) -> None:
     before = shown(run, kept)
     result = run("memory", "tag", kept, "--add", "bank, keys", "--remove", "staging,unknown", env=LATER).result
@@ -109,14 +104,6 @@ def test_killed_within_its_commit_it_has_changed_nothing(
     assert run("memory", "export").out == before
     assert run("memory", *given).result["changed"]
     assert run("memory", "export").out != before
-
-
-def test_what_another_process_locks_fails_and_says_so(run: Run, home: Path, kept: str) -> None:
-    before = run("memory", "export").out
-    with faults.write_lock(home):
-        failed = run("memory", "edit", kept, NEWER, env={"JOELCLAW_STORE_BUSY_MS": "50"}, ok=False)
-    assert failed.json["error"]["code"] == "STORE_BUSY"
-    assert run("memory", "export").out == before
 
 
 def test_what_is_not_handed_out_is_no_duplicate(run: Run) -> None:
@@ -172,8 +159,3 @@ def test_a_mark_as_stale_goes_with_pinning(run: Run) -> None:
     assert hits(run) == []
     run("memory", "pin", identifier, env=NOW)
     assert [hit["id"] for hit in hits(run)] == [identifier]
-
-
-def test_a_pin_travels_with_export_and_import(run: Run, old: str) -> None:
-    run("memory", "pin", old, env=NOW)
-    assert json.loads(run("memory", "export").out)["tags"] == ["pinned"]

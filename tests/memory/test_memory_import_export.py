@@ -23,13 +23,8 @@ def _exported(run: Run, **more: Any) -> list[dict[str, Any]]:
 
 def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    path.write_text(
-        _lines(
-            {"id": "a", "text": "The first fact of them"},
-            {"text": "A fact without an id"},
-            {"id": "c", "text": "Let me see"},
-        )
-    )
+    rows = ({"id": "a", "text": "The first fact of them"}, {"text": "A fact without an id"}, {"text": "Let me see"})
+    path.write_text(_lines(*rows))
     assert run("memory", "import", str(path), env=AT).result["added"] == 3
     before = _exported(run)
     again = run("memory", "import", str(path), env={"JOELCLAW_NOW_MS": str(NOW_MS + 9_000_000)}).result
@@ -49,20 +44,11 @@ def test_a_changed_line_updates_its_memory(run: Run) -> None:
 
 def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     bad = [
-        "not json",
-        "[1]",
-        "{}",
-        '{"text": 5}',
-        '{"text": "  "}',
-        '{"text": "x", "collection": "dreams"}',
-        '{"text": "x", "created_at": "yesterday"}',
-        '{"text": "x", "verdict": "perhaps"}',
-        '{"text": "x", "tags": [1]}',
-        '{"text": "x", "id": ""}',
-        '{"text": "x", "merged_count": -1}',
-        '{"text": "[gate=allow]"}',
+        "not json", "[1]", "{}", '{"text": 5}', '{"text": "  "}', '{"text": "x", "collection": "dreams"}',
+        '{"text": "x", "created_at": "yesterday"}', '{"text": "x", "verdict": "perhaps"}', '{"text": "x", "tags": [1]}',
+        '{"text": "x", "id": ""}', '{"text": "x", "merged_count": -1}', '{"text": "[gate=allow]"}',
         '{"text": "\\ud800"}',
-    ]
+    ]  # fmt: skip
     text = '\n{"text": "The one good fact here"}\n' + "\n".join(bad)
     result = run("memory", "import", "-", stdin=text).result
     assert (result["added"], result["failed"], result["lines"]) == (1, len(bad), len(bad) + 1)
@@ -73,35 +59,17 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
 @pytest.fixture
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""
-    run("memory", "write", LONG, "-t", "a,b", "--session", "s1", "--project", "p", "-c", "arch", env=AT)
-    run(
-        "memory",
-        "write",
-        LONG + " indeed",
-        "-s",
-        "other",
-        "--project",
-        "p",
-        env={"JOELCLAW_NOW_MS": str(NOW_MS + 1234)},
-    )
+    about = ("-t", "a,b", "--session", "s1", "--project", "p", "-c", "arch")
+    run("memory", "write", LONG, *about, env=AT)
+    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 1234)}
+    run("memory", "write", LONG + " indeed", "-s", "other", "--project", "p", env=later)
     run("memory", "write", "Let me check the logs first", env=AT)
     rows: tuple[dict[str, Any], ...] = (
-        {
-            "id": "é1",
-            "collection": "episodes",
-            "text": "two\nlines  and 🦓",
-            "context": "before\nafter",
-            "created_at": 1,
-        },
-        {
-            "id": "k1",
-            "collection": "knowledge",
-            "text": "Body",
-            "title": "A title",
-            "path": "docs/two  blanks.md",
-            "type": "adr",
-        },
-    )
+        {"id": "é1", "collection": "episodes", "text": "two\nlines  and 🦓", "context": "before\nafter",
+         "created_at": 1},
+        {"id": "k1", "collection": "knowledge", "text": "Body", "title": "A title", "path": "docs/two  blanks.md",
+         "type": "adr"},
+    )  # fmt: skip
     run("memory", "import", "-", env=AT, stdin=_lines(*rows))
     run("recall", "telegram", env=AT)
     return run("memory", "export").out
@@ -125,16 +93,11 @@ def test_an_export_makes_the_same_store_again(run: Run, tmp_path: Path, exported
 
 def test_collections_are_exported_one_by_one(run: Run) -> None:
     assert run("memory", "export").out == ""
-    run(
-        "memory",
-        "import",
-        "-",
-        stdin=_lines({"text": "The fact of the day"}, {"text": "said", "collection": "episodes"}),
-    )
+    rows = _lines({"text": "The fact of the day"}, {"text": "said", "collection": "episodes"})
+    run("memory", "import", "-", stdin=rows)
     assert [row["collection"] for row in _exported(run)] == ["observations", "episodes"]
-    assert [json.loads(x)["text"] for x in run("memory", "export", "--collection", "episodes").out.splitlines()] == [
-        "said"
-    ]
+    (episode,) = run("memory", "export", "--collection", "episodes").out.splitlines()
+    assert json.loads(episode)["text"] == "said"
     done = run("memory", "export", "--collection", "dreams", ok=False)
     assert (done.code, done.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
 
@@ -143,9 +106,8 @@ def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     names = ("text", "id", "context", "source", "session", "project", "title", "path", "reason")
     row = dict.fromkeys(names, f"x {secret}")
-    result = run(
-        "memory", "import", "-", stdin=_lines({**row, "tags": [secret], "history": [{"text": secret, "at": 1}]})
-    ).result
+    lines = _lines({**row, "tags": [secret], "history": [{"text": secret, "at": 1}]})
+    result = run("memory", "import", "-", stdin=lines).result
     assert result["added"] == 1 and result["redacted"]
     for path in home.rglob("*"):
         if path.is_file():

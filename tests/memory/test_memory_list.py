@@ -38,19 +38,13 @@ def listed(run: Run) -> Any:
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ([], ["new-pnpm", "one-comma", "old-tuesday"]),
-        (["--tag", "ferry"], ["one-comma", "old-tuesday"]),
-        (["--tag", "ferry", "--tag", "plan"], ["old-tuesday"]),
-        (["--tag", "ferr"], []),
-        (["--tag", ","], ["one-comma"]),
-        (["--tag", 'a"b'], ["one-comma"]),
-        (["--category", "prefs"], ["new-pnpm"]),
-        (["--project", "harbour"], ["old-tuesday"]),
-        (["--verdict", "hold"], ["held-one"]),
-        (["--source", "pi"], ["new-pnpm"]),
-        (["--days", "2.5"], ["new-pnpm"]),
+        ([], ["new-pnpm", "one-comma", "old-tuesday"]), (["--tag", "ferry"], ["one-comma", "old-tuesday"]),
+        (["--tag", "ferry", "--tag", "plan"], ["old-tuesday"]), (["--tag", "ferr"], []),
+        (["--tag", ","], ["one-comma"]), (["--tag", 'a"b'], ["one-comma"]), (["--category", "prefs"], ["new-pnpm"]),
+        (["--project", "harbour"], ["old-tuesday"]), (["--verdict", "hold"], ["held-one"]),
+        (["--source", "pi"], ["new-pnpm"]), (["--days", "2.5"], ["new-pnpm"]),
     ],
-)
+)  # fmt: skip
 def test_the_newest_first_and_only_those_that_are_asked_for(listed: Any, words: list[str], wanted: list[str]) -> None:
     assert listed(*words) == wanted
 

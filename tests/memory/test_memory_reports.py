@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from conftest import NOW_MS, Run
-
-from memory import reports
 
 HOUR = 3_600_000
 
@@ -66,25 +63,12 @@ def test_four_say_nothing_and_five_do(run: Run) -> None:
     assert (metric["value"], metric["status"], metric["detail"]) == (0.0, "red", "0 of 5 recalls")
 
 
-def _hooks(run: Run, outcomes: dict[str, int]) -> None:
-    for action, number in outcomes.items():
-        for _ in range(number):
-            run("otel", "emit", f"hook.{action}", "--component", "hook", "--level", "debug", env=_at(-1))
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "value", "status"),
-    [
-        ({"completed": 99, "failed": 1}, 0.99, "green"),
-        ({"completed": 4}, None, "not enough yet"),
-    ],
-)
-def test_hooks_are_counted_whatever_the_log_keeps(
-    run: Run, outcomes: dict[str, int], value: float | None, status: str
-) -> None:
-    _hooks(run, outcomes)
+def test_hooks_are_counted_whatever_the_log_keeps(run: Run) -> None:
+    for number in range(100):
+        name = "hook.completed" if number else "hook.failed"
+        run("otel", "emit", name, "--component", "hook", "--level", "debug", env=_at(-1))
     metric = _metrics(run)["hook_answer_rate"]
-    assert (metric["value"], metric["status"]) == (value, status)
+    assert (metric["value"], metric["status"]) == (0.99, "green")
 
 
 def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
@@ -103,21 +87,9 @@ def test_recalls_count_towards_yield_and_coverage(run: Run) -> None:
 
 def test_rewrites_that_fell_back_are_counted(run: Run) -> None:
     for strategy in (*["abbreviations"] * 3, *["fallback.timeout"] * 3, "skipped", "disabled"):
-        run(
-            "otel", "emit", "memory.recall.completed", "--component", "recall-cli", "--metadata",
-            json.dumps({"rewrite": strategy, "returned": 1}), env=_at(-1),
-        )  # fmt: skip
+        _recalled(run, -1, 1, strategy)
     metric = _metrics(run)["rewrite_fallback_rate"]
     assert (metric["value"], metric["status"], metric["detail"]) == (0.5, "red", "3 of 6 rewrites")
-
-
-def test_without_a_store_all_is_zero() -> None:
-    assert reports.stats(None) == {
-        "total": 0, "forgotten": 0, "merged": 0, "sessions": 0, "toolCalls": 0,
-        "collections": {"observations": 0, "episodes": 0, "knowledge": 0}, "verdicts": {}, "categories": {},
-        "sources": {}, "projects": {}, "oldest": None, "newest": None,
-    }  # fmt: skip
-    assert reports.recent(None, hours=1, count=1, now=1) == []
 
 
 def test_stats_count_what_there_is(run: Run) -> None:

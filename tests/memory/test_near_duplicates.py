@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from conftest import NOW_MS, Run
 from hypothesis import given
@@ -41,18 +44,12 @@ def test_the_same_said_twice(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("a short while", "30 seconds"),
-        ("restarts", "never restarts"),
-        ("in production", "unless in production"),
-        ("telegram channel", "telegram channel 4"),
-        ("the broker", "the RedisBroker broker"),
-        ("telegram", "Slack"),
-        ("in production", "in staging"),
-        ("broker", "src/broker.ts"),
-        ("the broker", "no broker"),
+        ("a short while", "30 seconds"), ("restarts", "never restarts"), ("in production", "unless in production"),
+        ("telegram channel", "telegram channel 4"), ("the broker", "the RedisBroker broker"), ("telegram", "Slack"),
+        ("in production", "in staging"), ("broker", "src/broker.ts"), ("the broker", "no broker"),
         ("daemon restarts", "restarts daemon"),
     ],
-)
+)  # fmt: skip
 def test_a_small_difference_that_matters(old: str, new: str) -> None:
     assert old in LONG
     assert not _same(LONG, LONG.replace(old, new))
@@ -61,25 +58,12 @@ def test_a_small_difference_that_matters(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("port 8080", "port 8081"),
-        ("v1.2.3", "v1.2.4"),
-        ("ADR-0203", "ADR-0204"),
-        ("src/a.ts", "src/a.tsx"),
-        ("--verify", "--no-verify"),
-        ("getUser", "getUsers"),
-        ("FOO_BAR", "FOO_BAZ"),
-        ("safe", "unsafe"),
-        ("enable", "disable"),
-        ("careful", "careless"),
-        ("before", "after"),
-        ("two", "three"),
-        ("he", "she"),
-        ("option B", "option C"),
-        ("Caroline", "Melanie"),
-        ("nicht", "schon"),
-        ("done.", "done?"),
+        ("port 8080", "port 8081"), ("v1.2.3", "v1.2.4"), ("ADR-0203", "ADR-0204"), ("src/a.ts", "src/a.tsx"),
+        ("--verify", "--no-verify"), ("getUser", "getUsers"), ("FOO_BAR", "FOO_BAZ"), ("safe", "unsafe"),
+        ("enable", "disable"), ("careful", "careless"), ("before", "after"), ("two", "three"), ("he", "she"),
+        ("option B", "option C"), ("Caroline", "Melanie"), ("nicht", "schon"), ("done.", "done?"),
     ],
-)
+)  # fmt: skip
 def test_what_carries_the_meaning_must_be_equal(one: str, other: str) -> None:
     frame = (
         "when the worker of the billing service is started by hand then {} is what the log of that evening shows first"
@@ -116,9 +100,36 @@ def test_the_better_verdict_holds(run: Run) -> None:
     assert run("memory", "write", f"[gate=discard] {LONG}").result["verdict"] == "allow"
 
 
-def test_projects_stay_apart_and_sessions_do_not(run: Run) -> None:
-    one = run("memory", "write", LONG, "--project", "one", "--session", "s1").result
-    two = run("memory", "write", LONG, "--project", "two", "--session", "s2").result
-    again = run("memory", "write", LONG, "--project", "one", "--session", "s3").result
-    assert two["merged"] is False
-    assert again["mergedInto"] == one["id"] != two["id"]
+def merged(run: Run, older: str, newer: str) -> Any:
+    """What becomes of a memory that is written twice, with the words of both."""
+    first = run("memory", "write", LONG, *older.split()).result
+    second = run("memory", "write", LONG, *newer.split()).result
+    return second if second["id"] == first["id"] else None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "kept"),
+    [
+        ("--session s1 --project p1", "--session s2 --project p1", ("s2", "p1")),
+        ("--session s1 --project p1", "--session s2", ("s2", "p1")),
+        ("--session s1", "--session s2", ("s2", "")), ("--session s1 --project p1", "--global", ("", "")),
+        ("--global", "--session s2 --project p2", ("", "")),
+        ("--session s1 --project p1", "--session s1 --project p2", None),
+    ],
+)  # fmt: skip
+def test_projects_stay_apart_and_what_is_for_all_stays_or_becomes_so(
+    run: Run, tmp_path: Path, older: str, newer: str, kept: tuple[str, str] | None
+) -> None:
+    one = merged(run, older, newer)
+    assert (one and (one["session"], one["project"])) == kept
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "category"),
+    [
+        ("-c projects", "-c prefs", "jc:preferences"), ("-c projects", "", "jc:projects"),
+        ("-c projects", "-c ops", "jc:projects"), ("", "-c projects", "jc:projects"),
+    ],
+)  # fmt: skip
+def test_the_better_founded_category_holds(run: Run, older: str, newer: str, category: str) -> None:
+    assert merged(run, older, newer)["categoryId"] == category

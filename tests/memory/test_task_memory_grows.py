@@ -10,7 +10,7 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.session_task import CHARS, grown
+from memory.session_task import CHARS
 
 STEPS = [
     "Fix the memory use of the buoyline importer", "Also look at the readings parser", "Write the tests first",
@@ -53,16 +53,6 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     assert (state["taskMemoryIds"], state["counts"]["writes"]) == ([memory["id"]], len(STEPS))
     (hit,) = run("recall", "readings parser buoyline", "--collection", "observations", env=at(60)).result["hits"]
     assert hit["id"] == memory["id"]
-
-
-def test_what_is_oldest_goes_where_there_is_no_room() -> None:
-    text = "Task: start"
-    for number in range(60):
-        text = grown(text, f"Task: message {number} {'x' * 80} | message {number + 1} {'x' * 80} | Files: a.py")
-    assert CHARS - 200 < len(text) <= CHARS
-    assert "message 60 " in text.splitlines()[0]
-    assert "message 58 " in text.splitlines()[1]
-    assert "start" not in text
 
 
 def test_it_grows_no_longer_than_any_memory_may(run: Run) -> None:

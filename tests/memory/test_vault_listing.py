@@ -55,6 +55,7 @@ def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
 
 
 def test_the_folders_two_deep(ask: Any) -> None:
+    assert set(ask("adr")["subcommands"]) == {"list", "locate", "collisions"}
     result = ask("tree")
     assert result["max_depth"] == 2
     assert [(one["path"], one["depth"]) for one in result["directories"]] == [
@@ -98,29 +99,16 @@ def test_a_record_or_a_section_is_located(
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["ls", "attic"], "INVALID_SECTION"),
-        (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
-        (["adr", "list", "203"], "VAULT_INVALID_ARGS"),
-        (["adr", "locate"], "VAULT_INVALID_ARGS"),
-        (["adr", "locate", "nothing like it"], "NO_MATCH"),
-        (["adr", "audit"], "NOT_MIRRORED"),
+        (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
+        (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
+        (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "audit"], "NOT_MIRRORED"),
         (["adr", "polish"], "VAULT_INVALID_ARGS"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_done_is_said(run: Run, vault: Path, words: list[str], code: str) -> None:
     refused = run("vault", *words, env={"VAULT_PATH": str(vault)}, ok=False)
     assert refused.json["error"]["code"] == code
     assert refused.json["fix"]
-
-
-def test_without_a_vault(run: Run, tmp_path: Path) -> None:
-    for words in (["ls"], ["tree"], ["adr", "list"]):
-        refused = run("vault", *words, env={"VAULT_PATH": str(tmp_path / "none")}, ok=False)
-        assert refused.json["error"]["code"] == "CAPABILITY_NOT_CONFIGURED"
-
-
-def test_adr_alone_says_what_there_is(ask: Any) -> None:
-    assert set(ask("adr")["subcommands"]) == {"list", "locate", "collisions"}
 
 
 def test_on_a_terminal(home: Path, vault: Path) -> None:

@@ -11,26 +11,13 @@ from core.quoting import DELIMITER
 from memory import gate, noise
 
 DURABLE = [
-    "Joel prefers pnpm over npm",
-    "We decided to keep sessions in Redis",
-    "make check SEED=1 replays the failing run",
-    "packages/cli/src/foo.ts holds the parser",
-    "docker compose up -d",
-    "2026-03-09: the team chose Postgres",
-    "The gateway listens on port 8089",
-    "Node 22.1, pnpm 9, port 3000",
-    "Perfect forward secrecy is required",
-    "Let me know when the build is red, says Ana",
-    "Yes Minister is her favourite show",
-    "用户喜欢深色模式",
-    "Пользователь предпочитает тёмную тему",
-    "ผู้ใช้ชอบโหมดมืด",
-    "المستخدم يفضل الوضع الداكن",
-    "ユーザーはダークモードが好き",
-    "사용자는 다크 모드를 선호합니다",
-    "Task: fix the login bug; add tests | Files: src/a.ts, src/b.ts",
-    "ECONNREFUSED means that the broker is down",
-]
+    "Joel prefers pnpm over npm", "make check SEED=1 replays the failing run", "docker compose up -d",
+    "packages/cli/src/foo.ts holds the parser", "2026-03-09: the team chose Postgres", "Node 22.1, pnpm 9, port 3000",
+    "Perfect forward secrecy is required", "Let me know when the build is red, says Ana",
+    "Yes Minister is her favourite show", "用户喜欢深色模式", "Пользователь предпочитает тёмную тему",
+    "ผู้ใช้ชอบโหมดมืด", "المستخدم يفضل الوضع الداكن", "ユーザーはダークモードが好き",
+    "Task: fix the login bug; add tests | Files: src/a.ts, src/b.ts", "ECONNREFUSED means that the broker is down",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", DURABLE)
@@ -44,23 +31,15 @@ def test_durable_facts_are_allowed(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("ok then", "discard"),
-        ("Got it, thanks!", "discard"),
-        ("Done. The port of the gateway is 8089.", "hold"),
-        ("## Plan Summary\n1. read the files", "discard"),
-        ("Should I: (a) rename it or (b) leave it", "discard"),
-        ("Let me check the logs first.", "discard"),
-        ("I've updated the three files as you asked", "hold"),
-        ('<tool_call>{"name": "bash"}</tool_call>', "discard"),
-        ("2026-01-01T10:00:00Z INFO server started", "hold"),
-        ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"),
-        ("took 12ms, 4.2MB, 93% busy", "hold"),
-        ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"),
-        ("550e8400-e29b-41d4-a716-446655440000", "discard"),
-        ("What port does the gateway use?", "hold"),
-        ("Wie lange? Und warum?", "hold"),
+        ("ok then", "discard"), ("Got it, thanks!", "discard"), ("Done. The port of the gateway is 8089.", "hold"),
+        ("## Plan Summary\n1. read the files", "discard"), ("Should I: (a) rename it or (b) leave it", "discard"),
+        ("Let me check the logs first.", "discard"), ("I've updated the three files as you asked", "hold"),
+        ('<tool_call>{"name": "bash"}</tool_call>', "discard"), ("2026-01-01T10:00:00Z INFO server started", "hold"),
+        ("[12:00:01.123] [error] boom\n[12:00:02.456] [info] up", "hold"), ("took 12ms, 4.2MB, 93% busy", "hold"),
+        ('{"a": 1, "b": [1, 2, {"c": "d"}]}', "discard"), ("550e8400-e29b-41d4-a716-446655440000", "discard"),
+        ("What port does the gateway use?", "hold"), ("Wie lange? Und warum?", "hold"),
     ],
-)
+)  # fmt: skip
 def test_noise_is_held_or_discarded(text: str, verdict: str) -> None:
     judged = gate.judge(text)
     assert judged["verdict"] == verdict, judged
@@ -106,24 +85,13 @@ def test_where_the_rules_begin_and_end(text: str, verdict: str) -> None:
         ("[gate=hold verdict=discard] the text", "hold"), ("[gate=hold gate=discard] the text", "hold"),
         ("🔴\ufe0f [gate=hold] the text", "hold"), ("[gate=hold] ", "hold"),
         (f"[gate=hold reason={'x' * 582}] the text", "allow"), ("and [gate=hold] the text", "allow"),
+        ("[gate=maybe] a plain fact here", "allow"), ("[gate=allow a plain fact here", "allow"),
     ],
 )  # fmt: skip
 def test_which_annotations_are_read(text: str, verdict: str) -> None:
     judged = gate.judge(text)
     assert (judged["verdict"], judged["fallback"]) == (verdict, verdict == "allow")
     assert judged["text"] == (text if verdict == "allow" else text.rpartition("]")[2].strip())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[gate=maybe] a plain fact here",
-        "[gate=allow a plain fact here",
-    ],
-)
-def test_what_is_no_annotation_stays_in_the_text(text: str) -> None:
-    judged = gate.judge(text)
-    assert (judged["text"], judged["fallback"]) == (text, True)
 
 
 @given(st.text(min_size=1, max_size=200).map(str.strip).filter(bool))
@@ -142,22 +110,12 @@ def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
     more = run("recall", "zebra cache", "--include-hold", "--include-discard").result["hits"]
     assert {hit["id"] for hit in more} == {held["id"], gone["id"], kept["id"]}
     shown = run("memory", "show", held["id"]).result
-    assert (shown["verdict"], shown["reason"], shown["gateVersion"], shown["gateFallback"]) == (
-        "hold",
-        "unsure",
-        "v1",
-        False,
-    )
+    told = [shown[name] for name in ("verdict", "reason", "gateVersion", "gateFallback")]
+    assert told == ["hold", "unsure", "v1", False]
     assert shown["observation"] == "the zebra cache may be cold"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "use pnpm",
-        "Use uv.",
-    ],
-)
+@pytest.mark.parametrize("text", ["use pnpm", "Use uv."])
 def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("allow", f"Preference: {text}")
@@ -165,14 +123,7 @@ def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
     assert [hit["id"] for hit in run("recall", text.split()[1]).result["hits"]] == [written["id"]]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "...",
-        "use it",
-        "done",
-    ],
-)
+@pytest.mark.parametrize("text", ["...", "use it", "done"])
 def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
