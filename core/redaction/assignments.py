@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 
 from core.redaction.names import Name, Span, label
-from core.redaction.values import is_assigned, is_code, is_placeholder, is_told
+from core.redaction.values import is_assigned, is_code, is_told
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")
 _JUDGED = 256
 _LINE = 200
-_LONG = 32
 _BEHIND_QUOTE = frozenset(")],;+} ")
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
@@ -108,8 +107,6 @@ def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: boo
     end = _closing(text, at, mark, min(len(text), at + _JUDGED))
     if sign == "," and _is_set(head):
         sign = "="
-        if kind == "key" and end - at >= _LONG and not is_placeholder(text[at:end]):
-            return end  # the keys and salts of a site, of any characters
     if not is_assigned(text[at:end], kind, sign, quoted=True, tight=tight, alone=True):
         return 0
     return _closing(text, at, mark, len(text)) if end == at + _JUDGED else end

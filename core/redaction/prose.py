@@ -7,7 +7,7 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 from __future__ import annotations
 
 from core.redaction.names import LOOSE, Name, Span, compiled, label
-from core.redaction.values import is_placeholder, is_technical, is_told
+from core.redaction.values import is_placeholder, is_told
 
 _REACH = 220
 _MOST_WORDS = 12
@@ -35,18 +35,9 @@ _OPENERS = frozenset(
 _LEADING = _LINKS | _OPENERS
 _BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
 """What stands between a value and a name behind it."""
-# What is numbered and stands behind "password" without being one; and what is said of one that stands before.
-_NOT_TOLD = frozenset(
-    "field reset manager hash policy prompt form input column entry check step version rule test case example user"
-    " password passwd token secret key length min max level type option group page file line row label hint name value"
-    " change update login account auth protected encrypted based generator validator strength storage".split()
-)
-_TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
 _CHANGING = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
-_CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to "
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
-_LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _CREDENTIALS = (
     r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was"
     r"|=|-|–|—))|log(?:ged)? in (?:with|as)|login with|sign in (?:with|as))(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*"
@@ -77,12 +68,7 @@ def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
-    found: list[tuple[int, int]] = []
-    if " it to " in lower and "passw" in lower:
-        found += [_told(text, match.end(), "password") for match in compiled(_CHANGED_IT).finditer(lower)]
-    if "passwords" in lower:
-        found += _listed(text, lower)
-    spans = [(*one, "password") for one in found if one[1]]
+    spans: list[Span] = []
     done = 0
     for start, end, kind in names:
         if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
@@ -108,33 +94,18 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
 def find_logins(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each password that stands with a user's name."""
     spans: list[Span] = []
-    for match in (*compiled(_CREDENTIALS).finditer(lower), *compiled(_BESIDE_USER).finditer(lower)):
+    beside = compiled(_BESIDE_USER).finditer(lower) if " pass" in lower or " pw " in lower else ()
+    for match in (*compiled(_CREDENTIALS).finditer(lower), *beside):
         start, end = match.span(1)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
         if value and is_told(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
-    for match in compiled(_NET_USE).finditer(lower):
+    for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
     return spans
-
-
-def _listed(text: str, lower: str) -> list[tuple[int, int]]:
-    """Each of "passwords: …, … and …" and "the passwords are …"."""
-    found: list[tuple[int, int]] = []
-    for match in compiled(_LISTED).finditer(lower):
-        at = match.end()
-        line = text[at : at + _REACH].split("\n", 1)[0]
-        for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
-            if word and word not in ("and", "or", "und", "&", "-"):
-                told = _told(text, at, "password") if _may_be_value(word) else _NOT_FOUND
-                if not told[1] and number > 1:
-                    break
-                found.append(told)
-            at += len(word) + 1
-    return found
 
 
 def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tuple[int, int]:
@@ -160,8 +131,6 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
         return _told(text, at, kind, sure=True)
     if kind != "pass" and not linked and _may_be_value(word):
         found = _told(text, at, kind, linked=False, sure=kind in LOOSE and _is_sql(lower, start, word))
-        if not found[1] and kind in LOOSE:
-            found = _standing_alone(lower, at, word)
         if found[1]:
             return found
     return _followed(text, lower, start, end, kind, linked, words)
@@ -171,26 +140,14 @@ def _behind_name(text: str, at: int, kind: str) -> tuple[int, bool]:
     """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
-    aside, closed, rest = text[at + 2 : at + 48].partition(")")
-    if text.startswith(" (", at) and closed and rest[:1] in (":", "=") and "\n" not in aside:
+    aside, closed, _ = text[at + 2 : at + 48].partition("):")
+    if text.startswith(" (", at) and closed and "\n" not in aside:
         return at + len(aside) + 4, True  # "password (staging): …"
     if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
         return text.index(":", at) + 1, True
     if text[at] in "\"'`*)" and text[at + 1 : at + 2] in " ,\t":
         at += 1  # "the `password` is …"
     return at + (kind in LOOSE and text[at : at + 1] == ","), False
-
-
-def _standing_alone(lower: str, at: int, word: str) -> tuple[int, int]:
-    """A plain word with digits behind the name of a password, where nothing else stands there or says what it did."""
-    value = word.rstrip(".,;:!?")
-    stem = value.rstrip("0123456789")
-    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not _DIGITS.isdisjoint(value)
-    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _NOT_TOLD or is_technical(value):
-        return _NOT_FOUND
-    rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
-    alone = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in _TOLD_OF
-    return (at, at + len(value)) if alone and not is_placeholder(value) else _NOT_FOUND
 
 
 def _followed(
@@ -239,19 +196,15 @@ def _may_be_value(word: str) -> bool:
 
 def _told(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = False) -> tuple[int, int]:
     """Where the value that begins at `at` stands without its quotes, if it looks like a secret."""
-    while text[at : at + 1] in ("*", "(", "_") and text[at + 1 : at + 2] not in ("*", ""):
-        at += 1
-    bold = text.startswith("**", at)
+    at += len(text[at : at + 4]) - len(text[at : at + 4].lstrip("*("))
     slashes = len(text[at : at + 3]) - len(text[at : at + 3].lstrip("\\"))
     mark = text[at + slashes : at + slashes + 1]
-    if bold or (mark and mark in _QUOTES):
-        begin = at + 2 if bold else at + slashes + 1
-        stop = text.find("**" if bold else text[at : at + slashes] + _QUOTES[mark], begin, begin + 160)
+    if mark and mark in _QUOTES:
+        begin = at + slashes + 1
+        stop = text.find(text[at : at + slashes] + _QUOTES[mark], begin, begin + 160)
         value = text[begin:stop] if stop > 0 else ""
-        is_one = value and "\n" not in value and not (bold and (value.isalpha() or not value.isascii()))
-        if is_one and is_told(value, kind, quoted=True, linked=linked, sure=sure):
-            return begin, stop
-        return _told(text, begin, kind, linked=linked, sure=sure) if bold else _NOT_FOUND
+        is_one = value and "\n" not in value and is_told(value, kind, quoted=True, linked=linked, sure=sure)
+        return (begin, stop) if is_one else _NOT_FOUND
     value = text[at : at + 160].split(None, 1)[0] if text[at : at + 160].strip() else ""
     for end in ('"', "<", "`", "\\", "&quot", "&#", "&lt"):
         value = value.partition(end)[0]

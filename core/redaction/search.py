@@ -1,9 +1,9 @@
 """Finds the secrets of a text.
 
-Those known by their own form (`forms`, from the table `shapes`), values of a name that announces one, be it assigned
-(`assignments`), told in a sentence (`prose`) or in a field of their own (`labels`), what commands are given
-(`commands`), and tokens too random for a word, an identifier or a path (`tokens`). What looks closely, `re` too, is
-loaded where a cheap check has found an anchor. Every step is linear in the text; none raises on any str.
+Those known by their own form (`forms`), values of a name that announces one, be it assigned (`assignments`), told in a
+sentence (`prose`) or standing apart (`structured`), what commands are given (`commands`), and tokens too random for a
+word, an identifier or a path (`tokens`). What looks closely, `re` too, is loaded where a cheap check has found an
+anchor. Every step is linear in the text; none raises on any str.
 """
 
 from __future__ import annotations
@@ -45,22 +45,19 @@ def _spans(text: str) -> list[Span]:
         from core.redaction.commands import find_in_commands
 
         spans += find_in_commands(text)
-    candidates, others = _find_names(text, lower)
-    if candidates:
+    names, others = _find_names(text, lower)
+    if names:
         from core.redaction.assignments import find_assigned
 
-        spans += find_assigned(text, candidates)
-    if others or " it to " in lower or "passwords" in lower:
-        if any(_is_in_field(lower, start) for start, _, _ in others):
-            from core.redaction.structured import find_labelled
-
-            spans += find_labelled(text, others)
+        spans += find_assigned(text, names)
+    if others:
         spans += find_told(text, lower, others)
-    spans += _of_larger(text, lower, candidates + others)
-    if "identified " in lower or ("(" in text and _holds(text, CALLS)):
-        from core.redaction.structured import find_passed
+    if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
+        spans += find_logins(text, lower)
+    if _is_structured(text, lower, names + others):
+        from core.redaction.structured import find_structured
 
-        spans += find_passed(text, lower)
+        spans += find_structured(text, lower, sorted(names + others))
     if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
@@ -93,23 +90,20 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                 if before in _TELLING:
                     kind = _kind(text, start, end, kind)
                 if kind:
-                    flag = (
-                        name[0] == "-"
-                        and text[end] == " "
-                        and (
-                            name[1] == "-" or (kind == "password" and name[1:3].lower() != "pp")  # `-pPassword1`
-                        )
-                    )
-                    if (
-                        sign in "=:,"
-                        or (sign == ">" and (before == "<" or "=" in text[end : end + 6]))
-                        or (flag and sign != "-")
-                    ):
+                    flag = _is_flag(name, text[end], kind)
+                    element = sign == ">" and (before == "<" or "=" in text[end : end + 6])
+                    if sign in "=:," or element or (flag and sign != "-"):
                         found[end] = (start, end, kind)
                     if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
                         others.append((start, end, kind))
             at = lower.find(keyword, end)
     return sorted(found.values()), sorted(others)
+
+
+def _is_flag(name: str, behind: str, kind: str) -> bool:
+    """Whether it is an option, and no value that is attached to one: `-pPassword1`."""
+    is_long = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")
+    return name[0] == "-" and behind == " " and is_long
 
 
 def _begin(text: str, at: int) -> int:
@@ -142,26 +136,6 @@ def _kind(text: str, start: int, end: int, kind: str) -> str:
     return kind
 
 
-def _of_larger(text: str, lower: str, names: list[Name]) -> list[Span]:
-    """What is a secret by the table, the manifest or the login that it is part of."""
-    spans: list[Span] = []
-    if "\n" in text and any(_is_in_header(text, end) for _, end, _ in names):
-        from core.redaction.structured import find_columns
-
-        spans += find_columns(text, names)
-    if "into " in lower and "values" in lower:
-        from core.redaction.structured import find_inserted
-
-        spans += find_inserted(text)
-    if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
-        spans += find_logins(text, lower)
-    if "Secret" in text and "kind" in text:
-        from core.redaction.structured import find_in_manifests
-
-        spans += find_in_manifests(text)
-    return spans
-
-
 def _holds(text: str, words: tuple[str, ...]) -> bool:
     for word in words:  # noqa: SIM110  # three times as fast as `any`
         if word in text:
@@ -169,18 +143,21 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
     return False
 
 
-def _is_in_field(lower: str, start: int) -> bool:
-    """Whether the name that begins there stands in a field that is called after names: `name: DB_PASSWORD`."""
-    head = lower[max(0, start - 64) : start].rstrip(_NAME)
-    return head.rstrip(" \t\"'\\:=>").endswith(_LABELS)
-
-
-def _is_in_header(text: str, end: int) -> bool:
-    """Whether the name that ends there may be the cell of a table's header."""
-    if text[end : end + 3].lstrip(" \"'`*]")[:1] not in ("|", "\t", ";", ",", "\n", "\r"):
-        return False
-    line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
-    return len(line.split()) <= 4 * max(map(line.count, "|\t;,"))
+def _is_structured(text: str, lower: str, names: list[Name]) -> bool:
+    """Whether a secret may be one by the field, the call, the column or the manifest that it stands in."""
+    if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
+        return True
+    if "(" in text and _holds(text, CALLS):
+        return True
+    for start, end, _ in names:
+        head = lower[max(0, start - 64) : start].rstrip(_NAME)
+        if head.rstrip(" \t\"'\\:=>").endswith(_LABELS):  # `name: DB_PASSWORD`
+            return True
+        if text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r"):  # a cell of a header
+            line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
+            if len(line.split()) <= 4 * max(map(line.count, "|\t;,")):
+                return True
+    return False
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -33,6 +33,7 @@ _STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant 
 _AROUND = " \t\"'`*[]\r"
 _HEADER = re.compile(r"[\w \t\"'`*.|,;+-]{3,400}\Z")
 _RULER = frozenset("|+-: \t=")
+_CELL_ENDS = ("|", "\t", ";", ",", "\n", "\r")
 _INSERT = re.compile(
     r"(?i)\b(?:insert|replace)(?:\s+ignore)?\s+into\s[^(\n]{1,120}\(([^()]{1,2000})\)(?:\s|\\[nr]){0,16}values"
 )
@@ -54,8 +55,18 @@ _JSON_PAIR = re.compile(
 )
 
 
-def find_labelled(text: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each value in the field behind the one that holds a name."""
+def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
+    """The (start, end, kind) of each secret that is one by the field, the call, the column or the manifest it is in."""
+    spans = _in_fields(text, names) + _in_calls(text, lower) + _in_columns(text, names)
+    if "into " in lower:
+        spans += _inserted(text)
+    if "Secret" in text:
+        spans += _in_manifests(text)
+    return spans
+
+
+def _in_fields(text: str, names: list[Name]) -> list[Span]:
+    """Each value in the field behind the one that holds a name."""
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
@@ -77,7 +88,7 @@ def _is_in_field(value: str, kind: str) -> bool:
     return len(value) >= 8 and " " not in value and any(map(str.isdigit, value))
 
 
-def find_passed(text: str, lower: str) -> list[Span]:
+def _in_calls(text: str, lower: str) -> list[Span]:
     """Passwords that a call takes as its second or third argument, and what a user is `IDENTIFIED BY` in SQL."""
     spans: list[Span] = []
     for call in CALLS:
@@ -98,14 +109,16 @@ def find_passed(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def find_columns(text: str, names: list[Name]) -> list[Span]:
-    """The (start, end, kind) of each secret below a header that has one of the names for a cell.
+def _in_columns(text: str, names: list[Name]) -> list[Span]:
+    """Each secret below a header that has one of the names for a cell.
 
     A header is a line whose cells are names, one of them a secret's; the lines below with as many cells are its rows.
     """
     spans: list[Span] = []
     done = 0
-    for start, _, _ in sorted(names):
+    for start, end, _ in names:
+        if text[end : end + 3].lstrip(" \"'`*]")[:1] not in _CELL_ENDS:
+            continue
         begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
         if begin < done or end < 0:
             continue
@@ -148,8 +161,8 @@ def _add_rows(text: str, at: int, delimiter: str, kinds: list[str], spans: list[
     return at
 
 
-def find_inserted(text: str) -> list[Span]:
-    """The (start, end, kind) of each quoted value that an `INSERT` puts into a secret's column."""
+def _inserted(text: str) -> list[Span]:
+    """Each quoted value that an `INSERT` puts into a secret's column."""
     spans: list[Span] = []
     for insert in _INSERT.finditer(text):
         kinds = [family(name.strip(" \t\r\n`\"'[]\\")) for name in insert.group(1).split(",")]
@@ -171,8 +184,8 @@ def find_inserted(text: str) -> list[Span]:
     return spans
 
 
-def find_in_manifests(text: str) -> list[Span]:
-    """The (start, end, kind) of each value of a Secret of Kubernetes."""
+def _in_manifests(text: str) -> list[Span]:
+    """Each value of a Secret of Kubernetes."""
     spans: list[Span] = []
     kinds = [match.span() for match in _JSON_KIND.finditer(text)]
     at = 0

@@ -16,13 +16,6 @@ _NOT_VALUES = frozenset(
     " x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey"
     " api-key api_key my your value here files same-origin use-credentials".split()
 )
-# With one of these a name such as `my-secret-token` or `your_password_here` says what to write in its place.
-_FILLERS = frozenset(
-    "my your the some a an this is here put insert enter goes example sample dummy fake placeholder value".split()
-)
-_FILLED = _FILLERS | frozenset(
-    "secret super password passwd pass token key api access auth login user username".split()
-)
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
     MARK, "${", "$(", "{{", "<", "#{", "%(", "%{", "@{", "op://", "vault:", "env:", "file:", "secrets.", "ENC[",
@@ -79,11 +72,6 @@ def is_placeholder(value: str) -> bool:
         return True
     low = value.lower()
     if low in _NOT_VALUES or low.startswith(_SAYINGS):
-        return True
-    if low.startswith(("your", "put your")) and low.replace(" ", "a").isalpha():
-        return True
-    words = low.replace("_", "-").split("-", 8)
-    if len(words) > 1 and not _FILLERS.isdisjoint(words) and _FILLED.issuperset(words):
         return True
     if _HOLLOW.issuperset(value):
         return True
@@ -171,8 +159,6 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     if not quoted and is_code(value):
         return False
     if kind in ("pass", "pw"):
-        if kind == "pw" and quoted and value.isalpha():
-            return len(value) >= 6
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     is_name = not quoted and value.replace("_", "a").isalpha()
@@ -193,8 +179,6 @@ def _is_strong_for(kind: str, value: str, sign: str, quoted: bool, alone: bool) 
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
         return is_strong(value) and not is_technical(value)
-    if kind == "password" and quoted and len(value) >= 8 and is_mixed(value):
-        return " " not in value and not is_technical(value)
     return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
 
 
