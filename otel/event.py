@@ -71,8 +71,8 @@ def new_event(
     made: Event = {
         "id": identifier(id) or ids.uuid7(),
         "timestamp": now,
-        "sessionId": identifier(session or _first(_SESSION_NAMES) or _role(role)),
-        "systemId": identifier(system or _first(_SYSTEM_NAMES) or host()) or "unknown",
+        "sessionId": identifier(session or _first(*_SESSION_NAMES) or _role(role)),
+        "systemId": identifier(system or _first(*_SYSTEM_NAMES) or host()) or "unknown",
         "level": parse_level(level) or "info",
         "source": _name(source) or "cli",
         "component": _name(component) or "otel-cli",
@@ -81,7 +81,7 @@ def new_event(
         "metadata": _bounded(metadata) if metadata else {},
     }
     if duration_ms is not None and 0 <= duration_ms < 1e15:
-        made["duration_ms"] = int(duration_ms) if duration_ms == int(duration_ms) else float(duration_ms)
+        made["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
     said = _cut(redact(words.clean(error))[0].strip(), _MAX_ERROR) if error else ""
     if said or not success:
         made["error"] = said or "operation_failed"
@@ -141,19 +141,15 @@ def _leaves(key: str, value: object, into: list[str]) -> None:
         into.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")
 
 
-def _first(names: tuple[str, ...]) -> str:
-    for name in names:
-        value = os.environ.get(name, "").strip()
-        if value:
-            return value
-    return ""
+def _first(*names: str) -> str:
+    return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
 
 
 def _role(role: str) -> str:
     """The session's name where it has no id, as in the mirrored CLI."""
     if role != "interactive":
         return role
-    return "gateway" if _first(("GATEWAY_ROLE",)) == "central" else _first(("JOELCLAW_ROLE",)) or role
+    return "gateway" if _first("GATEWAY_ROLE") == "central" else _first("JOELCLAW_ROLE") or role
 
 
 def host() -> str:
@@ -165,9 +161,7 @@ def host() -> str:
 def _line(text: str) -> str:
     """On one line, without control characters."""
     text = words.clean(text)
-    if not text.isprintable():
-        text = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(text.split())
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
 
 def _name(text: str) -> str:
@@ -198,25 +192,23 @@ def _plain(value: object, depth: int = 0) -> Any:
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON.
 
-    Redaction goes first, since half a secret is not known as one. Then the largest entries are cut; a cut says how
-    much there was.
+    Redaction goes first, since half a secret is not known as one. Of more the large entries are cut, then the last left
+    out; it says how much there was.
     """
     kept: dict[str, Any] = redact_value(_plain(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
-    sizes = {key: _size({key: value}) for key, value in kept.items()}
-    total = sum(sizes.values())
-    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
-        if total <= MAX_METADATA_BYTES:
-            return kept
-        value = kept[key]
-        if sizes[key] > _MAX_VALUE:
-            kept[key] = f"{value[:_MAX_VALUE] if isinstance(value, str) else ''}… [cut: {sizes[key]} bytes]"
-            total += _size({key: kept[key]}) - sizes[key]
-    left_out = 0
-    while total > MAX_METADATA_BYTES - 200:
-        key, value = kept.popitem()
-        total -= _size({key: value})
-        left_out += 1
-    return {**kept, "_cut": f"{left_out} more entries"}
+    if _size(kept) <= MAX_METADATA_BYTES:
+        return kept
+    found: dict[str, Any] = {}
+    total = 200
+    for key, value in kept.items():
+        size = _size({key: value})
+        if size > _MAX_VALUE:
+            value = f"{value[:_MAX_VALUE] if isinstance(value, str) else ''}… [cut: {size} bytes]"
+        total += _size({key: value})
+        if total > MAX_METADATA_BYTES:
+            return {**found, "_cut": f"{len(kept) - len(found)} more entries"}
+        found[key] = value
+    return found
 
 
 def _size(value: object) -> int:

@@ -142,7 +142,7 @@ def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
 
 
 def recent_fault(config: Config) -> Failure | None:
-    """A fault that this cluster had in the last 10 s."""
+    """A fault that this cluster had a moment ago."""
     try:
         with open(_down(), "rb") as handle:
             kept = json_text.loads(handle.read())
@@ -305,8 +305,6 @@ class SearchClient:
         failed: tuple[int, bytes] | None = None
         for number, node in enumerate(list(self.nodes)):
             now = time.monotonic()
-            if now >= self._until:
-                break
             # A silent node must not use up the time of the others.
             until = now + (self._until - now) / (len(self.nodes) - number)
             try:
@@ -326,31 +324,26 @@ class SearchClient:
         raise unreachable(self.nodes, why)
 
     def _ask_node(self, node: str, method: str, path: str, body: bytes, until: float) -> tuple[int, bytes]:
-        whole = urlsplit(node).path + path
-        if self._kept is not None:
-            try:
-                return self._exchange(self._kept, method, whole, body, until)
-            except TimeoutError:
-                raise
-            except _FAULTS:
-                self.close()  # the node may have closed it meanwhile: once more on a new one
-        self._kept = _link(node, _left(until))
-        self._kept.connect()
-        return self._exchange(self._kept, method, whole, body, until)
-
-    def _exchange(
-        self, link: http.client.HTTPConnection, method: str, path: str, body: bytes, until: float
-    ) -> tuple[int, bytes]:
+        link, reused = self._kept, self._kept is not None
+        if link is None:
+            link = self._kept = _link(node, _left(until))
+            link.connect()
         socket = link.sock
-        socket.settimeout(_left(until))
-        link.request(method, path, body, self._headers)
-        response = link.getresponse()
-        pieces = []
-        while piece := response.read1(_CHUNK):
-            pieces.append(piece)
+        try:
             socket.settimeout(_left(until))
-        if response.length:
-            raise http.client.IncompleteRead(b"", response.length)
+            link.request(method, urlsplit(node).path + path, body, self._headers)
+            response = link.getresponse()
+            pieces = []
+            while piece := response.read1(_CHUNK):
+                pieces.append(piece)
+                socket.settimeout(_left(until))
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+        except _FAULTS as error:
+            self.close()
+            if not reused or isinstance(error, TimeoutError):
+                raise
+            return self._ask_node(node, method, path, body, until)  # the node may have closed it meanwhile
         if response.will_close:
             self.close()
         return response.status, b"".join(pieces)

@@ -208,7 +208,8 @@ class Exchange:
         document = documents.by_id(self.db, identifier)
         if document is not None:
             return of_document(document)
-        version = outbox.deleted_at(self.db, identifier)
+        deleted = self.db.execute("SELECT max(version) FROM outbox_version WHERE id = ?", (identifier,))
+        version = int(deleted.get or 0)
         return Side(identifier, collection, None, version, _GONE) if version else None
 
     def _merged(self, ours: Side, theirs: Side) -> Side:
@@ -224,7 +225,7 @@ class Exchange:
         if side.content == _GONE:
             if older is not None:
                 documents.remove(self.db, older["rowid"], signatures=self._signatures)
-            outbox.set_deleted(self.db, side.id, side.version)
+            self.db.execute("INSERT OR REPLACE INTO outbox_version VALUES (?, ?)", (side.id, side.version))
             return False
         changed = False
         if ours is None or not ours.same_content(side):
@@ -276,7 +277,9 @@ class Exchange:
             self._import(collection, news)
 
     def _import(self, collection: str, news: Sequence[tuple[outbox.Waiting, Side]]) -> None:
-        number = outbox.next_number(self.db)
+        number = int(outbox.state(self.db, "number") or 0) + 1
+        with sqlite.transaction(self.db):  # before it is sent, so that none is used twice
+            outbox.set_state(self.db, number=number)
         vectors = mapping.vectors(self.db, [side.document["rowid"] for _, side in news if side.document is not None])
         results = self.cluster.import_(
             COLLECTIONS[collection], [self._to_row(side, vectors, number) for _, side in news]
@@ -331,7 +334,8 @@ class Exchange:
             raise trouble
 
     def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
-        number = outbox.seen(self.db, collection, machine)
+        seen = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
+        number = int(self.db.execute(seen, (collection, machine)).get or 0)
         asked = {"q": "*", "per_page": PAGE, "sort_by": "sync_batch:asc", "include_fields": HEADERS}
         while in_time():
             since = f"sync_origin:=`{machine}` && sync_batch:>={number}"
@@ -346,7 +350,8 @@ class Exchange:
             self.merge(differing, collection)
             last = max((int(row["sync_batch"]) for row in rows), default=number)
             number = last + 1 if len(rows) == PAGE and last == number else last
-            outbox.set_seen(self.db, collection, machine, number)
+            with sqlite.transaction(self.db):
+                self.db.execute("INSERT OR REPLACE INTO outbox_seen VALUES (?, ?, ?)", (collection, machine, number))
             if len(rows) < PAGE:
                 break
 

@@ -10,13 +10,14 @@ Of two machines' edits the newer wins, by `updated_at`. So the triggers see to i
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from core import clock, files, ids
 from core.store import COLLECTION_SHIFT, COLLECTIONS, sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any, TypedDict
 
     import apsw
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
         collection: str
 
 
-_REFUSED_MS = clock.DAY_MS
-"""What a cluster will not take is offered again a day later."""
-_LONGEST_WAIT_MS = 300_000
-_FIRST_WAIT_MS = 1_000
 _LONGEST_ERROR = 300
 _TIME = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 _LIVE = "(SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL"
@@ -137,19 +134,12 @@ def set_state(db: apsw.Connection, **values: str | float | None) -> None:
             db.execute("INSERT OR REPLACE INTO outbox_state VALUES (?, ?)", (name, value))
 
 
-class quiet:  # noqa: N801  # reads as the statement it is
-    """`with quiet(db):` inside a transaction: what is written is not noted, since it came from the cluster."""
-
-    __slots__ = ("_db",)
-
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        set_state(self._db, quiet=1)
-
-    def __exit__(self, *_: object) -> None:
-        set_state(self._db, quiet=None)
+@contextmanager
+def quiet(db: apsw.Connection) -> Iterator[None]:
+    """Inside a transaction: what is written meanwhile is not noted, since it came from the cluster."""
+    set_state(db, quiet=1)
+    yield
+    set_state(db, quiet=None)
 
 
 def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
@@ -173,24 +163,16 @@ def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
     return changed[:most], {str(one) for rowid, one, forgotten in rows if rowid is None or forgotten is not None}
 
 
-def next_number(db: apsw.Connection) -> int:
-    """The number of the batch that is sent next; noted before it is sent, so that none is used twice."""
-    with sqlite.transaction(db):
-        number = int(state(db, "number") or 0) + 1
-        set_state(db, number=number)
-    return number
-
-
 def confirm(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
     """Take out, inside the caller's transaction, what the cluster holds now; what changed meanwhile has another row."""
     db.executemany("DELETE FROM outbox WHERE seq = ?", [(waiting["seq"],) for waiting in batch])
 
 
 def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
-    """Set aside, inside the caller's transaction, what the cluster will not take as it is."""
+    """Set aside for a day, inside the caller's transaction, what the cluster will not take as it is."""
     db.execute(
         "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
-        (reason[:_LONGEST_ERROR] or "refused", now + _REFUSED_MS, waiting["seq"]),
+        (reason[:_LONGEST_ERROR] or "refused", now + clock.DAY_MS, waiting["seq"]),
     )
 
 
@@ -204,49 +186,19 @@ def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> Non
     )
 
 
-def deleted_at(db: apsw.Connection, identifier: str) -> int:
-    """The version of a document that was deleted here, 0 for one that never was."""
-    return int(db.execute("SELECT max(version) FROM outbox_version WHERE id = ?", (identifier,)).get or 0)
-
-
-def set_deleted(db: apsw.Connection, identifier: str, version: int) -> None:
-    """Keep that a document was deleted."""
-    db.execute("INSERT OR REPLACE INTO outbox_version VALUES (?, ?)", (identifier, version))
-
-
-def seen(db: apsw.Connection, collection: str, machine: str) -> int:
-    """The last batch of a machine that was read, 0 for none."""
-    row = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
-    return int(db.execute(row, (collection, machine)).get or 0)
-
-
-def set_seen(db: apsw.Connection, collection: str, machine: str, number: int) -> None:
-    """Keep that a machine's batches were read up to this number."""
-    with sqlite.transaction(db):
-        db.execute("INSERT OR REPLACE INTO outbox_seen VALUES (?, ?, ?)", (collection, machine, number))
-
-
 def failed(db: apsw.Connection, error: str, *, now: int) -> int:
-    """Note that the cluster could not be reached; returns when it is tried again (ms).
-
-    That is 1 s later, then 2, 4 … and at most 5 minutes.
-    """
+    """Note that the cluster could not be reached; returns when it is tried again (ms): 1 s later, then 2, 4 … 300."""
     with sqlite.transaction(db):
         tries = int(state(db, "tries") or 0) + 1
-        wait = min(_LONGEST_WAIT_MS, _FIRST_WAIT_MS << min(tries - 1, 20))
-        set_state(db, tries=tries, error=error[:_LONGEST_ERROR], next_try=now + wait)
-    return now + wait
+        again_at = now + min(300_000, 1_000 << min(tries - 1, 20))
+        set_state(db, tries=tries, error=error[:_LONGEST_ERROR], next_try=again_at)
+    return again_at
 
 
 def succeeded(db: apsw.Connection, *, now: int) -> None:
     """Note that the cluster answered."""
     with sqlite.transaction(db):
         set_state(db, tries=None, error=None, next_try=None, synced_at=now)
-
-
-def next_try(db: apsw.Connection) -> int:
-    """When it makes sense to try again after a failure, ms since the epoch; 0 after none."""
-    return int(state(db, "next_try") or 0)
 
 
 def waiting(db: apsw.Connection) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
     until = time.monotonic() + background_jobs.SYNC_BUDGET_S
     try:
         with opened(config, embed, search_text, lock_inherited=True) as work:
-            again_at = outbox.next_try(work.db)
+            again_at = int(outbox.state(work.db, "next_try") or 0)
             if again_at > clock.now_ms():
                 background_jobs.postpone(background_jobs.SYNC, again_at)
             else:
