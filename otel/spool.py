@@ -60,11 +60,7 @@ def waiting(held: str = "") -> bool:
 
 
 def take(held: str = "") -> tuple[list[Event], list[str]]:
-    """What waits, and the files to `drop` once it is stored. What no longer reads as an event is left out.
-
-    Args:
-        held: the file of this process, which is left where it is.
-    """
+    """What waits, and the files to `drop` once it is stored; `held`, the file of this process, stays where it is."""
     folder = _folder()
     try:
         os.rename(path(), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
@@ -77,9 +73,9 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
         if name.startswith(_TAKEN) and file != held:
             try:
                 events += _events(file)
+                taken.append(file)
             except OSError:
-                continue
-            taken.append(file)
+                pass
     return events, taken
 
 
@@ -96,7 +92,6 @@ def lying_in(home: str) -> list[Event]:
 
 
 def _events(where: str) -> list[Event]:
-    """The events in a file of JSON lines; what does not read as one is left out."""
     found: list[Event] = []
     with open(where, "rb") as file:
         lines = file.read(_MOST_BYTES * 2).splitlines()

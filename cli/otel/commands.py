@@ -5,6 +5,13 @@ from __future__ import annotations
 from cli.parameter import ADAPTER, HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
+_WHERE = (
+    P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
+    P("component", ("--component",), "components, comma-separated", metavar="CSV"),
+)
+_FOLLOW = P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag")
+_LAST_MS = 253_402_300_799_999
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "otel emit",
@@ -19,14 +26,7 @@ COMMANDS: tuple[Command, ...] = (
             P("success", ("--success",), "true or false (default true)", kind="truth"),
             P("metadata", ("--metadata",), "a JSON object", metavar="JSON"),
             P("id", ("--id",), "event id; a second event with the same id is not stored"),
-            P(
-                "timestamp",
-                ("--timestamp",),
-                "when, in ms since the epoch",
-                kind="whole",
-                low=0,
-                high=253_402_300_799_999,
-            ),
+            P("timestamp", ("--timestamp",), "when, in ms since the epoch", kind="whole", low=0, high=_LAST_MS),
             P("error", ("--error",), "what went wrong"),
             P("duration_ms", ("--duration-ms",), "how long it took, in ms", kind="number", low=0),
             P("session", ("--session",), "session id (default from the environment)", metavar="ID"),
@@ -44,8 +44,7 @@ COMMANDS: tuple[Command, ...] = (
             (
                 *((P("query", (), "words that must all occur", metavar="QUERY"),) if name == "search" else ()),
                 P("level", ("--level",), "severities, comma-separated", metavar="CSV"),
-                P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
-                P("component", ("--component",), "components, comma-separated", metavar="CSV"),
+                *_WHERE,
                 P("session", ("--session",), "only this session", metavar="ID"),
                 P("system", ("--system",), "only this machine", metavar="ID"),
                 P("success", ("--success",), "only successes (true) or failures (false)", kind="truth"),
@@ -53,11 +52,7 @@ COMMANDS: tuple[Command, ...] = (
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
                 P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
                 ADAPTER,
-                *(
-                    (P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag"),)
-                    if name == "search"
-                    else ()
-                ),
+                *((_FOLLOW,) if name == "search" else ()),
             ),
             code="OTEL_INVALID_ARGS",
             view="cli.otel.view:events",
@@ -68,12 +63,7 @@ COMMANDS: tuple[Command, ...] = (
         "otel stats",
         "cli.otel.search:stats",
         "How many events and errors, in the window and in the last 15 minutes.",
-        (
-            P("source", ("--source",), "sources, comma-separated", metavar="CSV"),
-            P("component", ("--component",), "components, comma-separated", metavar="CSV"),
-            HOURS,
-            ADAPTER,
-        ),
+        (*_WHERE, HOURS, ADAPTER),
         code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
@@ -81,16 +71,7 @@ COMMANDS: tuple[Command, ...] = (
         "otel prune",
         "cli.otel.search:prune",
         "Drop old events.",
-        (
-            P(
-                "days",
-                ("--days",),
-                "keep this many days (default retention.events_days, 90)",
-                kind="number",
-                low=0,
-                high=36_500,
-            ),
-        ),
+        (P("days", ("--days",), "days to keep (retention.events_days, 90)", kind="number", low=0, high=36_500),),
         code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
@@ -100,13 +81,7 @@ COMMANDS: tuple[Command, ...] = (
         "Send what waits to an OTLP collector (the OTEL_* variables): logs and traces.",
         (
             P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),
-            P(
-                "to",
-                ("--to",),
-                "write all events to this file as OTLP/JSON lines, without network (- is stdout)",
-                metavar="FILE",
-                file=True,
-            ),
+            P("to", ("--to",), "write all events to this file as OTLP/JSON (- is stdout)", metavar="FILE", file=True),
         ),
         code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",

@@ -5,53 +5,36 @@ from __future__ import annotations
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
+_PARAMETERS = {
+    "pull": (
+        P("events", ("--events",), "every machine's events too", kind="flag"),
+        P("leave", ("--leave",), "afterwards note nothing for the cluster any more", kind="flag"),
+    ),
+    "prune": (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
+}
+
 COMMANDS: tuple[Command, ...] = (
-    Command(
-        "store init",
-        "cli.store.sync:init",
-        "Create the cluster's collections, or bring them up to date. Run again, it changes nothing.",
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "store sync",
-        "cli.store.sync:sync",
-        "Carry what waits to the cluster, and fetch what other machines wrote.",
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "store push",
-        "cli.store.sync:push",
-        "Move the whole memory of this machine to the cluster.",
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "store pull",
-        "cli.store.sync:pull",
-        "Fetch the whole memory of the cluster into the local file.",
-        (
-            P("events", ("--events",), "every machine's events too", kind="flag"),
-            P("leave", ("--leave",), "afterwards note nothing for the cluster any more", kind="flag"),
-        ),
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "store verify",
-        "cli.store.sync:verify",
-        "Compare the local file with the cluster, document by document.",
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "store prune",
-        "cli.store.keeping:prune",
-        "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
-        (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
-        code="STORE_INVALID_ARGS",
-        view="cli.terminal:told",
+    *(
+        Command(
+            f"store {name}",
+            f"cli.store.{'keeping' if name == 'prune' else 'sync'}:{name}",
+            what,
+            _PARAMETERS.get(name, ()),
+            code="STORE_INVALID_ARGS",
+            view="cli.terminal:told",
+        )
+        for name, what in (
+            ("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
+            ("sync", "Carry what waits to the cluster, and fetch what other machines wrote."),
+            ("push", "Move the whole memory of this machine to the cluster."),
+            ("pull", "Fetch the whole memory of the cluster into the local file."),
+            ("verify", "Compare the local file with the cluster, document by document."),
+            (
+                "prune",
+                "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a"
+                " day by itself.",
+            ),
+        )
     ),
     Command(
         "backup",

@@ -16,9 +16,7 @@ from otel.event import new_event
 from session.backup import archive
 
 if TYPE_CHECKING:
-    import apsw
-
-    from core.envelope import NextAction
+    pass
 
 
 def backup(options: dict[str, Any]) -> Answer:
@@ -34,22 +32,17 @@ def restore(options: dict[str, Any]) -> Answer:
     """Verify a backup, and put it in place unless it is only to be verified."""
     into = os.path.expanduser(options["into"]) or files.home()
     done = archive.restore(options["file"], into, force=options["force"], verify_only=options["verify_only"])
-    return Answer(done, _next(done, options["file"]))
-
-
-def _next(done: dict[str, Any], file: str) -> list[NextAction]:
     if not done["restored"]:
-        return [step(f"joelclaw restore {quoted(file)}", "put it in place")]
-    home = done["home"]
-    at = "" if home == os.path.realpath(files.home()) else f"JOELCLAW_HOME={quoted(home)} "
-    actions = [step(f"{at}joelclaw status", "how the restored memory stands")]
-    if not at:
-        actions.append(step("joelclaw install --all", "on another machine: the hooks of its agents"))
-    return actions
+        return Answer(done, [step(f"joelclaw restore {quoted(options['file'])}", "put it in place")])
+    here = done["home"] == os.path.realpath(files.home())
+    at = "" if here else f"JOELCLAW_HOME={quoted(done['home'])} "
+    look = step(f"{at}joelclaw status", "how the restored memory stands")
+    hooks = step("joelclaw install --all", "on another machine: the hooks of its agents")
+    return Answer(done, [look, hooks] if here else [look])
 
 
 def prune(options: dict[str, Any]) -> Answer | int:
-    """Drop it, or say what would be dropped."""
+    """Drop what is old or too much, or say what would be dropped."""
     background = background_process.LIMIT in os.environ
     background_process.stop_in_time()
     settings = config.load()
@@ -59,25 +52,16 @@ def prune(options: dict[str, Any]) -> Answer | int:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
         pruning = Retention(db, settings, background=background)
         if options["dry_run"]:
-            would = pruning.look()
-            due = would["events"]["byAge"] or would["events"]["bySize"] or would["episodes"] or would["toolCalls"]
-            due = due or would["bytes"]["overLimit"]
-            return Answer(would, [step("joelclaw store prune", "drop it")] if due else [])
+            return Answer(pruning.look(), [step("joelclaw store prune", "drop it")])
         result = pruning.run()
-        _note(db, settings, result)
     except Failure:
         if background:
             return 0
         raise
-    return 0 if background else Answer(result, [step("joelclaw status", "what is left")])
-
-
-def _note(db: apsw.Connection, settings: config.Config, result: dict[str, Any]) -> None:
-    """An event, where something went."""
-    about = {"events": result["events"]["byAge"] + result["events"]["bySize"], "episodes": result["episodes"]}
-    about |= {name: result[name] for name in ("toolCalls", "hooksAndInjections")}
+    about = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
+    about |= {name: result[name] for name in ("episodes", "toolCalls", "hooksAndInjections")}
     freed = result["bytes"]["before"] - result["bytes"]["after"]
-    if not any(about.values()) and freed <= 0:
-        return
-    event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
-    log.try_append(db, [event], settings)
+    if any(about.values()) or freed > 0:
+        event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
+        log.try_append(db, [event], settings)
+    return 0 if background else Answer(result, [step("joelclaw status", "what is left")])

@@ -40,17 +40,15 @@ SUCCESS = "joelclaw.success"
 DURATION = "joelclaw.duration_ms"
 METADATA = "joelclaw.metadata"
 
-_HOOKS = ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout")
 _RECALLS = ("memory.recall.completed", "memory.recall.failed")
+_SPANS = ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout", *_RECALLS)
+"""Actions of events that took time and are traced."""
 _MOST_KEYS = 64
 """Metadata with more keys goes out as one attribute that is a map: receivers keep 128 attributes a record."""
-_ROLES = ("interactive", "gateway")
 _LARGEST = 1 << 63
 _ERROR_CLASS = re.compile(
     r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure|Timeout|Exit|Interrupt))(?::|$)"
 )
-
-
 _SCOPE = InstrumentationScope("joelclaw", VERSION)
 
 
@@ -76,32 +74,22 @@ def resource(system: str) -> Resource:
 def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
     """A log record for each event."""
     limits = LogRecordLimits()
-    return [
-        ReadableLogRecord(
-            log_record=_log_record(event, limits),
-            resource=resource(event["systemId"]),
-            instrumentation_scope=_SCOPE,
-        )
-        for event in events
-    ]
+    return [ReadableLogRecord(_log_record(event, limits), resource(event["systemId"]), _SCOPE) for event in events]
 
 
 def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     at = event["timestamp"] * 1_000_000
-    span = _span_id(event) if _is_span(event) else 0
-    trace = _trace_id(event)
+    trace, span = _trace_id(event), _span_id(event) if _is_span(event) else 0
     found = _about(event)
     if "duration_ms" in event:
         found[DURATION] = event["duration_ms"]
-    entries = {key: _value(value) for key, value in event["metadata"].items()}
-    if len(entries) > _MOST_KEYS:
-        found[METADATA] = entries
+    if len(event["metadata"]) > _MOST_KEYS:
+        found[METADATA] = event["metadata"]
     else:
-        found |= {f"{METADATA}.{key}": value for key, value in entries.items()}
+        found |= {f"{METADATA}.{key}": value for key, value in event["metadata"].items()}
     # Not `BoundedAttributes`: it leaves out nulls, and what comes back is to be what went.
-    bounded = dict(list(found.items())[: limits.max_log_record_attributes])
-    if limits.max_log_record_attribute_length is not None:
-        bounded = _shortened(bounded, limits.max_log_record_attribute_length)
+    kept = list(found.items())[: limits.max_log_record_attributes]
+    bounded = {key: _value(value, limits.max_log_record_attribute_length) for key, value in kept}
     flags = TraceFlags(TraceFlags.SAMPLED if trace else TraceFlags.DEFAULT)
     return LogRecord(
         timestamp=at,
@@ -116,7 +104,7 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
 
 
 def spans(events: Sequence[Event]) -> list[ReadableSpan]:
-    """A span for each event that is one. It ends when its event was made and began its duration earlier."""
+    """A span for each event of what took time and is traced; it ends when its event was made."""
     limits = SpanLimits()
     return [_span(event, limits) for event in events if _is_span(event)]
 
@@ -174,32 +162,25 @@ def _error_type(event: Event) -> str:
     return found[1] if found else "_OTHER"
 
 
-def _value(value: Any) -> Any:
-    """The value with what OTLP has a form for: whole numbers beyond 64 bits become text."""
+def _value(value: Any, length: int | None = None) -> Any:
+    """The value with what OTLP has a form for, texts cut: whole numbers beyond 64 bits become text."""
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
         return str(value)
     if isinstance(value, dict):
-        return {key: _value(item) for key, item in value.items()}
-    return [_value(item) for item in value] if isinstance(value, list) else value
-
-
-def _shortened(value: Any, length: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _shortened(item, length) for key, item in value.items()}
+        return {key: _value(item, length) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shortened(item, length) for item in value]
+        return [_value(item, length) for item in value]
     return value[:length] if isinstance(value, str) else value
 
 
 def _is_span(event: Event) -> bool:
-    """Whether an event is of something that took time and is traced."""
-    return event["action"] in (*_HOOKS, *_RECALLS)
+    return event["action"] in _SPANS
 
 
 def _session(event: Event) -> str:
-    """The agent session that an event belongs to; empty where its session is only a role's name."""
+    """Empty where an event's session is only a role's name."""
     name = event["sessionId"]
-    return "" if name in _ROLES or name == event["source"] else name
+    return "" if name in ("interactive", "gateway", event["source"]) else name
 
 
 def _trace_id(event: Event) -> int:
@@ -218,5 +199,4 @@ def _trace_id(event: Event) -> int:
 
 
 def _span_id(event: Event) -> int:
-    """The span of an event, always the same for the same event."""
     return int(ids.fingerprint(event["id"])[:16], 16) or 1

@@ -182,17 +182,9 @@ def _asked_as(config: Config) -> str:
     return f"{_given(config)} {config.get_str('store.prefix')} {keyed}"
 
 
-def connect(config: Config, *, limit_s: float | None = None) -> SearchClient:
-    """A client for the cluster of the settings; nothing is sent yet.
-
-    Args:
-        limit_s: seconds that all its requests may take together; by default `store.timeout_ms`.
-
-    Raises:
-        Failure: TYPESENSE_API_KEY_MISSING; CONFIG_INVALID.
-    """
-    limit = config.get_float("store.timeout_ms") / 1000 if limit_s is None else limit_s
-    return SearchClient(nodes(config), key(config), prefix=config.get_str("store.prefix"), limit_s=limit)
+def connect(config: Config, *, limit_s: float) -> SearchClient:
+    """A client for the cluster of the settings; nothing is sent yet."""
+    return SearchClient(nodes(config), key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
 
 
 class SearchClient:

@@ -123,29 +123,20 @@ def _clean(text: str) -> str:
 
 
 class Exchange:
-    """One run; the caller holds `outbox.lock_path()`.
-
-    Args:
-        batch: documents of a request.
-        signatures: whether sqlite-vec is loaded.
-    """
+    """One run with at most `batch` documents in a request; the caller holds `outbox.lock_path()`."""
 
     def __init__(
-        self,
-        db: apsw.Connection,
-        cluster: Cluster,
-        *,
-        batch: int,
-        embed: Embed,
-        search_text: Callable[[Event], str],
-        signatures: bool,
+        self, db: apsw.Connection, cluster: Cluster, batch: int, embed: Embed, search_text: Callable[[Event], str]
     ) -> None:
         self.db = db
         self.cluster = cluster
         self.search_text = search_text
         self._batch = min(batch, PAGE)
         self._embed = embed
-        self._signatures = signatures
+        self._signatures = sqlite.load_vectors(db)
+        if self._signatures:
+            with sqlite.transaction(db):
+                documents.ensure_signatures(db)
         self._me = str(outbox.state(db, "origin") or "")
         self.resend: set[str] = set()
         """Ids that are sent even where the cluster says that it has them: what it says of them was found untrue."""

@@ -127,12 +127,7 @@ def opened(
             with nullcontext() if lock_inherited else files.FileLock(lock, wait_s=_LOCK_WAIT_S):
                 if enable:
                     outbox.enable(db)
-                signatures = sqlite.load_vectors(db)
-                if signatures:
-                    with sqlite.transaction(db):
-                        documents.ensure_signatures(db)
-                batch = config.get_int("store.batch")
-                yield Exchange(db, remote, batch=batch, embed=embed, search_text=search_text, signatures=signatures)
+                yield Exchange(db, remote, config.get_int("store.batch"), embed, search_text)
         except files.LockTimeout:
             raise Failure(
                 "STORE_SYNC_BUSY", "another process is carrying to the cluster", "wait for it, or see `joelclaw status`"
