@@ -67,7 +67,7 @@ _THOUGHTS = re.compile(r"<(think|thinking)>.*?</\1>", re.DOTALL)
 _FENCE = re.compile(r"```[a-z]{0,12}", re.IGNORECASE)
 _HALF_A_TAG = re.compile(r"</?[a-z]{0,12}\Z", re.IGNORECASE)
 _LONE_TAG = re.compile(r"</?[a-z][\w-]{0,40}/?>", re.IGNORECASE)
-_BULLET = re.compile(r"(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+")
+_BULLET = re.compile(r"\A(?:[-*•–+]|\(?\d{1,3}[.)])[ \t]+")
 _HEAD = re.compile(r"(?:[🔴🟡🟢]\ufe0f?\s*)?\[\s*(?:gate|verdict)\s*=[^\]]{0,600}(\]?)", re.IGNORECASE)
 
 _TASK = """\
@@ -162,8 +162,6 @@ class Observer:
 
     Args:
         db: open for writing, in no transaction. Nothing is locked while the model works.
-        session: the id under which its episodes are kept.
-        vectors: whether sqlite-vec is loaded.
         report: filled in, also where a Failure is raised: what it holds is stored.
     """
 
@@ -285,9 +283,8 @@ class Observer:
         report, verdicts, merged = self._report, [], 0
         with sqlite.transaction(self._db):
             if observed.position(self._db, self._session) != before:
-                raise Failure(
-                    "OBSERVE_BUSY", "another process has observed the same turns", "run it again: it goes on from there"
-                )
+                about, fix = "another process has observed the same turns", "run it again: it goes on from there"
+                raise Failure("OBSERVE_BUSY", about, fix)
             if self._vectors and made:
                 documents.ensure_signatures(self._db)
             ids_of = [one["id"] for one in episodes]
@@ -316,9 +313,8 @@ def prompt_of(turns: Sequence[tuple[str, str, int]]) -> str:
 
 def _turn_block(turn: tuple[str, str, int]) -> str:
     role, text, at = turn
-    text = _ANNOTATIONS.sub("(", _FORM.sub("&lt;", text))
-    body = "\n".join("  " + line for line in text.splitlines())
-    return f"{role}, {clock.iso(at)[:10]}:\n{body}"
+    lines = _ANNOTATIONS.sub("(", _FORM.sub("&lt;", text)).splitlines()
+    return "\n  ".join((f"{role}, {clock.iso(at)[:10]}:", *lines))
 
 
 def _turn(episode: Episode) -> tuple[str, str, int]:
@@ -330,9 +326,7 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:
-    """The observations of an answer, none where nothing is worth keeping; and whether it broke off.
-
-    Of one that broke off all but the last count.
+    """The observations of an answer, and whether it broke off: then all but the last count.
 
     Raises:
         NotTheFormError: there is no tag of the form, or it breaks off before the first observation.
@@ -363,21 +357,18 @@ def _items(name: str, text: str) -> list[Item]:
     """The observations in an element: a narrative is one, else each bullet, or each line where there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _LONE_TAG.fullmatch(line.strip())]
     begins = [bool(_BULLET.match(line) or _HEAD.match(line)) for line in lines]
-    groups: list[list[str]] = [[]]
+    groups = [""]
     for line, is_begin in zip(lines, begins, strict=True):
         if name != "narrative" and (is_begin or not any(begins)):
-            groups.append([])
-        groups[-1].append(line)
-    texts = (_clean(" ".join(group)) for group in groups)
-    return [Item(_TYPES.get(name, _TEXT), one) for one in texts if one]
-
-
-def _clean(text: str) -> str:
-    """An observation without its bullet and entities; "" where nothing is left that says something."""
-    text = " ".join(html.unescape(_BULLET.sub("", text, count=1) if _BULLET.match(text) else text).split())
-    head = _HEAD.match(text)
-    says = any(map(str.isalnum, text[head.end() if head and head[1] else 0 :]))
-    return _shortened(text, LONGEST) if says else ""
+            groups.append("")
+        groups[-1] += f" {line}"
+    found = []
+    for group in groups:
+        one = " ".join(html.unescape(_BULLET.sub("", group.strip(), count=1)).split())
+        head = _HEAD.match(one)
+        if any(map(str.isalnum, one[head.end() if head and head[1] else 0 :])):  # else it says nothing
+            found.append(Item(_TYPES.get(name, _TEXT), _shortened(one, LONGEST)))
+    return found
 
 
 def _shortened(text: str, most: int) -> str:

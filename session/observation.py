@@ -34,11 +34,7 @@ _BY_HAND = "command"
 
 
 def session_of_transcript(path: str) -> str:
-    """The id of the session that a transcript is of, as its episodes are kept under.
-
-    Raises:
-        Failure: TRANSCRIPT_UNREADABLE.
-    """
+    """The id of the session that a transcript is of, as its episodes are kept under."""
     try:
         return session_name(transcript_files.look_at(path)[1])
     except transcript_files.NotATranscriptError as reason:
@@ -46,11 +42,7 @@ def session_of_transcript(path: str) -> str:
 
 
 def observe_in_background(config: Config, session: str, words: list[str]) -> None:
-    """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do.
-
-    Raises:
-        Failure: OBSERVE_FAILED.
-    """
+    """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do."""
     lock = work_lock(session, observation_queue.LOCK)
     if not background_process.begin(lock, words, observation_queue.seconds(config)):
         raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")

@@ -35,11 +35,8 @@ _LOOK_S = 0.05
 
 
 class Session:
-    """A session that waited, as its file says; its lock is held until `done`.
-
-    Args:
-        said: the name that its episodes are kept under, a `Trigger`, its client, and its transcript or "".
-    """
+    """A session that waited, as its file says: the name that its episodes are kept under, a `Trigger`, its client, and
+    its transcript or "". Its lock is held until `done`."""
 
     def __init__(self, said: list[str], lock: files.FileLock) -> None:
         self.name, self.trigger, self.agent, self.transcript = said
@@ -64,9 +61,6 @@ def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcrip
     """Let a session be observed in the background, for the event that is told; call it where `is_on`.
 
     One that is being observed is left to the job that does it: what that job leaves is taken once it has ended.
-
-    Raises:
-        OSError: the home cannot be written.
     """
     name = session_name(session)
     path = os.path.join(_folder(), files.safe_name(name))

@@ -106,13 +106,13 @@ def ingest_file(
             if _has_nothing(descriptor, offset, None if until is None else form):
                 return ingested
             if archive is None:
-                from memory.archive.session_archive import SessionArchive
+                from memory.archive.session_archive import Piece, SessionArchive
 
                 archive = SessionArchive(db, agent, session, cwd, now, vectors)
             lines, end, too_long, is_end = read(descriptor, offset, _BULK_BYTES if until is None else PIECE_BYTES)
             if end == offset:
                 return ingested
-            piece = archive.piece(carried)
+            piece = Piece(archive.session, archive.folder, carried)
             bad = _add_lines(piece, lines, form, silences)
             stored = archive.store(source, found, piece, end, _head(descriptor, end))
             if stored is None:  # another process was faster: on from where it is
@@ -141,7 +141,7 @@ def ingest_items(
     Raises:
         Failure: what the store says; nothing was changed.
     """
-    from memory.archive.session_archive import SessionArchive, clean_name
+    from memory.archive.session_archive import Piece, SessionArchive, clean_name
 
     ingested = Ingested()
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
@@ -149,7 +149,8 @@ def ingest_items(
     try:
         for _ in range(_MOST_TRIES):
             found = transcripts.position(db, source)
-            piece, silences = archive.piece(_carried_in(found)), _Silences(session, cwd)
+            piece = Piece(archive.session, archive.folder, _carried_in(found))
+            silences = _Silences(session, cwd)
             for item in piece.new_of(items):
                 if not silences.cover(item.get("at")):
                     piece.add(item)

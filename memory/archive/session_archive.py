@@ -20,36 +20,19 @@ from recall.static_vectors import document_vector
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
     from clients.event import Item, Queue, Said
     from core.records import Document
 
-    class Draft(TypedDict):
-        """An episode in the making."""
-
-        id: str
-        role: str
-        body: str
-        prompt: str
-        before: str
-        after: str
-        at: int | None
-
-    class Carry(TypedDict):
-        """What outlives a piece: the prompt of the turn, and the last draft, if any."""
-
-        prompt: str
-        drafts: list[Draft]
-        queue: list[str]
-        """What the user typed ahead and the model does not know yet, "" for what the client itself put there."""
-        handed: list[str]
-        """Fingerprints of what was in the queue and is known now: some clients say it once more."""
-        work: dict[str, str]
-        """Of `session_work`."""
-
+    Draft = dict[str, Any]
+    """An episode in the making: id, role, body, prompt of its turn, the texts before and after it, and its time."""
+    Carry = dict[str, Any]
+    """What outlives a piece: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
+    typed ahead and the model does not know yet, "" for what the client itself put there; in `handed` fingerprints of
+    what was in it and is known now, since some clients say it once more; and the `work` of `session_work`."""
 
 COLLECTION = "episodes"
 BODY_CHARS = 4000
@@ -65,14 +48,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 class SessionArchive:
-    """Stores what one session said and did.
-
-    Args:
-        db: open for writing, in no transaction.
-        cwd: the folder it works in, "" where that is not known.
-        now: ms since the epoch, for messages without a time.
-        vectors: whether sqlite-vec is loaded.
-    """
+    """Stores what one session said and did; the arguments are those of `ingest.ingest_file`."""
 
     def __init__(self, db: apsw.Connection, agent: str, session: str, cwd: str, now: int, vectors: bool) -> None:
         self.db = db
@@ -83,17 +59,12 @@ class SessionArchive:
         self._now = now
         self._vectors = vectors
 
-    def piece(self, carried: Mapping[str, Any]) -> Piece:
-        """A piece that goes on behind what was carried."""
-        return Piece(self.session, self.folder, carried)
-
     def store(
         self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
     ) -> tuple[int, int, int] | None:
-        """Store a piece and the offset behind it.
+        """Store a piece and the offset behind it: how many episodes are new and changed, how many calls are new.
 
-        Returns how many episodes are new and changed, and how many calls are new; None, and nothing is changed, where
-        the offset is no longer `found`.
+        None, and nothing is changed, where the offset is no longer `found`.
         """
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
@@ -104,7 +75,8 @@ class SessionArchive:
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
             known = [documents.by_id(self.db, one["id"]) for one, _ in ready]
-            purged = {older["id"] for older in known if older is not None and _is_purged(older)}
+            # of what was purged but the id is kept (`core.store.upkeep.purge`)
+            purged = {one["id"] for one in known if one and one["write_reason"] == "purged" and not one["text"]}
             if purged:
                 ready, carry = _without(ready, carry, purged)
             for (one, vector), older in zip(ready, known, strict=True):
@@ -136,8 +108,7 @@ class SessionArchive:
         one["observation_type"] = "episode"
         one["write_confidence"] = 1.0
         one["write_reason"] = "archived"
-        _derive(one)
-        return one, document_vector(one["text"], one["context"])
+        return _derived(one), document_vector(one["text"], one["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
         """Write what was added to a stored episode: reading a transcript again removes nothing."""
@@ -149,18 +120,14 @@ class SessionArchive:
             return False
         if (text, context) != (newer["text"], newer["context"]):
             vector = document_vector(text, context)
-        one: Document = {**older, "text": text, "context": context}
-        _derive(one)
-        documents.replace(self.db, one, vector, signatures=self._vectors)
+        documents.replace(
+            self.db, _derived({**older, "text": text, "context": context}), vector, signatures=self._vectors
+        )
         return True
 
 
 class Piece:
-    """A stretch of a session, read and redacted, before it is stored.
-
-    Args:
-        carried: what the stretch before left; nothing, where there is none.
-    """
+    """A stretch of a session, read and redacted, before it is stored; it goes on behind what was carried."""
 
     def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
         self._session = session
@@ -198,35 +165,26 @@ class Piece:
             return
         identifier = identifier_of(said, self._session, line, number)
         is_user = said["role"] == "user"
-        earlier = self._by_id.get(identifier)
-        if earlier is not None:  # clients write a message again that they save while it grows
-            if body != earlier["body"]:
-                earlier["body"] = body
-                self.changed[identifier] = earlier
-                self.carry["prompt"] = body[:PROMPT_CHARS] if is_user else self.carry["prompt"]
+        draft = self._by_id.get(identifier)
+        if draft is None:
+            if is_user and self._is_handed(body):
+                return
+            prompt, before = "" if is_user else self.carry["prompt"], ""
+            if drafts := self.carry["drafts"]:
+                last = drafts[-1]
+                before, last["after"] = last["body"][:NEIGHBOUR_CHARS], body[:NEIGHBOUR_CHARS]
+                self.changed[last["id"]] = last
+            role = "user" if is_user else "assistant"
+            draft = {"id": identifier, "role": role, "prompt": prompt, "before": before, "after": "", "at": said["at"]}
+            drafts.append(draft)
+            self._by_id[identifier] = draft
+            self.prompts += is_user
+        elif draft["body"] == body:  # else the client writes a message again that grows
             return
-        if is_user and self._is_handed(body):
-            return
-        drafts = self.carry["drafts"]
-        draft: Draft = {
-            "id": identifier,
-            "role": "user" if is_user else "assistant",
-            "body": body,
-            "prompt": "" if is_user else self.carry["prompt"],
-            "before": "",
-            "after": "",
-            "at": said["at"],
-        }
-        if drafts:
-            last = drafts[-1]
-            draft["before"] = last["body"][:NEIGHBOUR_CHARS]
-            last["after"] = body[:NEIGHBOUR_CHARS]
-            self.changed[last["id"]] = last
+        draft["body"] = body
+        self.changed[identifier] = draft
         if is_user:
             self.carry["prompt"] = body[:PROMPT_CHARS]
-            self.prompts += 1
-        drafts.append(draft)
-        self._by_id[identifier] = self.changed[identifier] = draft
 
     def _queue(self, queue: Queue) -> None:
         """Follow what the user types ahead; it becomes a message when the model gets it."""
@@ -248,12 +206,12 @@ class Piece:
 
     def _is_handed(self, body: str) -> bool:
         """Whether a message was in the queue and is known already; if it still waits there, it does so no longer."""
-        known = ids.fingerprint(body)
+        known, queue = ids.fingerprint(body), self.carry["queue"]
         if known in self.carry["handed"]:
             self.carry["handed"].remove(known)
             return True
-        if body in self.carry["queue"]:
-            self.carry["queue"][self.carry["queue"].index(body)] = ""
+        if body in queue:
+            queue[queue.index(body)] = ""
         return False
 
     def carried(self) -> Carry:
@@ -309,11 +267,6 @@ def _context(draft: Draft) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _is_purged(document: Document) -> bool:
-    """Whether nothing but its id is kept (`core.store.upkeep.purge`)."""
-    return document["write_reason"] == "purged" and not document["text"]
-
-
 def _without(
     ready: list[tuple[Document, bytes]], carry: str, purged: set[str]
 ) -> tuple[list[tuple[Document, bytes]], str]:
@@ -328,8 +281,9 @@ def _without(
     return [(one, document_vector(one["text"], "")) for one, _ in ready], json_text.dumps(left)
 
 
-def _derive(document: Document) -> None:
+def _derived(document: Document) -> Document:
     document["fingerprint"] = ids.fingerprint(document["text"].lower())
     document["category_id"], document["category_confidence"] = categories.classify(document["text"])
     matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE
     document["category_source"] = "keyword" if matched else "fallback"
+    return document

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.event import Item, Outcome, Plan, Tool
-    from core.records import Call, Name, Session
+    from core.records import Name, Session
 
 TOOL_CHARS = 100
 _PLAIN_CHARS = 30  # an identifier so short is no secret
@@ -102,7 +102,6 @@ class SessionWork:
     Args:
         carry: what the items before left, by name: the key of the last call, of the calls whose process goes on, and
             the processes that calls ask after; it is changed.
-        folder: of the project.
     """
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
@@ -180,7 +179,6 @@ class SessionWork:
         """Store all of it, inside the caller's transaction; returns how many calls are new.
 
         Args:
-            about: the session, as far as it is known from elsewhere.
             prompts: how many of the user's the piece holds.
             anew: the piece is the first of its transcript.
         """
@@ -195,9 +193,9 @@ class SessionWork:
         if anew:
             about["prompts"], about["plan"] = 0, []
             about.pop("plan_at", None)
-        before = about["calls"]
-        last = call_rows.by_key(db, session, self._before) if self._before else None
-        number = last["number"] if last else 0
+        before, number = about["calls"], 0
+        if self._before and (last := call_rows.by_key(db, session, self._before)) is not None:
+            number = last["number"]
         names = _Names(db, about, [value for _, value, _ in self._events if isinstance(value, CallDraft)])
         for kind, value, extra in self._events:
             if isinstance(value, CallDraft):
@@ -243,13 +241,8 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallD
         place = relative(place_of(call["file"], call["command"]), folder)
     failed = draft.outcome == "failed"
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
-    changed: Call = {
-        **call,
-        "outcome": draft.outcome,
-        "error": draft.error,
-        "passage": "\n".join(part for part in (call["passage"], returned) if part),
-    }
-    call_rows.save(db, changed)
+    passage = "\n".join(part for part in (call["passage"], returned) if part)
+    call_rows.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
     return call["number"]
 
 
