@@ -1,7 +1,7 @@
 """What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`.
 
 All goes in short transactions. What was noted on purpose (observations) and synced files are never dropped. Nor is what
-was forgotten or purged: its row keeps it from coming back. Each raises Failure where the store cannot be written; what
+was forgotten or purged: its row keeps it from coming back. Where the store cannot be written, that is a Failure; what
 was dropped stays dropped.
 """
 
@@ -21,8 +21,7 @@ from core.store.sessions import call_rows, forgotten, segments, session_rows
 from core.store.upkeep import completeness, store_file
 
 AT_ONCE = 1_000
-EPISODES_AT_ONCE = 100
-_SESSIONS_AT_ONCE = 20
+_EPISODES_AT_ONCE, _SESSIONS_AT_ONCE = 100, 20
 _PAUSE_S = 0.01
 _MB = 1_000_000
 _QUICK_BYTES = 64 * _MB
@@ -34,6 +33,10 @@ _PASSES_WITHOUT_GAIN = 3
 """After so many in a row that gave no room back, no more of a kind goes: a page is free when all on it is gone."""
 # What an event takes: its texts, its other columns, and its entries in three indexes.
 _EVENT_BYTES = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
+_SURPLUS = (
+    f"SELECT seq FROM (SELECT seq, sum({_EVENT_BYTES}) OVER (ORDER BY level = 'debug', timestamp DESC, seq DESC"
+    " ROWS UNBOUNDED PRECEDING) AS bytes FROM event WHERE timestamp >= ?) WHERE bytes > ?"
+)
 _FIRST, _LAST = row_range("episodes")
 # +rowid: by the index of times, of which the first few hundred are wanted, not of the whole collection. Not what still
 # waits for a cluster: other machines would never get it.
@@ -41,6 +44,8 @@ _OLD_EPISODES = (
     f"FROM document WHERE +rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
     " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
 )
+_OLD_SESSIONS = f"session WHERE updated_at < ? AND updated_at <> {session_rows.FORGOTTEN}"
+_OLD_CALLS = f"SELECT count(*) FROM call WHERE outcome <> '{call_rows.FORGOTTEN_CALL}' AND session_id IN"
 
 
 def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -55,68 +60,6 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
         if most < AT_ONCE:
             return deleted, kept
         time.sleep(_PAUSE_S)
-
-
-def surplus_events(db: apsw.Connection, limit: int, since: int = 0) -> list[int]:
-    """The numbers of the events to drop so that the rest takes at most `limit` bytes: debug first, then the oldest.
-
-    Those older than `since` (ms) are not looked at: they go anyway.
-    """
-    order = "ORDER BY level = 'debug', timestamp DESC, seq DESC ROWS UNBOUNDED PRECEDING"
-    kept = f"SELECT seq, sum({_EVENT_BYTES}) OVER ({order}) AS bytes FROM event WHERE timestamp >= ?"
-    return [
-        seq for (seq,) in db.execute(f"SELECT seq FROM ({kept}) WHERE bytes > ? ORDER BY bytes DESC", (since, limit))
-    ]
-
-
-def count_episodes(db: apsw.Connection, before: int) -> int:
-    """How many episodes are older than `before` (ms)."""
-    return int(db.execute(f"SELECT count(*) {_OLD_EPISODES}", (before,)).get)
-
-
-def drop_episodes(db: apsw.Connection, before: int, *, vectors: bool) -> int:
-    """Drop the oldest episodes before a time (ms), some at once; returns how many, 0 where none is left.
-
-    From this file alone: a cluster, and the machines that share it, keep theirs. `vectors`: sqlite-vec is loaded.
-    """
-    with sqlite.transaction(db):
-        signatures = vectors and document_rows.has_signatures(db)
-        # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
-        query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT ?"
-        rows = [(int(row), str(session)) for row, session in list(db.execute(query, (before, EPISODES_AT_ONCE)))]
-        with outbox.quiet(db):
-            for rowid, _ in rows:
-                documents.remove(db, rowid, signatures=signatures)
-        for session in {session for _, session in rows if session}:
-            segments.renew(db, session)
-    return len(rows)
-
-
-def first_episode(db: apsw.Connection, before: int) -> int | None:
-    """When the oldest episode before a time was that can be dropped (both in ms)."""
-    found: int | None = db.execute(f"SELECT created_at {_OLD_EPISODES} ORDER BY created_at LIMIT 1", (before,)).get
-    return found
-
-
-def old_sessions(db: apsw.Connection, before: int) -> list[tuple[int, str]]:
-    """When each archived session that did nothing since `before` was last active (ms), and its id; the oldest first."""
-    query = "SELECT updated_at, id FROM session WHERE updated_at < ? AND updated_at <> ? ORDER BY updated_at, id"
-    return [(int(at), str(one)) for at, one in db.execute(query, (before, session_rows.FORGOTTEN))]
-
-
-def count_calls(db: apsw.Connection, before: int) -> int:
-    """How many tool calls those sessions have that did nothing since `before` (ms)."""
-    query = (
-        "SELECT count(*) FROM session JOIN call ON session_id = id"
-        " WHERE updated_at < ? AND updated_at <> ? AND outcome <> ?"
-    )
-    return int(db.execute(query, (before, session_rows.FORGOTTEN, call_rows.FORGOTTEN_CALL)).get)
-
-
-def drop_session(db: apsw.Connection, session: str) -> int:
-    """Drop what a session did, in one transaction; returns how many calls that were."""
-    with sqlite.transaction(db):
-        return forgotten.drop(db, session)
 
 
 class Retention:
@@ -140,29 +83,36 @@ class Retention:
     def _limit(self, name: str) -> int:
         return self._config.get_int(name) * _MB
 
+    def _one(self, query: str, *values: int) -> Any:
+        return self._db.execute(query, values).get
+
     def look(self) -> dict[str, Any]:
         """What would be dropped for its age and as too many events; of `store_mb` only how far the store is beyond it.
 
         How much goes for that shows only as it goes: what is dropped shares pages with what stays.
         """
-        before, limit = self._before("retention.events_days"), self._limit("retention.events_mb")
-        self._events = int(self._db.execute("SELECT count(*) FROM event WHERE timestamp < ?", (before,)).get)
-        self._by_size = len(surplus_events(self._db, limit, before)) if limit else 0
+        before = self._before("retention.events_days")
+        self._events = self._one("SELECT count(*) FROM event WHERE timestamp < ?", before)
+        self._by_size = len(self._surplus(before))
         if old := self._before("retention.episodes_days"):
-            self._episodes = count_episodes(self._db, old)
-            self._calls = count_calls(self._db, old)
+            self._episodes = self._one(f"SELECT count(*) {_OLD_EPISODES}", old)
+            self._calls = self._one(f"{_OLD_CALLS} (SELECT id FROM {_OLD_SESSIONS})", old)
         return self._result(wiped=False, dry=True)
 
     def run(self) -> dict[str, Any]:
         """Drop it, and give the room back."""
         completeness.compare(self._db)
         home_files.sweep_temporary()
-        self._prune_events()
+        if before := self._before("retention.events_days"):
+            self._events = prune_events(self._db, before)[0]
+        surplus = self._surplus(0)
+        for start in range(0, len(surplus), AT_ONCE):
+            self._drop_events(surplus[start : start + AT_ONCE])
+            time.sleep(_PAUSE_S)
         if before := self._before("retention.episodes_days"):
-            while dropped := drop_episodes(self._db, before, vectors=self._vectors):
-                self._episodes += dropped
+            while self._drop_episodes(before):
                 time.sleep(_PAUSE_S)
-            self._drop_sessions(old_sessions(self._db, before))
+            self._drop_sessions(self._old_sessions(before))
         self._prune_store()
         if self._episodes >= _MERGE_AFTER:
             store_file.merge(self._db, "lexicon")
@@ -176,6 +126,7 @@ class Retention:
     def _result(self, *, wiped: bool, dry: bool) -> dict[str, Any]:
         size, free = store_file.sizes(self._db)
         limit = self._limit("retention.store_mb")
+        over = max(0, size - free - limit) if limit else 0
         names = ("events_days", "events_mb", "episodes_days", "store_mb")
         return {
             "dryRun": dry,
@@ -183,24 +134,19 @@ class Retention:
             "episodes": self._episodes,
             "toolCalls": self._calls,
             "hooksAndInjections": self._history,
-            "bytes": {
-                "before": self._size,
-                "after": size,
-                "free": free,
-                "overLimit": max(0, size - free - limit) if limit else 0,
-            },
+            "bytes": {"before": self._size, "after": size, "free": free, "overLimit": over},
             "purgeFinished": wiped,
             "settings": {f"retention.{name}": self._config.get_int(f"retention.{name}") for name in names},
         }
 
-    def _prune_events(self) -> None:
-        if before := self._before("retention.events_days"):
-            self._events = prune_events(self._db, before)[0]
+    def _surplus(self, since: int) -> list[int]:
+        """Events to drop so that the rest takes at most `events_mb`: debug first, then the oldest."""
         limit = self._limit("retention.events_mb")
-        surplus = surplus_events(self._db, limit) if limit else []
-        for start in range(0, len(surplus), AT_ONCE):
-            self._drop_events(surplus[start : start + AT_ONCE])
-            time.sleep(_PAUSE_S)
+        return [int(seq) for (seq,) in self._db.execute(_SURPLUS, (since, limit))] if limit else []
+
+    def _oldest_events(self, which: str) -> list[int]:
+        rows = self._db.execute(f"SELECT seq FROM event WHERE {which} ORDER BY timestamp LIMIT {AT_ONCE}")
+        return [int(seq) for (seq,) in rows]
 
     def _drop_events(self, numbers: list[int]) -> int:
         with sqlite.transaction(self._db):
@@ -208,9 +154,30 @@ class Retention:
         self._by_size += len(numbers)
         return len(numbers)
 
+    def _drop_episodes(self, before: int) -> int:
+        """Some of the oldest, from this file alone: a cluster, and the machines that share it, keep theirs."""
+        with sqlite.transaction(self._db):
+            signatures = self._vectors and document_rows.has_signatures(self._db)
+            # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
+            query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT {_EPISODES_AT_ONCE}"
+            rows = self._db.execute(query, (before,)).fetchall()
+            with outbox.quiet(self._db):
+                for rowid, _ in rows:
+                    documents.remove(self._db, int(rowid), signatures=signatures)
+            for session in {str(session) for _, session in rows if session}:
+                segments.renew(self._db, session)
+        self._episodes += len(rows)
+        return len(rows)
+
+    def _old_sessions(self, before: int) -> list[tuple[int, str]]:
+        """When each session that did nothing since was last active (ms), and its id; the oldest first."""
+        rows = self._db.execute(f"SELECT updated_at, id FROM {_OLD_SESSIONS} ORDER BY 1, 2", (before,))
+        return [(int(at), str(one)) for at, one in rows]
+
     def _drop_sessions(self, sessions: list[tuple[int, str]]) -> None:
         for _, session in sessions:
-            self._calls += drop_session(self._db, session)
+            with sqlite.transaction(self._db):
+                self._calls += forgotten.drop(self._db, session)
             time.sleep(_PAUSE_S)
 
     def _prune_store(self) -> None:
@@ -221,7 +188,7 @@ class Retention:
         limit = self._limit("retention.store_mb")
         if not limit or self._used() <= limit:
             return
-        self._sessions = old_sessions(self._db, self._now + 1)
+        self._sessions = self._old_sessions(self._now + 1)
         steps: tuple[Callable[[], int], ...] = (
             lambda: self._drop_events(self._oldest_events("level = 'debug'")),
             self._drop_oldest,
@@ -239,15 +206,10 @@ class Retention:
         size, free = store_file.sizes(self._db)
         return size - free
 
-    def _oldest_events(self, which: str) -> list[int]:
-        rows = self._db.execute(f"SELECT seq FROM event WHERE {which} ORDER BY timestamp LIMIT {AT_ONCE}")
-        return [int(seq) for (seq,) in rows]
-
     def _drop_oldest(self) -> int:
         """Turns, and what those sessions did that were over before the first turn that is left."""
-        turns = drop_episodes(self._db, self._now, vectors=self._vectors)
-        self._episodes += turns
-        first = first_episode(self._db, self._now)
+        turns = self._drop_episodes(self._now)
+        first = self._one(f"SELECT created_at {_OLD_EPISODES} ORDER BY created_at LIMIT 1", self._now)
         over = [one for one in self._sessions[:_SESSIONS_AT_ONCE] if first is None or one[0] < first]
         del self._sessions[: len(over)]
         self._drop_sessions(over)
@@ -256,10 +218,9 @@ class Retention:
     def _drop_history(self) -> int:
         """Events, and hooks and injected texts older than the first that is left."""
         dropped = self._drop_events(self._oldest_events("true"))
-        first = self._db.execute("SELECT min(timestamp) FROM event").get
-        until = self._now + 1 if first is None else first
+        first = self._one("SELECT min(timestamp) FROM event")
         with sqlite.transaction(self._db):
-            more = history.delete_before(self._db, until, AT_ONCE)
+            more = history.delete_before(self._db, self._now + 1 if first is None else first, AT_ONCE)
         self._history += more
         return dropped + more
 

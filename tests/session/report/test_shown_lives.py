@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS
-from terminal import drawn, styles
+from terminal import drawn
 
 from cli.session_report import view as life
 
@@ -76,24 +76,3 @@ def test_turns_in_which_nothing_happened_are_one_line() -> None:
     ]
     assert [line[:2] for line in turns(*quiet, full=True)] == ["#1", "#2", "#3"]
     assert turns({"number": 7})[0].startswith("#7     12:13:20"), "one such turn stands as it is"
-
-
-def test_what_a_moment_tells() -> None:
-    injection: dict[str, Any] = {
-        "kind": "injection", "at": 1, "text": "4 memories", "customType": "startup", "tokens": 1200, "ms": 0.0,
-        "content": "first\n" + "\n".join(f"line {n}" for n in range(1, 6)),
-        "memories": [{"outcome": "echo", "text": "it\n retries"}, {"outcome": "fizzle", "text": ""}],
-    }  # fmt: skip
-    space = " " * 18
-    assert turns({"moments": [injection]})[1:] == [
-        "       injection  4 memories  (startup, 1,200 tokens, 0.0 ms)",
-        *(f"{space}line {n}" for n in range(1, 5)),
-        f"{space}… 1 more lines: --full",
-        f"{space}echo   it retries",
-        f"{space}fizzle forgotten",
-    ]
-    assert turns({"moments": [injection]}, full=True)[2:7] == [f"{space}line {n}" for n in range(1, 6)]
-    four = {**injection, "content": "first\n1\n2\n3\n4", "memories": []}
-    assert turns({"moments": [four]})[2:] == [f"{space}{n}" for n in range(1, 5)], "four lines are shown whole"
-    shown = styles(life.show, {**LIFE, "turns": [{**TURN, "moments": [injection]}]})
-    assert (shown["echo"], shown["injection"]) == ("green", "green") and shown["fizzle"] == "dim"
