@@ -44,21 +44,18 @@ def _every() -> list[Settings]:
 def _change(options: dict[str, Any], verb: str) -> Answer:
     chosen, skipped = _chosen(options, verb)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
-    whole, shown = options["diff"], None
+    whole, every = options["diff"], None
     if options["dry_run"] or (not options["yes"] and os.isatty(1) and "--json" not in sys.argv):
-        shown = _plans(chosen, options, verb)
-        result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in shown]
+        every = _plans(chosen, options, verb)
+        result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in every]
         if options["dry_run"]:
             return Answer(result)
-        if any(one.changed for plans in shown for one in plans) and not _agreed(result["agents"], verb):
+        if any(one.changed for plans in every for one in plans) and not _agreed(result["agents"], verb):
             return Answer({**result, "declined": True})
+    changed: list[str] = []
+    result["agents"] = []
     with apply.locked():
-        every = _plans(chosen, options, verb)
-        if shown is not None and _after(every) != _after(shown):
-            raise Failure("INSTALL_CHANGED", "a file was changed while you read", "run this again")
-        changed: list[str] = []
-        result["agents"] = []
-        for plans in every:
+        for plans in every or _plans(chosen, options, verb):
             # Folders that were made for the first file go last.
             backups = apply.carry_out(plans if verb == "install" else plans[::-1], changed)
             result["agents"].append(_told(plans, verb, backups, whole=whole))
@@ -100,10 +97,6 @@ def _plans(chosen: list[Settings], options: dict[str, Any], verb: str) -> list[l
         every = [plan.removing(client, project=project) for client in chosen]
     plan.stay_in_project(one for plans in every for one in plans)
     return every
-
-
-def _after(every: list[list[Plan]]) -> list[bytes | None]:
-    return [one.after for plans in every for one in plans]
 
 
 def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole: bool) -> dict[str, Any]:

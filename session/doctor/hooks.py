@@ -21,7 +21,7 @@ from session import own_command
 from session.doctor import services, trial
 from session.doctor.finding import Finding, error, note, warning
 from session.install import entries, installed_hooks, own_text, plan
-from session.install.installed_hooks import Entry
+from session.install.entries import Entry
 from session.install.undo import Receipt
 
 _SILENCE_MS = clock.HOUR_MS

@@ -23,7 +23,7 @@ from core.store import history
 from otel import spool
 from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks
-from session.install.installed_hooks import Entry
+from session.install.entries import Entry
 
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")

@@ -35,6 +35,16 @@ def paths(value: object, above: str = "") -> set[str]:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A hook of ours: where it stands, its shell command ("" for an extension), the joelclaw that it calls."""
+
+    place: Place
+    command: str
+    executable: str
+    matcher: str = ""
+
+
+@dataclass(frozen=True)
 class Entries:
     """Ours in one file of a client: whether it holds hooks, what runs without a question, the client's MCP servers."""
 
@@ -61,7 +71,7 @@ class Entries:
 
     def are_in(self, value: Any, *, keyed: bool = False) -> bool:
         """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""
-        hooks = self.hooks and any(True for _ in installed(value, self.client))
+        hooks = self.hooks and bool(installed(value, self.client))
         return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
     def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
@@ -144,7 +154,7 @@ class Entries:
                 del hooks[event]
 
     def _ours(self, group: Any) -> list[Any]:
-        return [one for one in _hooks_of(group) if own_text.is_ours(one, self.client.name)]
+        return [one for one in _hooks_of(group) if (own_text.call_in(one, self.client.name) or ("", False))[1]]
 
     def _is_whole(self, group: Any) -> bool:
         ours = self._ours(group)
@@ -155,30 +165,26 @@ class Entries:
         return {**group, "hooks": [one for one in group["hooks"] if one not in ours]} if ours else group
 
 
-def installed(value: Any, client: Settings) -> Iterator[tuple[Place, str, str]]:
-    """Where our hooks stand, the shell command of each, and the matcher of its group."""
-    for place, group, hook in _hooks(value):
-        if own_text.is_ours(hook, client.name):
-            yield place, str(hook["command"]), str(group.get("matcher") or "")
+def installed(value: Any, client: Settings) -> list[Entry]:
+    """The hooks of ours."""
+    return [entry for entry, is_ours in _calls(value, client) if is_ours]
 
 
 def foreign_calls(value: Any, client: Settings) -> list[str]:
     """Events in which a command that is not ours calls us, too."""
-    name = client.name
-    found = [
-        place.event
-        for place, _, hook in _hooks(value)
-        if own_text.is_call(hook, name) and not own_text.is_ours(hook, name)
-    ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(entry.place.event for entry, is_ours in _calls(value, client) if not is_ours))
 
 
-def _hooks(value: Any) -> Iterator[tuple[Place, Any, Any]]:
+def _calls(value: Any, client: Settings) -> Iterator[tuple[Entry, bool]]:
+    """The hooks that call us, and whether they are ours."""
     hooks = value.get("hooks") if isinstance(value, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         for at, group in enumerate(groups if isinstance(groups, list) else ()):
             for position, hook in enumerate(_hooks_of(group)):
-                yield Place(event, at, position), group, hook
+                called = own_text.call_in(hook, client.name)
+                if called:
+                    matcher = str(group.get("matcher") or "")
+                    yield Entry(Place(event, at, position), hook["command"], called[0], matcher), called[1]
 
 
 def _hooks_of(group: Any) -> list[Any]:

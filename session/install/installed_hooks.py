@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from typing import Any
 
 from clients.settings import Place, Settings
 from core.errors import Failure
 from session.install import entries, own_text, plan
+from session.install.entries import Entry
 from session.install.undo import Receipt
 
 GONE = "HOOK_COMMAND_GONE"
@@ -19,25 +19,12 @@ INTERPRETER_GONE = "HOOK_INTERPRETER_GONE"
 _FIRST_LINE_BYTES = 1_024
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A hook of ours: where it stands, its shell command ("" for an extension), the joelclaw that it calls."""
-
-    place: Place
-    command: str
-    executable: str
-    matcher: str = ""
-
-
 def of(client: Settings, path: str) -> list[Entry]:
     """The hooks of ours in a file of a client; of one that loads our extension a single one, of no event."""
-    if not client.events:
-        called = own_text.called_by_extension(plan.decoded(path, plan.read(path)))
-        return [Entry(Place("", 0, 0), "", called)] if called else []
-    return [
-        Entry(place, command, own_text.called_by_hook(command, client.name), matcher)
-        for place, command, matcher in entries.installed(plan.settings_of(client, path), client)
-    ]
+    if client.events:
+        return entries.installed(plan.settings_of(client, path), client)
+    called = own_text.called_by_extension(plan.decoded(path, plan.read(path)))
+    return [Entry(Place("", 0, 0), "", called)] if called else []
 
 
 def is_there(client: Settings, project: bool) -> bool:

@@ -75,28 +75,17 @@ def hook_command(command: str, agent: str) -> str:
     return f"{shlex.quote(command)} hook {agent} {_FAIL_OPEN}"
 
 
-def is_call(entry: object, agent: str) -> bool:
-    """Whether a hook runs `joelclaw hook` for a client, be it ours or somebody's own command."""
-    return _call_in(entry, agent) is not None
+def call_in(hook: object, agent: str) -> tuple[str, bool] | None:
+    """By what path, or bare name, a client's hook runs `joelclaw hook`, and whether it does nothing else.
 
-
-def is_ours(entry: object, agent: str) -> bool:
-    """Whether a hook is one that we entered, in this or another version: it calls us and does nothing else."""
-    found = _call_in(entry, agent)
+    The latter is one that we entered, in this or another version; None where it does not call us.
+    """
+    command = hook.get("command") if isinstance(hook, dict) else None
+    found = re.search(_CALL % agent, command) if isinstance(command, str) else None
     if found is None:
-        return False
-    return bool(_BEFORE.fullmatch(found.string[: found.start()]) and _AFTER.fullmatch(found.string[found.end() :]))
-
-
-def called_by_hook(command: str, agent: str) -> str:
-    """The path, or the bare name, by which a command of ours calls joelclaw; "" where it does not."""
-    found = re.search(_CALL % agent, command)
-    return shlex.split(found[0])[0] if found else ""
-
-
-def _call_in(entry: object, agent: str) -> re.Match[str] | None:
-    command = entry.get("command") if isinstance(entry, dict) else None
-    return re.search(_CALL % agent, command) if isinstance(command, str) else None
+        return None
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    return shlex.split(found[0])[0], bool(_BEFORE.fullmatch(before) and _AFTER.fullmatch(after))
 
 
 def recalls(command: str) -> tuple[tuple[str, str], ...]:

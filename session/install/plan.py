@@ -284,8 +284,8 @@ def _is_as_written(file: _File, data: bytes) -> bool:
     if file.receipt is not None:
         return False
     client = file.client
-    value = settings_of(client, client.path(project=file.project))
-    commands = {own_text.called_by_hook(command, client.name) for _, command, _ in entries.installed(value, client)}
+    installed = entries.installed(settings_of(client, client.path(project=file.project)), client)
+    commands = {one.executable for one in installed}
     return any(
         (path, text) == (file.path, file.text)
         for command in (*commands, own_command.NAME)
@@ -302,7 +302,7 @@ def _of_hooks(client: Settings, value: Any, project: bool) -> list[str]:
     ]
     if project:
         try:
-            twice = any(entries.installed(settings_of(client, client.path(project=False)), client))
+            twice = bool(entries.installed(settings_of(client, client.path(project=False)), client))
         except Failure:
             twice = False
         if twice:
