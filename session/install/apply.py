@@ -13,7 +13,6 @@ from core.errors import Failure
 from session import own_command
 from session.install import undo
 from session.install.plan import CODE, Plan, read
-from session.install.undo import Receipt
 
 _LOCK_WAIT_S = 20.0
 
@@ -65,18 +64,18 @@ def _carry_out(plan: Plan) -> str | None:
         except OSError as error:
             raise _failure(plan.path, error) from None
         undo.thin(plan.path)
-    if plan.receipt is None:
+    if plan.kept is None:
         undo.forget(plan.path)
     return backup
 
 
 def _write(plan: Plan, data: bytes) -> str | None:
-    before, made, backup = Receipt.load(plan.path), _folders(plan), None
+    made, backup = _folders(plan), None
     try:
         backup = _backup(plan)
-        if plan.receipt is not None:  # first: without it a removal would know less
-            kept = before.folders if before and plan.receipt.created else ()
-            replace(plan.receipt, folders=(*kept, *made)).save()
+        if plan.kept is not None:  # first: without it a removal would know less
+            before = plan.receipt.folders if plan.receipt and plan.kept.created else ()
+            replace(plan.kept, folders=(*before, *made)).save()
         _replace(plan, data)
     except OSError:
         if backup:
@@ -88,19 +87,18 @@ def _write(plan: Plan, data: bytes) -> str | None:
 
 
 def _delete(plan: Plan) -> str | None:
-    receipt = Receipt.load(plan.path)
     backup = _backup(plan)
     os.unlink(plan.target)
     around = os.path.dirname(plan.target)
     named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
     with suppress(OSError):  # only empty ones go
-        for folder in reversed((receipt.folders if receipt else ()) or named):
+        for folder in reversed((plan.receipt.folders if plan.receipt else ()) or named):
             os.rmdir(folder)
     return backup
 
 
 def _backup(plan: Plan) -> str | None:
-    return None if plan.before is None or plan.untouched else undo.back_up(plan.path, plan.target, plan.before)
+    return undo.back_up(plan.path, plan.target, plan.before) if plan.before is not None and plan.backs_up else None
 
 
 def _replace(plan: Plan, data: bytes) -> None:
