@@ -45,7 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "mcp",
-        "cli.mcp.server:run",
+        "cli.installation.mcp_server:run",
         "Serve recall, remember, show, forget and session as MCP tools to the agent that starts it.",
     ),
     Command(

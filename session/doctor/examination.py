@@ -17,8 +17,8 @@ from core.store.history import Called
 from core.store.upkeep import store_file
 from session.doctor import home, hooks, services
 from session.doctor import status as quick
-from session.doctor.finding import SEVERITIES, Finding, error, in_order, mended, warning
 from session.doctor.hooks import Condition
+from session.doctor.status import SEVERITIES, Finding, error, in_order, mended, warning
 from session.install import apply, installed_hooks, own_text, plan
 
 _AT_ONCE = 4

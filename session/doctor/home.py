@@ -16,7 +16,7 @@ from core.repository import switches
 from core.store import sqlite
 from core.store.upkeep import store_file
 from otel import spool
-from session.doctor.finding import Finding, error, note, warning
+from session.doctor.status import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from core.store.history import Called
 from memory.archive import known_files
 from session import own_command
 from session.doctor import services, trial
-from session.doctor.finding import Finding, error, note, warning
+from session.doctor.status import Finding, error, note, warning
 from session.install import entries, installed_hooks, own_text, plan
 from session.install.entries import Entry
 from session.install.undo import Receipt

@@ -20,7 +20,7 @@ from core.store.cluster import client
 from core.store.cluster.client import SearchClient
 from otel.otlp import export
 from session import own_command
-from session.doctor.finding import Finding, error, note, warning
+from session.doctor.status import Finding, error, note, warning
 from session.install import installed_hooks
 
 Examined = tuple[dict[str, Any], list[Finding]]

