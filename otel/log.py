@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate-id"
 NOISE = "debug-noise"
 NOISE_WINDOW_MS = 60_000
-PRUNE_BATCH = 2_000
-_PRUNE_PAUSE_S = 0.01
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
@@ -86,28 +84,6 @@ def store_waiting() -> None:
         return
     db.close()
     spool.drop(taken)
-
-
-def prune(db: apsw.Connection, before: int) -> tuple[int, int]:
-    """Drop events older than `before` (ms since the epoch); returns how many were dropped and how many are left.
-
-    Hook calls and injected texts of that age go with them. In batches with pauses, so that a process that emits never
-    waits for the whole of it.
-    """
-    import time
-
-    from core.store import history
-
-    deleted = 0
-    while True:
-        with sqlite.transaction(db):
-            gone = stored.delete_before(db, before, PRUNE_BATCH)
-            most = max(gone, history.delete_before(db, before, PRUNE_BATCH))
-            kept = stored.count(db) if most < PRUNE_BATCH else 0
-        deleted += gone
-        if most < PRUNE_BATCH:
-            return deleted, kept
-        time.sleep(_PRUNE_PAUSE_S)
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:

@@ -10,6 +10,7 @@ from cli import stdout
 from cli.answer import Answer, step, write_json
 from core import clock, config, home_files, json_text
 from core.store import sqlite
+from core.store.upkeep import retention
 from otel import log
 from otel import search as finding
 
@@ -82,6 +83,6 @@ def prune(options: dict[str, Any]) -> Answer:
     home_files.sweep_temporary()
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        deleted, kept = log.prune(db, before)
+        deleted, kept = retention.prune_events(db, before)
     done = {"deleted": deleted, "kept": kept, "before": clock.iso(before), "days": int(days) if days % 1 == 0 else days}
     return Answer(done, [step("joelclaw otel stats", "what is left")])

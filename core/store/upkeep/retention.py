@@ -160,11 +160,11 @@ class Retention:
             signatures = self._vectors and document_rows.has_signatures(self._db)
             # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
             query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT {_EPISODES_AT_ONCE}"
-            rows = self._db.execute(query, (before,)).fetchall()
+            rows: list[Any] = self._db.execute(query, (before,)).fetchall()
             with outbox.quiet(self._db):
                 for rowid, _ in rows:
-                    documents.remove(self._db, int(rowid), signatures=signatures)
-            for session in {str(session) for _, session in rows if session}:
+                    documents.remove(self._db, rowid, signatures=signatures)
+            for session in {session for _, session in rows if session}:
                 segments.renew(self._db, session)
         self._episodes += len(rows)
         return len(rows)
