@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import apsw
 from conftest import NOW_MS, Run
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core.store import migrations
 from otel import log
@@ -69,14 +67,6 @@ def test_what_matters_is_never_held_back() -> None:
             assert log.append(empty_store(), events, debug_limit=LIMIT) == kept, what
 
 
-def test_as_typed(run: Run) -> None:
-    env = {"JOELCLAW_OTEL_DEBUG_LIMIT": "0"}
-    told = ("--level", "debug", "--success", "false", "--error", "no answer")
-    assert run("otel", "emit", "probe", *told, env=env).result["stored"] is True
-    assert run("otel", "emit", "compaction.checkpoint", "--level", "debug", env=env).result["stored"] is True
-    assert run("otel", "emit", "probe", "--level", "debug", env=env).result["reason"] == "debug-noise"
-
-
 def test_known_id_is_told_from_noise() -> None:
     db = empty_store()
     event = new_event("x", level="debug", id="same", now=NOW_MS)
@@ -93,13 +83,3 @@ def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> No
     assert db.in_transaction
     db.execute("ROLLBACK")
     assert len(times(db)) == LIMIT
-
-
-@given(st.lists(st.integers(0, 300_000), max_size=80), st.integers(0, 15))
-@settings(deadline=None, max_examples=60)
-def test_no_window_ever_holds_more(offsets: list[int], limit: int) -> None:
-    db = empty_store()
-    log.append(db, [new_event("x", level="debug", now=NOW_MS + at) for at in offsets], debug_limit=limit)
-    kept = times(db)
-    for start in kept:
-        assert sum(start <= at < start + WINDOW_MS for at in kept) <= limit

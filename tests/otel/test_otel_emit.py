@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import time
 from pathlib import Path
@@ -219,62 +218,3 @@ def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
 
 
 # Faults: a clear error, exit 1, nothing overwritten, and no hanging.
-
-
-def emit_fails(home: Path, **more: Any) -> dict[str, str]:
-    """The error of an emit that must fail, and does not hang."""
-    done = subprocess.run(
-        [JOELCLAW, "otel", "emit", "x"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=clean_environment(home),
-        timeout=SLOWEST_S,
-        **more,
-    )
-    assert done.returncode == 1, done.stdout
-    envelope = json.loads(done.stdout)
-    assert envelope["ok"] is False and envelope["fix"]
-    error: dict[str, str] = envelope["error"]
-    return error
-
-
-def test_another_process_writes_on_and_on(run: Run, home: Path) -> None:
-    run("otel", "emit", "x")
-    db = apsw.Connection(str(home / "store.db"))
-    db.execute("BEGIN IMMEDIATE")
-    assert emit_fails(home)["code"] == "STORE_BUSY"
-    db.execute("ROLLBACK")
-    assert len(rows(home)) == 1
-
-
-def test_home_without_write_permission(run: Run, home: Path) -> None:
-    run("otel", "emit", "x")
-    if os.access("/", os.W_OK):
-        pytest.skip("permissions do not hold for this user")
-    home.chmod(0o500)
-    try:
-        assert emit_fails(home)["code"] in ("STORE_READ_ONLY", "STORE_UNREADABLE")
-    finally:
-        home.chmod(0o700)
-
-
-@pytest.mark.parametrize("size", [0, 4096, 40_000])
-def test_no_room(home: Path, size: int) -> None:
-    error = emit_fails(home, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
-    assert error["code"] in ("STORE_FULL", "STORE_IO")
-
-
-def test_many_processes_at_once(home: Path) -> None:
-    started = [
-        subprocess.Popen(
-            [JOELCLAW, "otel", "emit", f"n.{number}", "--metadata", '{"a": 1}'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            env=clean_environment(home, JOELCLAW_OTEL_BUSY_MS="60000"),
-        )
-        for number in range(20)
-    ]  # fmt: skip
-    for process in started:
-        out, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, out
-        assert json.loads(out)["result"]["stored"] is True
-    assert {row["action"] for row in rows(home)} == {f"n.{number}" for number in range(20)}

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
 from otlp_receiver import Do, Receiver, attributes, plain
-from terminal import on_terminal
 
 from core.process import background_process
 
@@ -199,18 +198,6 @@ def test_a_status_never_loads_the_sdk(home: Path) -> None:
     assert done.returncode == 0, done
 
 
-def test_flags_that_exclude_each_other(run: Run) -> None:
-    assert run("otel", "export", "--to", "-", "--status", ok=False).code == 2
-
-
-def test_a_terminal_shows_tables(home: Path, run: Run, receiver: Receiver) -> None:
-    run("otel", "emit", "a")
-    shown = on_terminal(home, "otel", "export", env=receiver.env)
-    assert shown.code == 0
-    assert "/v1/logs" in shown.out
-    assert "waiting" in on_terminal(home, "otel", "export", "--status", env=receiver.env).out
-
-
 # What `core.process.background_jobs` does at the end of a command, with the installed script in its argv.
 AUTO = f"""
 import sys
@@ -250,12 +237,6 @@ def test_auto_exports_beside_a_command_and_not_too_often(run: Run, receiver: Rec
     assert due(home, receiver, now=NOW_MS + 61_000, **ON)[0] == "True"
     rest(home)
     assert len(receiver.ids()) == 2
-
-
-def test_auto_is_off_unless_switched_on(run: Run, receiver: Receiver, home: Path) -> None:
-    run("otel", "emit", "a")
-    assert due(home, receiver, now=NOW_MS) == ("False", "[]")
-    assert not (home / "cache" / "otel-export.due").exists()
 
 
 def test_a_project_cannot_switch_it_on(run: Run, tmp_path: Path, receiver: Receiver) -> None:

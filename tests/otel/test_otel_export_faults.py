@@ -5,7 +5,6 @@ What was sent and not noted is sent again and is then the same data: equal `log.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import threading
 import time
@@ -212,29 +211,6 @@ def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
     exporter.kill()
     exporter.communicate()
     dead.set()
-    run("otel", "export", env=receiver.env)
-    assert_complete(receiver, ids)
-
-
-def test_an_exporter_that_is_killed_at_any_moment(
-    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
-) -> None:
-    ids = store(MANY)
-    first = threading.Event()
-
-    def plan(*_: Any) -> Do:
-        first.set()
-        return Do(after_s=0.01)
-
-    receiver.plan = plan
-    for delay_s in (0.0, 0.01, 0.02, 0.05, 0.1):
-        first.clear()
-        exporter = exporting(home, receiver)
-        while not first.wait(0.02) and exporter.poll() is None:
-            pass
-        time.sleep(delay_s)
-        exporter.send_signal(signal.SIGKILL)
-        exporter.communicate()
     run("otel", "export", env=receiver.env)
     assert_complete(receiver, ids)
 

@@ -167,12 +167,6 @@ def test_secrets_are_redacted(run: Run, home: Path) -> None:
     assert "[redacted:" in listed(run)[0]["error"]
 
 
-def test_severity_numbers(run: Run) -> None:
-    levels = {1: "debug", 5: "debug", 9: "info", 16: "warn", 20: "error", 24: "fatal"}
-    run("otel", "import", "-", stdin=line(*({"eventName": f"n{n}", "severityNumber": n} for n in levels)))
-    assert {event["action"]: event["level"] for event in listed(run)} == {f"n{n}": name for n, name in levels.items()}
-
-
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(-1e300, 1e300) | TEXTS,
@@ -199,25 +193,3 @@ def test_any_event_survives_the_round_trip(
     )  # fmt: skip
     exported = json_lines._line(encode_logs(records.log_records([event])))
     assert json_lines.read_line(1, exported, json_lines.Report(), NOW_MS) == [event]
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ("resourceLogs", "scopeLogs", "logRecords", "attributes", "key", "value", "stringValue", "body", "intValue",
-             "kvlistValue", "values", "eventName", "severityNumber", "timeUnixNano", "resource", "scope", "name")
-        ),
-        inner, max_size=4,
-    ),
-    max_leaves=30,
-)  # fmt: skip
-
-
-@given(resource=JSON, item=st.dictionaries(st.sampled_from(("eventName", "body", "attributes", "timeUnixNano")), JSON))
-def test_no_json_makes_it_fail(resource: Any, item: Any) -> None:
-    report = json_lines.Report()
-    given_line = {"resourceLogs": [resource, {"scopeLogs": [{"logRecords": [item]}]}]}
-    events = json_lines.read_line(1, json.dumps(given_line).encode(), report, NOW_MS)
-    assert len(events) + report.failed >= 1

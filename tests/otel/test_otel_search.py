@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import NOW_MS, Run
+from terminal import on_terminal
 
 from core.store import sqlite
 from otel import log
@@ -191,23 +189,7 @@ def test_terminal_view_cannot_be_styled_by_an_event(run: Run, home: Path) -> Non
              "metadata": {"k\x9b2J": "[bold]v[/bold]\x1b[2J", "list": [1, "\x1b[0m"]}}  # fmt: skip
     run("otel", "emit", stdin=json.dumps(event))
     for words in (["list"], ["search", "a"], ["stats"], ["emit", "a"], ["prune"]):
-        shown = on_terminal(home, *words)
+        shown = on_terminal(home, "otel", *words, env={"TERM": "dumb"}, columns=200).out
         assert shown.strip()
         assert "\x1b" not in shown and "\x9b" not in shown and "\x07" not in shown
-    assert "[bold]v[/bold]" in on_terminal(home, "list")
-
-
-def on_terminal(home: Path, *words: str) -> str:
-    ours, theirs = pty.openpty()
-    environment = clean_environment(home, TERM="dumb", COLUMNS="200")
-    process = subprocess.Popen([JOELCLAW, "otel", *words], stdin=theirs, stdout=theirs, env=environment)
-    os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 65_536):
-            shown += chunk
-    except OSError:  # the terminal's other end is closed
-        pass
-    os.close(ours)
-    assert process.wait(PATIENCE_S) == 0
-    return shown.decode()
+    assert "[bold]v[/bold]" in on_terminal(home, "otel", "list", env={"TERM": "dumb"}, columns=200).out

@@ -70,13 +70,6 @@ def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "spool")) == ["a", "b"]
 
 
-def test_the_names_of_its_files(folder: Path) -> None:
-    assert spool.path() == str(folder / "events.jsonl")
-    own = f"events.jsonl.taken-{os.getpid()}."
-    assert spool.aside("/x/events.jsonl") == str(folder / f"{own}events.jsonl")
-    assert spool.aside("/x/events.jsonl.taken-7") == str(folder / f"{own}7")
-
-
 def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     home.mkdir()
     (home / "spool").touch()

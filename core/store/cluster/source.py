@@ -36,6 +36,7 @@ _SMALL = 64
 _LEAST_IDF = 1e-6
 _K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
 _MOST_OTHERS = 50
+_TRAITS = ("rowid", "collection", "recall_count", "retrieval_priority", "write_verdict", "superseded_by", "project")
 _MOST_PENDING = 100
 """The newest changes: a cluster that is down for long is not asked, the local file is."""
 _WORDS = {
@@ -162,11 +163,10 @@ class ClusterSource:
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
         """See `core.records.CandidateSource`."""
-        found: dict[str, dict[int, float]] = {}
-        for key, term in _keys(terms).items():
-            weights = {rowid: self._weight(key, self._rows[rowid][0]) for rowid in rowids if key in self._idf}
-            found |= {term: shown} if (shown := {rowid: one for rowid, one in weights.items() if one > 0}) else {}
-        return found
+        known = {key: term for key, term in _keys(terms).items() if key in self._idf}
+        weights = {term: {row: self._weight(key, self._rows[row][0]) for row in rowids} for key, term in known.items()}
+        shown = {term: {row: one for row, one in of.items() if one > 0} for term, of in weights.items()}
+        return {term: of for term, of in shown.items() if of}
 
     def absent(self, terms: Sequence[str]) -> float:
         """See `core.records.CandidateSource`; of the terms that were searched for."""
@@ -239,11 +239,8 @@ def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
 
 def _filtered(filters: Filters) -> Row:
     """The filters but for the collection, in the server's notation."""
-    parts = [
-        f"{field}:={_value(value)}"
-        for field, value in (("session_id", filters.get("session")), ("category_id", filters.get("category")))
-        if value
-    ]
+    named = {"session_id": filters.get("session"), "category_id": filters.get("category")}
+    parts = [f"{field}:={_value(value)}" for field, value in named.items() if value]
     parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
     if filters.get("projects") and "" not in filters["projects"]:
         parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
@@ -260,16 +257,10 @@ def _value(value: str) -> str:
 def _traits(document: Document) -> Traits:
     text = document["text"]
     return {
-        "rowid": document["rowid"],
-        "collection": document["collection"],
-        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `core.store.documents.traits`
+        **{name: document[name] for name in _TRAITS},  # type: ignore[typeddict-item, literal-required]
+        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `document_rows.traits`
         "confirmed_at": max(document["created_at"], document["updated_at"]),
-        "recall_count": document["recall_count"],
-        "retrieval_priority": document["retrieval_priority"],
-        "write_verdict": document["write_verdict"],
         "stale": document["stale"] or "stale" in document["tags"],
         "pinned": "pinned" in document["tags"],
-        "superseded_by": document["superseded_by"],
-        "project": document["project"],
         "session": document["session_id"],
     }

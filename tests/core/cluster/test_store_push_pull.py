@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from faults import paused, stopped
 from machines import Machine, new_prefix
-from terminal import on_terminal, without_style
 from typesense_server import Server, needs_server
 
 pytestmark = needs_server
@@ -135,17 +134,3 @@ def test_going_back_to_one_machine(machine: Machine, tmp_path: Path) -> None:
     assert len(other.memories()) == COUNT + 1
     other.write("and what is written afterwards stays here", JOELCLAW_STORE_BACKEND="sqlite")
     assert other.waiting() is None
-
-
-def test_on_a_terminal(machine: Machine) -> None:
-    pushed = without_style(on_terminal(machine.home, "store", "push", env=machine.environment).out)
-    assert f"documents {COUNT}" in " ".join(pushed.split())
-    shown = without_style(on_terminal(machine.home, "store", "verify", env=machine.environment).out)
-    assert "same yes" in " ".join(shown.split())
-    machine.remove_there("episodes/documents/n1")
-    broken = on_terminal(machine.home, "store", "verify", env=machine.environment)
-    assert broken.code == 1
-    shown = without_style(broken.out)
-    assert "differ in 1 documents" in shown
-    assert "only here" in shown
-    assert without_style(on_terminal(machine.home, "store", "sync", env=machine.environment).out).startswith("complete")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,15 +61,6 @@ def test_a_store_that_existed_before_is_carried_whole(server: Server, home: Path
     assert sent["documents"] == 3
     assert sent["events"] >= 1
     assert {name: row["observation"] for name, row in machine.there().items()} == written
-
-
-def test_events_are_carried_with_their_metadata(machine: Machine) -> None:
-    machine.result("otel", "emit", "build.broke", "--level", "error", "--metadata", '{"shard": 12}')
-    machine.sync()
-    (event,) = (row for row in machine.there(mapping.EVENTS).values() if row["action"] == "build.broke")
-    assert json.loads(str(event["metadata"])) == {"shard": 12}
-    assert event["level"] == "error"
-    assert machine.sync()["sent"]["events"] == 0
 
 
 def test_a_forgotten_memory_leaves_no_word_on_the_cluster(machine: Machine) -> None:
@@ -164,24 +154,6 @@ def test_a_hook_starts_it_too_and_is_as_fast(machine: Machine) -> None:
     eventually(lambda: name in machine.there())
 
 
-def test_a_burst_of_commands_starts_one_run(machine: Machine) -> None:
-    machine.background = True
-    due(machine).unlink()
-    machine.write(FACTS[0])
-    first = due(machine).stat().st_mtime
-    machine.write(FACTS[1])
-    assert due(machine).stat().st_mtime == first
-
-
-def test_without_the_backend_nothing_runs_in_the_background(machine: Machine) -> None:
-    machine.background = True
-    due(machine).unlink()
-    machine.write(FACTS[0], JOELCLAW_STORE_BACKEND="sqlite")
-    assert not due(machine).exists()
-    machine.background = False
-    assert machine.waiting()["documents"] == 1
-
-
 def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) -> None:
     # A field of ours with another type makes the server refuse the document that has it.
     name = mapping.COLLECTIONS["observations"]
@@ -201,13 +173,6 @@ def test_what_the_server_refuses_is_told_and_holds_up_nothing(machine: Machine) 
     assert [problem["code"] for problem in status["problems"]] == ["TYPESENSE_REFUSED"]
 
 
-def test_a_second_sync_waits_for_the_first(machine: Machine) -> None:
-    machine.write(FACTS[0])
-    both = [machine.popen("store", "sync") for _ in range(2)]
-    sent = [json.loads(one.communicate(timeout=PATIENCE_S)[0])["result"]["sent"]["documents"] for one in both]
-    assert sorted(sent) == [0, 1]
-
-
 @pytest.mark.parametrize("words", [("store", "sync"), ("store", "push"), ("store", "pull"), ("store", "verify")])
 def test_without_collections_it_says_what_to_do(
     server: Server, home: Path, words: tuple[str, ...], request: pytest.FixtureRequest
@@ -218,18 +183,6 @@ def test_without_collections_it_says_what_to_do(
     assert done.assert_failed() == "TYPESENSE_NOT_INITIALISED"
     assert "store init" in done.envelope["fix"]
     assert len(machine.memories()) == 1
-
-
-def test_the_key_is_in_no_file_and_no_answer(machine: Machine, server: Server) -> None:
-    machine.write(FACTS[0])
-    outs: list[Callable[[], object]] = [lambda: machine.run("store", "sync"), lambda: machine.run("store", "verify")]
-    assert all(server.key not in str(one()) for one in outs)
-    assert machine.run("store", "sync", TYPESENSE_API_KEY="another-key-77").assert_failed() == "TYPESENSE_UNAUTHORIZED"
-    for path in machine.home.rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            assert server.key.encode() not in data
-            assert b"another-key-77" not in data
 
 
 def test_recall_asks_a_cluster_again_that_a_sync_has_reached(machine: Machine) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -20,7 +18,7 @@ from conftest import PATIENCE_S, ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
-from core.store.cluster.client import SearchClient, parse_nodes, refusal
+from core.store.cluster.client import SearchClient, parse_nodes
 from core.store.cluster.collections import Cluster
 
 KEY = "k3y-that-nobody-may-see"
@@ -272,36 +270,6 @@ def test_half_an_answer_is_none(ask: Ask) -> None:
         assert code_of(lambda: ask(url, 2)) == "TYPESENSE_UNREACHABLE"
 
 
-def test_a_certificate_is_checked(tmp_path: Path) -> None:
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("no openssl to make a certificate with")
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    words = [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(words, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-
-    def empty(link: socket.socket) -> None:
-        with context.wrap_socket(link, server_side=True) as secure:
-            asked(secure)
-            secure.sendall(answer())
-
-    program_text = (
-        "import sys\n"
-        "from core.errors import Failure\n"
-        "from core.store.cluster.client import SearchClient\n"
-        "asked = [{'collection': 'episodes', 'q': '*'}]\n"
-        "try: print(SearchClient([sys.argv[1]], 'k', limit_s=30).multi_search(asked))\n"
-        "except Failure as failure: print(failure.code)\n"
-    )
-    with listening(empty) as url:
-        secure = url.replace("http:", "https:")
-        assert spawn_python(tmp_path, program_text, secure, SSL_CERT_FILE=str(certificate)) == "[]\n"
-        assert spawn_python(tmp_path, program_text, secure) == "TYPESENSE_UNREACHABLE\n"
-
-
 def test_a_search_imports_no_client(tmp_path: Path) -> None:
     said = spawn_python(
         tmp_path,
@@ -325,17 +293,3 @@ def spawn_python(home: Path, program: str, *words: str, **more: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (0, "TYPESENSE_UNREACHABLE"), (400, "TYPESENSE_REFUSED"), (403, "TYPESENSE_UNAUTHORIZED"),
-        (404, "TYPESENSE_NOT_INITIALISED"), (503, "TYPESENSE_UNREACHABLE"),
-    ],
-)  # fmt: skip
-def test_what_a_status_is_called(status: int, code: str) -> None:
-    failure = refusal(["http://a:1"], status, "x" * 300)
-    assert failure.code == code
-    assert status in (401, 403) or "x" * 200 in failure.message
-    assert "x" * 201 not in failure.message

@@ -16,7 +16,7 @@ import pytest
 from conftest import NOW_MS, PATIENCE_S
 from faults import SLOWEST_S, small_disk
 from machines import Machine, eventually, joined, new_prefix
-from typesense_server import Server, free_ports, needs_server, one_node
+from typesense_server import Server, free_ports, needs_server
 
 pytestmark = needs_server
 FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
@@ -180,17 +180,6 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     eventually(lambda: machine.waiting()["error"] == "")
 
 
-def test_a_wrong_key(machine: Machine) -> None:
-    machine.write(FACT)
-    wrong = {"TYPESENSE_API_KEY": "not-the-key"}
-    assert machine.run("store", "sync", **wrong).assert_failed() == "TYPESENSE_UNAUTHORIZED"
-    (problem,) = machine.result("status")["problems"]
-    assert problem["code"] == "TYPESENSE_UNAUTHORIZED"
-    assert "not-the-key" not in str(problem)
-    assert machine.run("store", "sync", TYPESENSE_API_KEY="").assert_failed() == "TYPESENSE_API_KEY_MISSING"
-    assert_all_there(machine)
-
-
 def test_a_node_that_does_not_answer(machine: Machine, server: Server) -> None:
     machine.write(FACT)
     server.pause()
@@ -255,39 +244,6 @@ def test_a_server_that_has_no_room(machine: Machine, server: Server, status: int
                 break
         assert said in message
     assert machine.waiting()["documents"] == 5
-    assert_all_there(machine)
-
-
-def test_a_disk_that_is_full(home: Path, tmp_path: Path) -> None:
-    """Server 0.24.1 stands still then, until it is started again."""
-    folder = tmp_path / "disk"
-    with small_disk(folder, 120_000) as fill, one_node(folder) as server:
-        machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-        machine.result("store", "init")
-        many(machine, 20)
-        machine.sync()
-        fill()
-        many(machine, 200, first=100)
-        done = machine.run("store", "sync", **QUICK)
-        assert done.assert_failed() in ("TYPESENSE_REFUSED", "TYPESENSE_UNREACHABLE")
-        assert machine.waiting()["documents"] == 200
-        hook = machine.run("hook", "claude", stdin=PROMPT, **QUICK)
-        assert hook.code == 0
-        assert hook.took_s < SLOWEST_S
-        server.kill()
-        for ballast in folder.glob("ballast-*"):
-            ballast.unlink()
-        server.start()
-        server.wait()
-        assert_all_there(machine)
-
-
-def test_what_answers_there_is_no_typesense(machine: Machine, server: Server) -> None:
-    machine.write(FACT)
-    with proxy(server, Fault(lambda _: (200, b"<html>welcome</html>"))) as url:
-        done = machine.run("store", "sync", TYPESENSE_URL=url, **QUICK)
-        assert done.assert_failed() == "TYPESENSE_UNREACHABLE"
-    assert machine.waiting()["documents"] == 1
     assert_all_there(machine)
 
 

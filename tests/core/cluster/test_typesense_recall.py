@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import sys
 import time
 from pathlib import Path
@@ -196,20 +195,6 @@ def test_what_was_forgotten_is_not_found(run: Run, filled: tuple[Path, dict[str,
         assert server.send("POST", "/multi_search", {"searches": [search]})["results"][0]["found"] == 0
 
 
-def test_a_few_memories_score_the_same(run: Run, home: Path, server: Server) -> None:
-    cluster = server.environment(JOELCLAW_STORE_PREFIX="few_", **PATIENT)
-    lines = [{"id": f"m{i}", "text": text, "verdict": "allow"} for i, text in enumerate(notes(7))]
-    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env=FROZEN)
-    run("store", "init", env=cluster)
-    run("store", "push", env=cluster)
-    queries = [line["text"] for line in lines] + ["the fix was in src", "blocked on"]
-    for one, other in both(run, (home, cluster), queries):
-        assert [hit["score"] for hit in other["hits"]] == pytest.approx(
-            [hit["score"] for hit in one["hits"]], abs=TOLERANCE
-        )
-        assert ids(other) == ids(one)
-
-
 def test_an_empty_cluster_finds_nothing_and_does_not_fall_back(run: Run, server: Server) -> None:
     cluster = server.environment(JOELCLAW_STORE_PREFIX="empty_", **PATIENT)
     run("store", "init", env=cluster)
@@ -236,15 +221,6 @@ def local(run: Run, home: Path) -> Path:
     return home
 
 
-def test_without_collections_the_local_file_answers(run: Run, local: Path, server: Server) -> None:
-    down(run, local, server.environment(JOELCLAW_STORE_PREFIX="never_made_", **PATIENT), "TYPESENSE_NOT_INITIALISED")
-
-
-def test_without_a_key_the_local_file_answers(run: Run, local: Path, server: Server) -> None:
-    cluster = {**server.environment(**PATIENT), "TYPESENSE_API_KEY": ""}
-    down(run, local, cluster, "TYPESENSE_API_KEY_MISSING")
-
-
 def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Path, server: Server) -> None:
     nobody = {**server.environment(**PATIENT), "TYPESENSE_URL": f"http://127.0.0.1:{free_ports(1)[0]}"}
     down(run, local, nobody, "TYPESENSE_UNREACHABLE")
@@ -265,22 +241,6 @@ def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Pat
     assert "fallback" not in well
 
 
-def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
-    run: Run, local: Path, server: Server
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.setblocking(False)
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        cluster = {**server.environment(JOELCLAW_STORE_TIMEOUT_MS="2000", **FROZEN), "TYPESENSE_URL": url}
-        began = time.monotonic()
-        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
-        assert time.monotonic() - began > 2
-        silent.accept()[0].close()
-        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
-        with pytest.raises(BlockingIOError):  # it was not asked, so nobody waited for it
-            silent.accept()
-
-
 def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
     cluster = server.environment(JOELCLAW_STORE_PREFIX="silent_", JOELCLAW_STORE_TIMEOUT_MS="60000", **FROZEN)
     words = ("inject", "memory", "--session", "s-9", "--query", "zebra crossing service port", "--project", "/w/zebra")
@@ -293,15 +253,6 @@ def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run,
         server.resume()
     assert "4410" in told.out
     assert took < SLOWEST_S  # not the minute that a recall might wait
-
-
-def test_the_other_nodes_answer_for_one_that_is_gone(run: Run, filled: tuple[Path, dict[str, str]]) -> None:
-    home, cluster = filled
-    gone = f"http://127.0.0.1:{free_ports(1)[0]}"
-    env = {**cluster, "TYPESENSE_URL": f"{gone},{cluster['TYPESENSE_URL']},{gone}"}
-    for _ in range(3):
-        found = ask(run, home, env, ["zebra crossing port 4410"])[0]
-        assert (found["backend"], found["hits"][0]["id"]) == ("typesense", "mine")
 
 
 def test_without_the_backend_nothing_of_the_cluster_is_asked(run: Run, local: Path) -> None:

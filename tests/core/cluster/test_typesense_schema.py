@@ -16,11 +16,6 @@ from core.store import documents
 from core.store.cluster import mapping
 
 NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events")
-GATE_FIELDS = (
-    "write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "category_id",
-    "category_confidence", "category_source", "taxonomy_version", "merged_count", "recall_count", "retrieval_priority",
-    "last_used_at", "superseded_by", "supersedes", "stale", "session_id", "observation_type", "source", "timestamp",
-)  # fmt: skip
 
 
 def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
@@ -39,16 +34,6 @@ def test_init_creates_every_collection_and_again_changes_nothing(run: Run, serve
     assert not again["changed"]
     assert not any(one["created"] or one["addedFields"] for one in again["collections"])
     assert [server.get(f"/collections/fresh_{name}") for name in NAMES] == before
-
-
-@needs_server
-def test_the_gate_and_the_vectors_have_their_fields(run: Run, server: Server) -> None:
-    run("store", "init", env=server.environment(JOELCLAW_STORE_PREFIX="shape_"))
-    for name in NAMES[:3]:
-        found = fields(server, f"shape_{name}")
-        assert set(GATE_FIELDS) <= set(found)
-        assert (found["embedding"]["type"], found["embedding"]["num_dim"]) == ("float[]", 256)
-    assert fields(server, "shape_memory_observations")["observation"]["index"]
 
 
 @needs_server
@@ -105,21 +90,6 @@ def any_document(draw: st.DrawFn) -> Document:
         st.lists(st.fixed_dictionaries({"text": TEXTS, "at": TIMES, "source": TEXTS}), max_size=2)
     )
     return document
-
-
-@given(any_document(), st.one_of(st.just(b""), st.binary(min_size=256, max_size=256)))
-def test_a_document_comes_back_as_it_went(document: Document, vector: bytes) -> None:
-    row = mapping.to_remote(document, vector)
-    assert mapping.from_remote(row, document["collection"]) == {**document, "rowid": 0}
-    assert row.get("embedding", []) == mapping.numbers(vector)
-
-
-def test_a_forgotten_document_takes_nothing_of_its_text_along() -> None:
-    document = documents.blank("knowledge", "id-1", "the secret recipe", 5)
-    document.update(title="recipe", context="recipe", forgotten_at=9, updated_at=9, history=[{"text": "recipe"}])
-    row = mapping.to_remote(document, bytes(256))
-    assert "recipe" not in str(row)
-    assert mapping.from_remote(row, "knowledge")["forgotten_at"] == 9
 
 
 @needs_server
