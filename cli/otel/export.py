@@ -38,7 +38,7 @@ def run(options: dict[str, Any]) -> Answer | int:
         export.run_in_background(settings)
         return 0
     done = export.run(settings)
-    return Answer({"disabled": done is None, "destinations": [one.shown() for one in done or ()]}, [_STATUS])
+    return Answer({"disabled": done is None, "destinations": done or []}, [_STATUS])
 
 
 def _into_file(where: str) -> Answer | int:

@@ -45,27 +45,9 @@ class Destination:
         return ids.fingerprint(f"{self.signal}\n{self.url}")
 
 
-@dataclass(frozen=True)
-class Delivered:
-    """One destination's share; `again_at` in ms since the epoch."""
-
-    signal: str
-    endpoint: str
-    sent: int = 0
-    rejected: int = 0
-    waiting: int = 0
-    error: str = ""
-    warning: str = ""
-    status: int = 0
-    again_at: int = 0
-
-    def shown(self) -> dict[str, Any]:
-        """As `otel export` shows it: without what only decides when to try again, or is empty."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("status", "again_at") and (value or name not in ("error", "warning"))
-        }
+Delivered = dict[str, Any]
+"""One destination's share: `signal`, `endpoint`, how many were `sent` and `rejected` and are `waiting`, and perhaps an
+`error` or a `warning`."""
 
 
 def _set(name: str) -> str:
@@ -183,19 +165,16 @@ def run(config: Config) -> list[Delivered] | None:
     if disabled() or not places:
         return None
     done = _send(config, places)
-    failed = [one for one in done if one.error]
-    if not failed:
+    parts = [
+        f"{one['signal']} to {one['endpoint']}: {one['error']} ({one['waiting']} events wait)"
+        for one in done
+        if "error" in one
+    ]
+    if not parts:
         return done
-    parts = [f"{one.signal} to {one.endpoint}: {one.error} ({one.waiting} events wait)" for one in failed]
-    sent = ", ".join(f"{one.signal} {one.sent}" for one in done if one.sent)
-    advice = {
-        0: "start a collector there, or set OTEL_EXPORTER_OTLP_ENDPOINT",
-        401: "check OTEL_EXPORTER_OTLP_HEADERS",
-        403: "check OTEL_EXPORTER_OTLP_HEADERS",
-        404: "check the path in OTEL_EXPORTER_OTLP_ENDPOINT: /v1/logs and its like are added to it",
-    }.get(failed[0].status, "look at the collector's log")
-    said = "; ".join([*parts, f"taken: {sent}"] if sent else parts)
-    raise Failure(FAILED, said, f"what waits is sent by the next export; {advice}")
+    parts += [f"taken: {one['signal']} {one['sent']}" for one in done if one["sent"]]
+    fix = "what waits is sent by the next export; see to OTEL_EXPORTER_OTLP_ENDPOINT and _HEADERS, and the collector"
+    raise Failure(FAILED, "; ".join(parts), fix)
 
 
 def run_in_background(config: Config) -> None:
@@ -206,10 +185,11 @@ def run_in_background(config: Config) -> None:
     if disabled():
         return
     try:
-        done = _send_unlocked(config, destinations(), due_only=True)
+        _send_unlocked(config, destinations(), due_only=True)
     except Failure:
         return
-    again_at = max((one.again_at for one in done), default=0)
+    db = sqlite.open_reading()
+    again_at = max((one.next_try_at for one in export_cursor.every(db)), default=0) if db is not None else 0
     if again_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
         background_jobs.postpone(background_jobs.EXPORT, again_at)
 
@@ -232,7 +212,8 @@ def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: b
     last = stored.last_seq(db) if db is not None else 0
     reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}
     if all(reached.get(place.key, 0) >= last for place in places):
-        return [Delivered(place.signal, place.shown) for place in places]
+        none = {"sent": 0, "rejected": 0, "waiting": 0}
+        return [{"signal": place.signal, "endpoint": place.shown, **none} for place in places]
     db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
     from otel.otlp import transfer
 

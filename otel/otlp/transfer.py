@@ -53,7 +53,6 @@ class _Outcome:
     refused: bool = False  # it will never be taken as it is
     rejected: int = 0  # items that were dropped of a batch that was taken
     message: str = ""
-    status: int = 0
     wait_s: float = 0.0  # what the receiver asks for
 
 
@@ -126,17 +125,15 @@ class _Transfer:
             wait_s = max(failed.wait_s, longest * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
             at = clock.now_ms()
             self._write(failures=failures, error=failed.message, failed_at=at, next_try_at=at + int(wait_s * 1000))
-        return Delivered(
-            self._destination.signal,
-            self._destination.shown,
-            self.cursor.exported - self._begun.exported,
-            self.cursor.rejected - self._begun.rejected,
-            export_cursor.waiting(self._db, self.cursor.reached),
-            failed.message if failed else "",
-            self._warning,
-            failed.status if failed else 0,
-            self.cursor.next_try_at,
-        )
+        return {
+            "signal": self._destination.signal,
+            "endpoint": self._destination.shown,
+            "sent": self.cursor.exported - self._begun.exported,
+            "rejected": self.cursor.rejected - self._begun.rejected,
+            "waiting": export_cursor.waiting(self._db, self.cursor.reached),
+            **({"error": failed.message} if failed else {}),
+            **({"warning": self._warning} if self._warning else {}),
+        }
 
     def _batches(self, exporter: Any) -> _Outcome | None:
         """Send log records or spans; the outcome that ended it early."""
@@ -224,7 +221,6 @@ def _refusal(answer: requests.Response) -> _Outcome:
     return _Outcome(
         refused=answer.status_code in (400, 413),
         message=_line(f"{about}: {said}" if said else about),
-        status=answer.status_code,
         wait_s=min(float(asked), _LONGEST_WAIT_S) if asked.isascii() and asked.isdigit() else 0.0,
     )
 
