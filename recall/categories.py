@@ -1,6 +1,6 @@
-"""The taxonomy of memories (version v1): category ids, the aliases people type, and a guess from a text's words.
+"""The taxonomy of memories (version v1): category ids, aliases, and a guess from a text's words. Hot path.
 
-Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours. Hot path.
+Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours.
 """
 
 from __future__ import annotations
@@ -17,29 +17,6 @@ _BASE = 0.55
 _PER_HIT = 0.12
 _MOST = 0.95
 _LONGEST = 20_000
-
-IDS = (
-    "jc:preferences",
-    "jc:rules-conventions",
-    "jc:system-architecture",
-    OPERATIONS,
-    "jc:memory-system",
-    "jc:projects",
-    "jc:people-relationships",
-)
-
-_ALIASES = {
-    **{known.removeprefix(_PREFIX): known for known in IDS},
-    "prefs": "jc:preferences",
-    "rules": "jc:rules-conventions",
-    "conventions": "jc:rules-conventions",
-    "architecture": "jc:system-architecture",
-    "arch": "jc:system-architecture",
-    "ops": OPERATIONS,
-    "memory": "jc:memory-system",
-    "people": "jc:people-relationships",
-    "relationships": "jc:people-relationships",
-}
 
 # Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
 # wants or has ruled says more about a memory than the system it speaks of.
@@ -80,7 +57,19 @@ _WORDS = {
         " features ship ships shipped codename phase quarter beta relaunch rewrite due planned paused goal scope app"
     ),
 }
-_category_of: dict[str, list[str]] = {}
+IDS = tuple(_WORDS)
+_ALIASES = {
+    **{known.removeprefix(_PREFIX): known for known in IDS},
+    "prefs": "jc:preferences",
+    "rules": "jc:rules-conventions",
+    "conventions": "jc:rules-conventions",
+    "architecture": "jc:system-architecture",
+    "arch": "jc:system-architecture",
+    "ops": OPERATIONS,
+    "memory": "jc:memory-system",
+    "people": "jc:people-relationships",
+    "relationships": "jc:people-relationships",
+}
 
 
 def resolve(name: str) -> str:
@@ -95,19 +84,10 @@ def short(category_id: str) -> str:
 
 
 def classify(text: str) -> tuple[str, float]:
-    """The category that the words of a text speak for, and the confidence, .67 to .95.
-
-    `jc:operations` at FALLBACK_CONFIDENCE when none does. Only the first 20,000 characters count.
-    """
-    if not _category_of:
-        for category, listed in _WORDS.items():
-            for word in listed.split():
-                _category_of.setdefault(word, []).append(category)
-    hits: dict[str, int] = {}
-    for word in set(words.split(text[:_LONGEST])):
-        for category in _category_of.get(word, ()):
-            hits[category] = hits.get(category, 0) + 1
-    if not hits:
+    """The category that the words of a text speak for, and the confidence: .67 to .95, .35 when none does."""
+    said = set(words.split(text[:_LONGEST]))
+    hits = {category: len(said.intersection(listed.split())) for category, listed in _WORDS.items()}
+    best = max(hits, key=hits.__getitem__)  # the first of equals
+    if not hits[best]:
         return OPERATIONS, FALLBACK_CONFIDENCE
-    best = max(_WORDS, key=lambda category: hits.get(category, 0))  # the first of equals
     return best, min(_MOST, round(_BASE + _PER_HIT * hits[best], 2))

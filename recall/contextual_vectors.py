@@ -129,8 +129,7 @@ def _scaled(components: Sequence[float]) -> bytes:
 def embed_query(text: str) -> bytes:
     """The vector of a question: 384 int8, the largest |component| 127; b"" when there is none.
 
-    Of a text over QUERY_LIMIT its first and last part count. A question mostly in another script than Latin has none:
-    its characters are all unknown to these weights, and so alike.
+    A question mostly in another script than Latin has none: its characters are all unknown to these weights.
     """
     letters = [character for character in text if character.isalnum()]
     latin = bool(letters) and 2 * sum([character < "\u0250" for character in letters]) >= len(letters)

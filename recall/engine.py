@@ -6,8 +6,7 @@ from core import words
 from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
 from recall import hit, ranking
-from recall.query import expand
-from recall.scope import Scope
+from recall.query import Scope, expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from core.config import Config
     from core.records import CandidateSource, Document, Fallback, Filters, Hit, RecallResult
-    from recall.contextual_vectors import Question
     from recall.query import Query
     from recall.ranking import Ranked
 
@@ -46,9 +44,8 @@ def recall(
     From the cluster where `store.backend` says so; where that fails, from the local file, and `fallback` says why.
 
     Args:
-        db: the store, None where there is none yet.
+        db: the store, None where there is none yet; `vectors`: whether sqlite-vec is loaded into it.
         now: ms since the epoch, for the decay.
-        vectors: whether sqlite-vec is loaded into `db`.
         patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
 
     Raises:
@@ -98,7 +95,10 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     contextual = None
     if budget["applied"] == "deep":
         wide *= _WIDER
-        contextual = _contextual(db, found_in, text)
+        if found_in.semantic and found_in.backend == "sqlite":  # a cluster's row numbers are not those of the file
+            from recall.contextual_vectors import Question
+
+            contextual = Question.of(db, text)
     order = ranking.Ranking(text, scope, now, config.get_float("recall.episode_decay"), contextual)
     terms = words.query_terms(expanded)
     asked = None
@@ -112,7 +112,11 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     dropped: list[tuple[Ranked, list[str]]] = []
     found: list[Hit] = []
     for searched, by_meaning, holds in searches:
-        vector = _vector(expanded) if by_meaning and found_in.semantic else b""
+        vector = b""
+        if by_meaning and found_in.semantic:
+            from recall.static_vectors import document_vector
+
+            vector = document_vector(expanded)
         ranked = order.rank(found_in, searched, vector, filters, wide)
         if asked is not None and holds is not None:
             ranked = asked.holding(found_in, ranked, holds)
@@ -168,21 +172,6 @@ def _filters(query: Query, scope: Scope) -> Filters:
     }  # fmt: skip
 
 
-def _vector(text: str) -> bytes:
-    from recall.static_vectors import document_vector
-
-    return document_vector(text)
-
-
-def _contextual(db: apsw.Connection, found_in: CandidateSource, text: str) -> Question | None:
-    """The tier above the static vectors; a cluster's row numbers are not those of the file."""
-    if not found_in.semantic or found_in.backend != "sqlite":
-        return None
-    from recall.contextual_vectors import Question
-
-    return Question.of(db, text)
-
-
 def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:
     """The best `most` that score enough, after what only asks the same has lost half of its score."""
     asked = frozenset(words.split(query.text))
@@ -206,17 +195,13 @@ def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list
 
 
 def _filters_applied(query: Query, category: str) -> list[str]:
-    applied = []
-    if query.collections and not set(query.collections).issuperset(COLLECTIONS):
-        applied.append("collection:" + ",".join(query.collections))
-    for name, value in (("session", query.session), ("project", query.project), ("category", category)):
-        if value:
-            applied.append(f"{name}:{value}")
-    applied += [f"tag:{tag}" for tag in query.tags]
-    if query.min_score > 0:
-        applied.append(f"min_score:{query.min_score:g}")
-    if not query.include_hold:
-        applied.append("write_verdict:!=hold")
-    if not query.include_discard:
-        applied.append("write_verdict:!=discard")
-    return applied
+    some = query.collections and not set(query.collections).issuperset(COLLECTIONS)
+    named = {"session": query.session, "project": query.project, "category": category}
+    return [
+        *(["collection:" + ",".join(query.collections)] if some else ()),
+        *(f"{name}:{value}" for name, value in named.items() if value),
+        *(f"tag:{tag}" for tag in query.tags),
+        *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
+        *(() if query.include_hold else ["write_verdict:!=hold"]),
+        *(() if query.include_discard else ["write_verdict:!=discard"]),
+    ]

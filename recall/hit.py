@@ -1,7 +1,6 @@
-"""A hit: its fields, who said what it holds, and its line of text. Hot path.
+"""A hit: its fields, its line of text, and its origin: user, assistant, tool NAME, web NAME, file PATH or import.
 
-An agent that is shown a memory must be able to tell what its user said from what stood on a page that it once read.
-So its origin is user, assistant, tool NAME, web NAME, file PATH or import.
+An agent must be able to tell what its user said from what stood on a page that it once read. Hot path.
 """
 
 from __future__ import annotations
@@ -76,10 +75,7 @@ def origin_of(document: Document) -> str:
 
 
 def line(hit: Hit) -> str:
-    """A hit on one line, as `--raw` prints it: in front of what a tool, a page or a file said stands which.
-
-    What a session was at work on in a place has a line for each. A user's own words come as they were written.
-    """
+    """A hit on one line, as `--raw` prints it: in front of what a tool, a page or a file said stands which."""
     from core.output import shown, shown_line  # what answers in JSON starts faster without
     from core.quoting import clip_path
 

@@ -1,7 +1,4 @@
-"""Gives documents their contextual vectors: some 100 ms each, so `memory index` does it and never a hook.
-
-One process at a time, under a lock: in the foreground, or in the background of `memory archive --index`.
-"""
+"""Gives documents their contextual vectors, some 100 ms each: one process at a time, under a lock, and never a hook."""
 
 from __future__ import annotations
 
@@ -46,11 +43,7 @@ def require() -> None:
 
 @contextlib.contextmanager
 def alone() -> Iterator[bool]:
-    """Be the only process that indexes; whether this is one that `begin` started, which holds the lock already.
-
-    Raises:
-        Failure: INDEX_BUSY where another one is.
-    """
+    """Be the only process that indexes, or INDEX_BUSY; whether this one was begun by `begin`, and so holds the lock."""
     if background_process.stop_in_time():
         os.nice(_NICENESS)
         yield True
@@ -96,16 +89,8 @@ def index(
 ) -> Indexed:
     """Embed documents without a contextual vector, newest first, until none is left or an end is reached.
 
-    What was stored stays when it is interrupted, and the next call goes on from there.
-
-    Args:
-        limit: most documents, None for all.
-        budget_s: seconds after which no further documents are begun, None for no end.
-        started: told how many there are to do.
-        progress: told how many more are done, again and again.
-
-    Raises:
-        Failure: CAPABILITY_NOT_CONFIGURED without the extra; or what the store says.
+    What was stored stays when it is interrupted, and the next call goes on from there. `budget_s` are seconds after
+    which no more are begun; `started` and `progress` are told how many there are to do, and how many more are done.
     """
     require()
     began = time.monotonic()

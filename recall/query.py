@@ -1,4 +1,4 @@
-"""What is asked of a recall: one record, its budget, and its words with abbreviations written out. Hot path."""
+"""What is asked of a recall, and whose memories it returns: the query, its budget, its scope. Hot path."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from core import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    import apsw
 
     from core.records import Budget, Rewrite
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
+OTHER_PROJECT = 0.9
+"""What is left of the score of another project's hit, where one project is preferred. Measured, see docs/recall.md."""
 _PAIRS = (
     "db database auth authentication authz authorization config configuration repo repository env environment"
     " deps dependencies perf performance k8s kubernetes i18n internationalization l10n localization"
@@ -40,7 +44,7 @@ class Query:
         collections: names of collections, empty for all; with `by_name` also `calls`.
         tags: only what has all of them.
         session: only its memories, "" for all.
-        project, strictly, apart, prefer: whose memories, and whose go first: see `recall.scope`.
+        project, strictly, apart, prefer: whose memories, and whose go first: see `Scope`.
         include_hold, include_discard: also what the write gate held back or discarded.
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
             holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
@@ -79,10 +83,7 @@ class Query:
 
 
 def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
-    """The query with abbreviations written out at its end (and the other way round), and what was done.
-
-    The skip reasons are those of the mirrored CLI, which asks a model here.
-    """
+    """The query with abbreviations written out at its end, and what was done; skip reasons are the mirrored CLI's."""
     if not enabled:
         return query, {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"}
     reason = _skip_reason(query.strip())
@@ -109,3 +110,72 @@ def _skip_reason(text: str) -> str:
     if parts[0] in _COMMANDS and len(parts) > 1 and parts[1].isascii() and (parts[1].islower() or parts[1][0] == "-"):
         return "skip.command_like"
     return "skip.short_query" if len(text) <= 24 and len(parts) <= 3 else ""
+
+
+class Scope:
+    """Which projects a query asks for; a memory that names none belongs to that of its session, where that is known.
+
+    Of a query it reads `project`: only its memories, and those of none, "" for all; `strictly`: without those of none;
+    `apart`: as an injection is to be, with `project` "" those of none alone, and what was said in a session that is
+    known to belong to no project is nobody's; `prefer`: others' go first only where they are clearly better.
+    """
+
+    def __init__(self, db: apsw.Connection, query: Query) -> None:
+        self._db = db
+        self._query = query
+        self._limited = bool(query.project or query.apart)
+        self._factors: dict[str, float] = {"": 1.0}
+        self._of_session: dict[str, str | None] = {}
+        self.prefer = query.prefer
+        self.names: Sequence[str] = ()
+        """Those that mean the project, with "" for memories of none; empty for all."""
+        self.others: Sequence[str] = ()
+        """Names in use of others; with "" where something of none is left out, too."""
+        if self._limited:
+            from core.store import document_rows
+            from core.store.sessions import session_rows
+
+            known = document_rows.projects(db)
+            named = self._meant(known)
+            others = [name for name in known if name not in named]
+            none_too = query.strictly or (query.apart and (others or session_rows.has_others(db, named)))
+            self.names = named if query.strictly else (*named, "")
+            self.others = [*others, ""] if none_too else others
+
+    def is_foreign(self, found: str, session: str) -> bool:
+        """Whether what names this project, "" for none, and is of this session is out of reach."""
+        if not self._limited:
+            return False
+        if found:
+            return found not in self._meant((found,))
+        if self._query.strictly or not self._query.apart or not session:
+            return self._query.strictly
+        of_session = self._project_of(session)
+        return of_session is not None and of_session not in self._meant((of_session,))
+
+    def factor(self, project: str, session: str) -> float:
+        """What a memory's project leaves of its score, by what it names and the session it is of."""
+        if not self.prefer:
+            return 1.0
+        if not project and session:
+            project = self._project_of(session) or ""
+        if project not in self._factors:
+            from core.project import same
+
+            self._factors[project] = 1.0 if same(project, self.prefer) else OTHER_PROJECT
+        return self._factors[project]
+
+    def _meant(self, known: Iterable[str]) -> list[str]:
+        """Those names that mean the project that is asked for."""
+        from core.project import names_of, own_names
+
+        return (own_names if self._query.apart else names_of)(self._query.project, known)
+
+    def _project_of(self, session: str) -> str | None:
+        """The project of a session, "" where it has none; None where the session is not known."""
+        if session not in self._of_session:
+            from core.store.sessions import session_rows
+
+            known = session_rows.session(self._db, session)
+            self._of_session[session] = known["project"] if known else None
+        return self._of_session[session]

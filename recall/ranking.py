@@ -1,8 +1,7 @@
 """Scores and ranks candidates: words and meaning, the session around, when it was, use; and the trust pass. Hot path.
 
 Words and meaning are brought to an absolute scale before they are added, so that a score means the same for every query
-and on every backend: a memory that shares nothing with the query gets 0, one that says the same 0.7 to 0.9. The
-constants were measured (docs/recall.md).
+and on every backend. The constants were measured (docs/recall.md).
 """
 
 from __future__ import annotations
@@ -18,53 +17,43 @@ if TYPE_CHECKING:
 
     from core.records import Candidate, CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
-    from recall.query import Query
-    from recall.scope import Scope
+    from recall.dates import Span
+    from recall.query import Query, Scope
 
     Ranked = tuple[float, float, float, Traits]
     """Score, raw score, boost, traits."""
 
 LEAST = 0.05
 """What scores less shares nothing with the query that would matter, and is not found."""
-LEXICAL_SCALE = 0.7
-SEMANTIC_WEIGHT = 0.35
+_LEXICAL_SCALE = 0.7
+_SEMANTIC_WEIGHT = 0.35
 """The most that meaning alone can score."""
-COSINE_LOW, COSINE_HIGH = 0.3, 0.8
+_COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
 """Unrelated texts of the static space lie below the first."""
-CONTEXTUAL_WEIGHT = 0.5
-CONTEXTUAL_LOW, CONTEXTUAL_HIGH = 0.78, 0.92
+_CONTEXTUAL_WEIGHT, _STATIC_BESIDE = 0.5, 0.2
+"""Of the contextual space, and what the static one still counts for beside it."""
+_CONTEXTUAL_LOW, _CONTEXTUAL_HIGH = 0.78, 0.92
 """e5 puts any two texts close together: the median of unrelated ones is .78, and one in a hundred is over .87."""
-STATIC_BESIDE = 0.2
-"""What the static space still counts for beside it."""
-SEGMENT_SCALE = 0.35
-SEGMENT_WEIGHT = 0.6
-SEGMENTS_HALF = 25
-"""Segments at which they count for half of that."""
-COVERAGE_SHARE = 0.5
+_SEGMENT_SCALE = 0.35
+_SEGMENT_WEIGHT, _SEGMENTS_HALF = 0.6, 25
+"""Of so many segments they count for half of that."""
+_COVERAGE_SHARE = 0.5
 """Of a segment's evidence that it loses where it holds but the words that say least."""
-ABSENT_HALF = 200
+_ABSENT_HALF = 200
 """Documents at which a word that none of them has counts for half: a small store lacks most words."""
-
-MIN_CHARS = 12
-STALE_DAYS = 90
-OBSERVATION_DECAY = 0.01
-_OLD_OBSERVATION = 0.4
+_MIN_CHARS = 12
+_STALE_DAYS = 90
+_OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
 ECHO = 0.5
 """What is left of the score of the question itself: an answer goes before it, and it stays findable."""
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
-_OUTSIDE, _NEAR = 0.7, 0.85
-"""What is left of the score of a memory of another time than the query names, and of one close to it."""
-_OLDEST_DAYS = 3650.0
-
 _TIME_WORDS = frozenset(
-    "ago today yesterday week month year days weeks months years monday tuesday wednesday"
-    " thursday friday saturday sunday january february april june july august september october november december"
-    " feb apr jun jul aug sep oct nov dec".split()
+    "ago today yesterday week month year days weeks months years last latest newest recent recently monday tuesday"
+    " wednesday thursday friday saturday sunday january february march april may june july august september october"
+    " november december feb apr jun jul aug sep oct nov dec".split()
 )
-_RECENT = frozenset(("latest", "newest", "recent", "recently"))
-_BEFORE_MONTHS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 
 
 def half(scale: float, terms: int, texts: int) -> float:
@@ -73,35 +62,27 @@ def half(scale: float, terms: int, texts: int) -> float:
 
 
 def fuse(bm25: float, cosine: float | None, lexical_half: float, contextual: float | None = None) -> float:
-    """The score of a candidate, 0 to 1: the probabilistic sum of its parts. Without vectors the words decide alone.
-
-    Args:
-        cosine: -1 to 1 in the static space, None where there is no vector.
-        contextual: likewise in the contextual space, which takes over most of the static one's weight.
-    """
+    """The score of a candidate, 0 to 1: the probabilistic sum of its parts; without vectors of the words."""
     score = bm25 / (bm25 + lexical_half) if bm25 > 0 else 0.0
-    weight = SEMANTIC_WEIGHT
+    weight = _SEMANTIC_WEIGHT
     if contextual is not None:
-        share = min(max((contextual - CONTEXTUAL_LOW) / (CONTEXTUAL_HIGH - CONTEXTUAL_LOW), 0.0), 1.0)
-        score += CONTEXTUAL_WEIGHT * share * (1 - score)
-        weight = STATIC_BESIDE
-    if cosine is not None and cosine > COSINE_LOW:
-        score += weight * min(1.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)) * (1 - score)
+        share = min(max((contextual - _CONTEXTUAL_LOW) / (_CONTEXTUAL_HIGH - _CONTEXTUAL_LOW), 0.0), 1.0)
+        score += _CONTEXTUAL_WEIGHT * share * (1 - score)
+        weight = _STATIC_BESIDE
+    if cosine is not None and cosine > _COSINE_LOW:
+        score += weight * min(1.0, (cosine - _COSINE_LOW) / (_COSINE_HIGH - _COSINE_LOW)) * (1 - score)
     return score
 
 
 def evidence(around: tuple[float, float], segment_half: float) -> float:
     """What the turns around an episode say, 0 to 1, of their BM25 and the share of the query's weight they cover."""
     bm25, coverage = around
-    return bm25 / (bm25 + segment_half) * (1 - COVERAGE_SHARE * (1 - coverage)) if bm25 > 0 else 0.0
+    return bm25 / (bm25 + segment_half) * (1 - _COVERAGE_SHARE * (1 - coverage)) if bm25 > 0 else 0.0
 
 
 def answerable(absent: float, documents: int) -> float:
-    """What is left of every score of a query of whose words a share is `absent`: the store hardly speaks of it.
-
-    The order stays; but what nothing answers would else score like what something does, since some turn has some word.
-    """
-    return 1 - absent * documents / (documents + ABSENT_HALF)
+    """What is left of every score where a share `absent` of a query's words stands nowhere: some turn has some word."""
+    return 1 - absent * documents / (documents + _ABSENT_HALF)
 
 
 def usage_boost(priority: float, recall_count: int) -> float:
@@ -111,14 +92,13 @@ def usage_boost(priority: float, recall_count: int) -> float:
 
 
 def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
-    """What age leaves of a score: it decides among near equals, and outranks nothing.
+    """What age leaves of a score: of observations exp(-.01·days) as in the mirrored CLI, and .4 at least.
 
-    exp(-.01·days) for observations as in the mirrored CLI, but never less than .4; of episodes at most `episode_decay`
-    goes, most of it in the first months. Knowledge does not age.
+    Of episodes at most `episode_decay` goes, most of it in the first months. Knowledge does not age.
     """
     days = max(age_ms, 0) / DAY_MS
     if collection == "observations":
-        return max(exp(-OBSERVATION_DECAY * days), _OLD_OBSERVATION)
+        return max(exp(-_OBSERVATION_DECAY * days), _OLD_OBSERVATION)
     if collection == "episodes":
         return 1 - episode_decay * (1 - exp(-days / _EPISODE_DAYS))
     return 1.0
@@ -129,52 +109,18 @@ def substance(collection: str, chars: int) -> float:
     return 0.85 + 0.15 * min(chars / 150, 1.0) if collection == "episodes" else 1.0
 
 
-class Span:
-    """A time that a query names, from `start` to `end` (ms); or with no `start` that what is recent is asked for.
-
-    `slack` are days beside it that count for half: who tells of a day does so on the next.
-    """
-
-    def __init__(self, start: int | None, end: int, now: int, slack: tuple[int, int] = (0, 0)) -> None:
-        self.start, self.end, self.now, self.slack = start, end, now, slack
-
-    def factor(self, at: int) -> float:
-        """What is left of the score of a memory of `at`: .7 to 1, of an old one .5 to 1."""
-        if self.start is None:
-            days = max(self.now - at, 0) / DAY_MS
-            return 1 - 0.5 * min(log(1 + days) / log(1 + _OLDEST_DAYS), 1.0)
-        if self.start <= at < self.end:
-            return 1.0
-        before, after = self.slack
-        return _NEAR if self.start - before * DAY_MS <= at < self.end + after * DAY_MS else _OUTSIDE
-
-
 def time_named(query: str, now: int) -> Span | None:
-    """The time that a query names; what reads a calendar is imported where a word may name a day."""
-    before = ""
-    for word in words.split(query):
-        if word in _RECENT or (before, word) == ("last", "time"):
-            return Span(None, now, now)
-        is_month = word in ("may", "march") and (before in _BEFORE_MONTHS or before[:1].isdigit())
-        is_number = word[:1].isdigit() and ((len(word) == 4 and word[:2] in ("19", "20")) or before in ("may", "march"))
-        if word in _TIME_WORDS or is_month or is_number:
-            from recall import dates
+    """The time that a query names; what reads a calendar is imported where a word may name one."""
+    said = words.split(query)
+    if _TIME_WORDS.isdisjoint(said) and not any(len(word) == 4 and word[:2] in ("19", "20") for word in said):
+        return None
+    from recall import dates
 
-            found = dates.named(query, now)
-            if found is not None:
-                return Span(found[0], found[1], now, found[2])
-        before = word
-    return None
+    return dates.named(said, now)
 
 
 class Ranking:
-    """What the scores of one recall depend on, besides the documents; and what the last search gave, to explain it.
-
-    Args:
-        text: the query as it was given; what is searched for may be more, or phrases.
-        now: ms since the epoch.
-        contextual: the tier above the static vectors, where it is there.
-    """
+    """What the scores of one recall depend on, besides the documents; and what the last search gave, to explain it."""
 
     def __init__(self, text: str, scope: Scope, now: int, episode_decay: float, contextual: Question | None) -> None:
         self._said = words.query_terms(text)
@@ -194,7 +140,7 @@ class Ranking:
         self.terms = terms
         candidates = found_in.candidates(terms, vector, filters, wide, wide)
         self.candidates = {candidate["rowid"]: candidate for candidate in candidates}
-        self.lexical_half = half(LEXICAL_SCALE, len(terms), found_in.size())  # a cluster knows its size only now
+        self.lexical_half = half(_LEXICAL_SCALE, len(terms), found_in.size())  # a cluster knows its size only now
         nearness = self.contextual.cosines(list(self.candidates)) if self.contextual else {}
         raw = {}
         for rowid, candidate in self.candidates.items():
@@ -205,8 +151,8 @@ class Ranking:
             return []
         self.around = around = found_in.around(list(raw), terms)
         segments = found_in.segments() if around else 0
-        self.segment_half = half(SEGMENT_SCALE, len(terms), segments)
-        self.segment_weight = weight = SEGMENT_WEIGHT * segments / (segments + SEGMENTS_HALF)
+        self.segment_half = half(_SEGMENT_SCALE, len(terms), segments)
+        self.segment_weight = weight = _SEGMENT_WEIGHT * segments / (segments + _SEGMENTS_HALF)
         self.known = answerable(found_in.absent(self._said), found_in.size())
         ranked: list[Ranked] = []
         for traits in found_in.traits(list(raw)):
@@ -230,10 +176,9 @@ class Ranking:
 
 
 def echoes(text: str, asked: frozenset[str]) -> bool:
-    """Whether a memory is the question asked before, and no answer to it. `asked`: the question's words.
+    """Whether a memory is the question (its words: `asked`) put before, and no answer to it.
 
-    That is a user's archived turn that says nothing more than the question, and the memory of a session's task (what
-    the user said then, ADR-0203 stage 2) that holds most of it.
+    That is a user's turn that says nothing more than the question, and the memory of a session's task that holds most.
     """
     speaker, _, rest = text[:6].partition(":")
     if speaker not in ("user", "Task") or not rest:
@@ -251,9 +196,9 @@ def distrust(traits: Traits, score: float, now: int, query: Query) -> list[str]:
     unused = traits["recall_count"] == 0 and not traits["pinned"]
     verdict = traits["write_verdict"]
     rules = {
-        "too_short": traits["chars"] < MIN_CHARS and is_observation,
+        "too_short": traits["chars"] < _MIN_CHARS and is_observation,
         "stale_tagged": traits["stale"],
-        "stale_age": is_observation and unused and now - traits["confirmed_at"] > STALE_DAYS * DAY_MS,
+        "stale_age": is_observation and unused and now - traits["confirmed_at"] > _STALE_DAYS * DAY_MS,
         "invalid_score": not 0 <= score <= 1,
         "below_min_score": 0 <= score < query.min_score,
         "held_by_write_gate": verdict == "hold" and not query.include_hold,

@@ -1,12 +1,9 @@
-"""How a recall came to its answer: what words and meaning made each score, what time and use did, why others fell.
-
-The factors are computed anew from what `recall.ranking` keeps of the last search, in its order.
-"""
+"""How a recall came to its answer: what words and meaning made each score, what time and use did, why others fell."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from core import words
@@ -29,11 +26,10 @@ def explanation(
     dropped: Sequence[tuple[ranking.Ranked, list[str]]],
     hits: Sequence[Hit],
 ) -> dict[str, Any]:
-    """The explanation of one recall, JSON values only.
+    """The explanation of one recall, JSON values only, from what the ranking keeps of the last search.
 
-    `hits` has an account of each hit, in their order; `dropped` the first 50 candidates that are none, the best first,
-    each with its reasons; `droppedCount` all of them, by reason. A candidate that shares too little with the query is
-    not scored further: its score is 0.
+    `hits` has an account of each hit; `dropped` the first 50 candidates that are none, with reasons; `droppedCount` all
+    of them, by reason. A candidate that shares too little with the query is not scored further: its score is 0.
     """
     entries = {entry[3]["rowid"]: entry for entry in ranked}
     scores = {row: entry[0] for row, entry in entries.items()}
@@ -59,90 +55,69 @@ def explanation(
     shown_hits = {hit["id"] for hit in hits}
     fallen = {row: reasons(row) for row, document in documents.items() if document["id"] not in shown_hits}
     shown = sorted(fallen, key=lambda row: -scores.get(row, 0.0))[:_MOST_DROPPED]
-    of_hits = [row_of[hit["id"]] for hit in hits if hit["id"] in row_of]
-    weights = found_in.weights([*of_hits, *shown], order.terms)
+    told = [row_of[hit["id"]] for hit in hits if hit["id"] in row_of] + shown
+    weights = found_in.weights(told, order.terms)
     near = order.contextual.cosines(list(entries)) if order.contextual is not None and entries else {}
     by_words = sorted(rows, key=lambda row: -order.candidates[row]["bm25"])
     by_meaning = sorted(rows, key=lambda row: -(order.candidates[row]["cosine"] or -1.0))
-    places = {row: (by_words.index(row) + 1, by_meaning.index(row) + 1) for row in (*of_hits, *shown)}
 
     def parts(row: int) -> dict[str, Any]:
-        searched = _searched(order, row, weights, near.get(row), *places[row])
-        return {**searched, **_scored(order, entries[row])} if row in entries else searched
+        """What both searches said of a document; and what became of its score after them."""
+        bm25, cosine = order.candidates[row]["bm25"], order.candidates[row]["cosine"]
+        matched = sorted(((term, of[row]) for term, of in weights.items() if row in of), key=lambda one: -one[1])
+        semantic: dict[str, Any] | None = None
+        if cosine is not None:
+            # both parts are a probabilistic sum: with no word, what is left is the meaning's
+            alone = ranking.fuse(0.0, cosine, order.lexical_half, near.get(row))
+            semantic = {"cosine": round(cosine, 4), "rank": by_meaning.index(row) + 1, "score": round(alone, 4)}
+            semantic |= {"contextualCosine": round(near[row], 4)} if row in near else {}
+        return {
+            "words": [{"term": term, "weight": round(weight, 4)} for term, weight in matched],
+            "lexical": {
+                "bm25": round(bm25, 4),
+                "rank": by_words.index(row) + 1 if bm25 > 0 else None,
+                "score": round(ranking.fuse(bm25, None, order.lexical_half), 4),
+            },
+            "semantic": semantic,
+            **(_scored(order, entries[row]) if row in entries else {}),
+        }
 
-    told = []
+    accounts = []
     for rank, hit in enumerate(hits, 1):
-        about = {"id": hit["id"], "rank": rank, "score": hit["score"]}
-        row = row_of.get(hit["id"], -1)
+        about, row = {"id": hit["id"], "rank": rank, "score": hit["score"]}, row_of.get(hit["id"], -1)
         if row in entries:
             echo = ranking.ECHO if ranking.echoes(documents[row]["text"], asked) else 1.0
-            told.append({**about, **parts(row), "echo": echo})
+            accounts.append({**about, **parts(row), "echo": echo})
         else:
-            told.append({**about, "beside": _BESIDE})
+            accounts.append({**about, "beside": _BESIDE})
     return {
         "formula": FORMULA,
         "terms": list(order.terms),
         "lexicalHalf": round(order.lexical_half, 4),
-        "hits": told,
+        "hits": accounts,
         "dropped": [
             {
-                "id": documents[row]["id"],
-                "observation": documents[row]["text"][:_SHOWN],
-                "score": round(scores.get(row, 0.0), 4),
-                "reasons": fallen[row],
-                **parts(row),
+                "id": documents[row]["id"], "observation": documents[row]["text"][:_SHOWN],
+                "score": round(scores.get(row, 0.0), 4), "reasons": fallen[row], **parts(row),
             }
             for row in shown
         ],
         "droppedCount": Counter(reason for listed in fallen.values() for reason in listed),
-    }
-
-
-def _searched(
-    order: ranking.Ranking,
-    row: int,
-    weights: Mapping[str, Mapping[int, float]],
-    near: float | None,
-    by_words: int,
-    by_meaning: int,
-) -> dict[str, Any]:
-    """What both searches said of a document: the words with their weights, and the meaning."""
-    bm25, cosine = order.candidates[row]["bm25"], order.candidates[row]["cosine"]
-    matched = sorted(((term, found[row]) for term, found in weights.items() if row in found), key=lambda one: -one[1])
-    semantic: dict[str, Any] | None = None
-    if cosine is not None:
-        # both parts are a probabilistic sum: with no word, what is left is the meaning's
-        alone = ranking.fuse(0.0, cosine, order.lexical_half, near)
-        semantic = {"cosine": round(cosine, 4), "rank": by_meaning, "score": round(alone, 4)}
-        if near is not None:
-            semantic["contextualCosine"] = round(near, 4)
-    return {
-        "words": [{"term": term, "weight": round(weight, 4)} for term, weight in matched],
-        "lexical": {
-            "bm25": round(bm25, 4),
-            "rank": by_words if bm25 > 0 else None,
-            "score": round(ranking.fuse(bm25, None, order.lexical_half), 4),
-        },
-        "semantic": semantic,
-    }
+    }  # fmt: skip
 
 
 def _scored(order: ranking.Ranking, entry: ranking.Ranked) -> dict[str, Any]:
-    """What became of a document's score after the searches."""
     _, fused, boost, traits = entry
     aged, rule = order.aged(traits)
     around = order.around.get(traits["rowid"])
-    segment = around and {
-        "bm25": round(around[0], 4),
-        "coverage": round(around[1], 4),
-        "evidence": round(ranking.evidence(around, order.segment_half), 4),
-        "w": round(order.segment_weight, 4),
-    }
     days = round(max(order.now - traits["confirmed_at"], 0) / DAY_MS, 1)
     return {
         "fused": round(fused, 4),
         "substance": round(ranking.substance(traits["collection"], traits["chars"]), 4),
-        "segment": segment,
+        "segment": around and {
+            "bm25": round(around[0], 4), "coverage": round(around[1], 4),
+            "evidence": round(ranking.evidence(around, order.segment_half), 4), "w": round(order.segment_weight, 4),
+        },
         "decay": {"factor": round(aged, 4), "days": days, "by": rule},
         "project": order.scope.factor(traits["project"], traits["session"]),
         "boost": {

@@ -14,10 +14,9 @@ _LEAST_LINE = 12
 
 
 def around(text: str, wanted: Sequence[str], room: int) -> str:
-    """The line of a text that holds most of what is wanted, and what of the lines around it has room.
+    """The line of a text that holds most of what is wanted, and what of the lines around it has room (characters).
 
-    What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning. White
-    space at the ends of lines goes, empty lines too. `room` is the characters of the result, 2 or more.
+    What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning.
     """
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:

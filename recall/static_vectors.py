@@ -214,10 +214,9 @@ def _scaled(components: list[int] | list[float]) -> bytes:
 
 
 def embed(text: str, context: str = "") -> bytes:
-    """The vector of a text, and of its neighbourhood: 256 int8, the largest |component| 127 (cosine is scale free).
+    """The vector of a text and its neighbourhood: 256 int8, the largest |component| 127; b"" when no token is known.
 
-    That is unit(text) + CONTEXT_WEIGHT * unit(context), or what there is of both; b"" when no token is known. Only the
-    first TEXT_LIMIT characters count. Raises TableDamaged.
+    Only the first TEXT_LIMIT characters of each count. Raises TableDamaged.
     """
     own, around = _sum(text), _sum(context)
     if not own or not around:
@@ -228,10 +227,7 @@ def embed(text: str, context: str = "") -> bytes:
 
 
 def document_vector(text: str, context: str = "", title: str = "") -> bytes:
-    """The vector of a document: its own words, and with less weight its neighbouring turns.
-
-    b"" when none of its words is known or the table is damaged: the words still find it.
-    """
+    """The vector of a document; b"" where no word is known, or the table is damaged: words still find it."""
     try:
         return embed(f"{title}\n{text}" if title else text, context)
     except TableDamaged:

@@ -61,14 +61,7 @@ def search(options: dict[str, Any]) -> Answer | int:
 
 
 def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The collections that a comma-separated list names.
-
-    Args:
-        also: what may be named beside the collections of documents.
-
-    Raises:
-        Failure: `code`, exit 2, for a name that is none.
-    """
+    """The collections that a comma-separated list names: of documents, or one of `also`; or a Failure `code`."""
     names = tuple(name.strip() for name in given.split(",") if name.strip())
     for name in names:
         if name not in COLLECTIONS and name not in also:
@@ -99,8 +92,7 @@ def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
 def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use.
 
-    What a file holds is not printed, but the number of the query: agents may run `recall` without being asked, and are
-    not to read any file with it.
+    Of a file's query the number is printed: agents may run `recall` unasked, and are not to read any file with it.
     """
     from cli.bulk import is_endless
     from core import envelope, json_text

@@ -52,16 +52,16 @@ def listed(
         narrow("forgotten_at IS NULL AND superseded_by = ''")
     for tag in asked["tags"]:  # few hold the letters, so that few lists are taken apart
         narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
-    if asked["category"]:
-        narrow("category_id = ?", asked["category"])
+    for condition, value in (
+        ("category_id = ?", asked["category"] or None),
+        ("source = ?", asked["source"] or None),
+        ("created_at >= ?", asked["since"]),
+        ("created_at < ?", asked["before"]),
+    ):
+        if value is not None:
+            narrow(condition, value)
     if asked["verdicts"]:
         narrow(f"write_verdict IN ({marks(asked['verdicts'])})", *asked["verdicts"])
-    if asked["source"]:
-        narrow("source = ?", asked["source"])
-    if asked["since"] is not None:
-        narrow("created_at >= ?", asked["since"])
-    if asked["before"] is not None:
-        narrow("created_at < ?", asked["before"])
     if names:
         of_sessions = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(names)}))"
         narrow(f"(project IN ({marks(names)}) OR (project = '' AND {of_sessions}))", *names, *names)
@@ -83,15 +83,13 @@ def set_tags(db: apsw.Connection, rowid: int, tags: Sequence[str], *, stale: boo
 
 def link(db: apsw.Connection, older: Document, newer: Document, now: int) -> None:
     """Note that one memory took the place of another, inside the caller's transaction; `now` in ms."""
-    db.execute(
-        "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?", (newer["id"], now, older["rowid"])
-    )
+    placed = "UPDATE document SET superseded_by = ?, updated_at = ? WHERE rowid = ?"
+    db.execute(placed, (newer["id"], now, older["rowid"]))
     db.execute("UPDATE document SET supersedes = ? WHERE rowid = ?", (older["id"], newer["rowid"]))
 
 
 def unlink(db: apsw.Connection, older: Document, now: int) -> None:
     """Undo `link`, inside the caller's transaction; what took the memory's place may be gone by now."""
     db.execute("UPDATE document SET superseded_by = '', updated_at = ? WHERE rowid = ?", (now, older["rowid"]))
-    db.execute(
-        "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?", (older["superseded_by"], older["id"])
-    )
+    freed = "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?"
+    db.execute(freed, (older["superseded_by"], older["id"]))

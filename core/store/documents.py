@@ -41,10 +41,7 @@ def blank(collection: str, identifier: str, text: str, at: int) -> Document:
 
 
 def insert(db: apsw.Connection, document: Document, vector: bytes, *, signatures: bool) -> int:
-    """Add a document to the table and to both indexes; returns its row.
-
-    `vector`: int8, of the static space, empty where the text has none.
-    """
+    """Add a document to the table and, with its int8 vector (empty for none), to both indexes; returns its row."""
     base, last = row_range(document["collection"])
     free = "SELECT coalesce(max(rowid), ?) + 1 FROM document WHERE rowid BETWEEN ? AND ?"
     rowid = int(db.execute(free, (base, base, last)).get)
@@ -192,10 +189,7 @@ def has_sections_below(db: apsw.Connection, folder: str) -> bool:
 
 
 def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
-    """Take sections out for good; returns how many there were.
-
-    A forgotten one stays a tombstone: its file may come back, and it should not.
-    """
+    """Take sections out for good; how many there were. A forgotten one stays a tombstone: its file may come back."""
     removed = 0
     for rowid in rowids:
         if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:

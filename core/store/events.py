@@ -24,10 +24,7 @@ _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed":
 
 
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
-    """Add an event inside the caller's transaction; False where its id is there already.
-
-    `search_text`: the words by which it is found, lower case.
-    """
+    """Add an event, found by its lower-case `search_text`, in the caller's transaction; False where its id is there."""
     db.execute(
         f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({marks(range(13))}) ON CONFLICT (id) DO NOTHING",
         (
@@ -43,10 +40,7 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
 
 
 def record_hook(db: apsw.Connection, event: Event) -> None:
-    """Keep the call that an event of the component `HOOK` tells of, inside the caller's transaction.
-
-    Another event is passed over, and one that is kept already. `core.store.history` reads these rows.
-    """
+    """Keep the call that an event of the component `HOOK` tells of, once, inside the caller's transaction."""
     outcome = _OUTCOMES.get(event["action"])
     if outcome is None:
         return

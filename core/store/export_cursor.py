@@ -15,10 +15,7 @@ _FIRST = -(1 << 62)
 
 @dataclass(frozen=True)
 class Cursor:
-    """One destination: a signal (`logs`, `traces`) and an endpoint; `destination` is the fingerprint of both.
-
-    Times in ms since the epoch; `totals` is of older versions.
-    """
+    """One destination: the fingerprint of a signal (`logs`, `traces`) and an endpoint. Times in ms since the epoch."""
 
     destination: str
     signal: str
@@ -64,10 +61,7 @@ def waiting(db: apsw.Connection, after: int) -> int:
 
 
 def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
-    """The next `most` events after number `after`, up to number `upto`, and the number of the last of them.
-
-    They hold about `most_bytes` of text at most; one event is returned however large it is.
-    """
+    """The next events behind number `after`, `most` or about `most_bytes` of them, and the number of the last one."""
     first = db.execute("SELECT min(seq) FROM event WHERE seq > ? AND seq <= ?", (after, upto)).get
     if first is None:
         return [], after

@@ -15,11 +15,7 @@ _LONGEST = 20_000
 
 @contextmanager
 def opened(path: str) -> Iterator[apsw.Connection]:
-    """An SQLite file, read-only and as it is.
-
-    Raises:
-        Failure: IMPORT_FAILED where it is none, or is damaged; also for what is read while it is open.
-    """
+    """An SQLite file, read-only and as it is. Raises Failure IMPORT_FAILED, also for what is read while it is open."""
     try:
         db = open_unchanged(path)
         try:

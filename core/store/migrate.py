@@ -1,7 +1,4 @@
-"""Makes a store of this version: of nothing, of an older file, or in memory; and says why one cannot be used.
-
-Imported where there is need of it.
-"""
+"""Makes a store of this version: of nothing, of an older file, or in memory; and says why one cannot be used."""
 
 from __future__ import annotations
 
@@ -29,12 +26,7 @@ def too_new(what: str, version: int) -> Failure:
 
 
 def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
-    """Bring a file up to date, or begin it; other processes wait.
-
-    Raises:
-        Failure: STORE_FOREIGN, STORE_TOO_NEW, or what SQLite says.
-        files.LockTimeout: another process has been at it for too long.
-    """
+    """Bring a file up to date, or begin it; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
     # The switch to WAL wants the file for itself, and asks no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
         version = version_of(db)
@@ -61,10 +53,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
 
 
 def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
-    """A store that no file holds: an empty one; or an old one that cannot be brought up to date where it lies.
-
-    The copy is only to be read: what was written into it would be lost.
-    """
+    """An empty store that no file holds; or an old one that cannot be brought up to date, only to be read."""
     db = apsw.Connection(":memory:")
     if source is not None:
         with db.backup("main", source, "main") as running:

@@ -21,11 +21,7 @@ _COUNTED_ANEW = (
 
 
 def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
-    """Count everything, and list the newest events; `now` in ms.
-
-    Raises:
-        Failure: STORE_DAMAGED and its like, when a page cannot be read.
-    """
+    """Count everything, and list the newest events; `now` in ms. Raises Failure when a page cannot be read."""
     try:
         spaces = db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space")
         return {
@@ -39,17 +35,14 @@ def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
 
 
 def _events(db: apsw.Connection, since: int) -> dict[str, Any]:
-    newest = db.execute(
-        "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?",
-        (_EVENTS_LISTED,),
-    )
+    newest = "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?"
     errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
     return {
         "total": events.count(db),
         "errors24h": int(db.execute(errors, (since,)).get),
         "last": [
             {"ts": clock.iso(at), "action": action, "level": level, "success": bool(success)}
-            for at, action, level, success in newest
+            for at, action, level, success in db.execute(newest, (_EVENTS_LISTED,))
         ],
     }
 
@@ -86,34 +79,23 @@ def counts(db: apsw.Connection, tally: str = "tally") -> dict[str, dict[str, int
 
 def span(db: apsw.Connection) -> dict[str, int | None]:
     """The `oldest` and `newest` time of all that is not forgotten (ms), and how many texts were merged (`merges`)."""
-    ends = [
-        db.execute(
-            f"SELECT created_at FROM document WHERE forgotten_at IS NULL ORDER BY created_at {order} LIMIT 1"
-        ).get
-        for order in ("ASC", "DESC")
-    ]
+    times = "SELECT created_at FROM document WHERE forgotten_at IS NULL ORDER BY created_at"
+    ends = [db.execute(f"{times} {order} LIMIT 1").get for order in ("ASC", "DESC")]
     merges = db.execute("SELECT coalesce(sum(merges), 0) FROM tally WHERE forgotten = 0").get
     return {"oldest": ends[0], "newest": ends[1], "merges": int(merges)}
 
 
 def largest(db: apsw.Connection, group: str, most: int) -> dict[str, int]:
     """The largest groups by category, source or project, largest first; documents without a value do not count."""
-    rows = db.execute(
-        f"SELECT {group}, sum(documents) AS number FROM tally WHERE forgotten = 0 AND {group} <> ''"
-        " GROUP BY 1 HAVING number > 0 ORDER BY 2 DESC, 1 LIMIT ?",
-        (most,),
-    )
-    return {str(name): int(number) for name, number in rows}
+    counted = f"SELECT {group}, sum(documents) AS number FROM tally WHERE forgotten = 0 AND {group} <> ''"
+    return dict(db.execute(f"{counted} GROUP BY 1 HAVING number > 0 ORDER BY 2 DESC, 1 LIMIT ?", (most,)))
 
 
 def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str, int]:
     """How many documents of a collection were written since `since` (ms), by verdict."""
-    rows = db.execute(
-        "SELECT write_verdict, count(*) FROM document WHERE created_at >= ? AND forgotten_at IS NULL"
-        " AND rowid BETWEEN ? AND ? GROUP BY 1",
-        (since, *row_range(collection)),
-    )
-    return {str(verdict): int(number) for verdict, number in rows}
+    where = "created_at >= ? AND forgotten_at IS NULL AND rowid BETWEEN ? AND ?"
+    values = (since, *row_range(collection))
+    return dict(db.execute(f"SELECT write_verdict, count(*) FROM document WHERE {where} GROUP BY 1", values))
 
 
 def last_used(db: apsw.Connection) -> int | None:

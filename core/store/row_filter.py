@@ -33,12 +33,7 @@ _MOST = 400
 
 
 class RowFilter:
-    """The rows that a filter admits, whatever it says of collections; one at a time on a connection.
-
-    Args:
-        filters: at least a session, a category, tags, or projects of which there are others.
-        size: how many documents there are, roughly.
-    """
+    """The rows that a filter (of more than collections) admits, of about `size`; one at a time on a connection."""
 
     def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
         session, category = filters.get("session"), filters.get("category")

@@ -1,7 +1,4 @@
-"""Vector spaces besides the static one: which documents lack a vector in them, and storing vectors.
-
-A document's vectors of every space go when its text changes (`documents.replace`) or it is forgotten.
-"""
+"""Vector spaces besides the static one; a document's vectors of all go when its text changes or it is forgotten."""
 
 from __future__ import annotations
 
@@ -52,10 +49,7 @@ def held(db: apsw.Connection, number: int) -> int:
 
 
 def add_vectors(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
-    """Keep vectors, inside the caller's transaction; returns how many.
-
-    Nothing was locked while they were made: where the text has changed since, or was forgotten, its vector is dropped.
-    """
+    """Keep vectors, inside the caller's transaction, but of texts that changed meanwhile; returns how many."""
     before = db.total_changes()
     db.executemany(
         "INSERT OR REPLACE INTO vector (document, space, value) SELECT rowid, ?, ? FROM document"

@@ -1,7 +1,4 @@
-"""Opens the SQLite file: in WAL, so that readers never wait for a writer.
-
-Nothing is checkpointed when a connection closes: with one short process per command each of them would pay an `fsync`.
-"""
+"""Opens the SQLite file: in WAL, so that readers never wait for a writer, and closing one costs no `fsync`."""
 
 from __future__ import annotations
 
@@ -52,8 +49,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
     Args:
         busy_ms: how long a statement waits for another process's write.
-        durable: whether a commit waits for the disk, which a power cut cannot undo. Without it a commit survives the
-            death of the process but perhaps not of the machine.
+        durable: whether a commit waits for the disk; else it survives the process, perhaps not a power cut.
 
     Raises:
         Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
@@ -76,12 +72,9 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
 
 def open_reading() -> apsw.Connection | None:
-    """The store for reading, or None where there is none yet.
+    """The store for reading, None where there is none yet; raises Failure as `open_writing`.
 
     A home that cannot be written is read all the same; there, what a crashed writer left in the log stays unseen.
-
-    Raises:
-        Failure: as `open_writing`.
     """
     where = path()
     try:
@@ -178,18 +171,18 @@ def load_vectors(db: apsw.Connection) -> bool:
 
     By its file: importing the package imports numpy where that is installed, and `importlib.util` costs 4 ms.
     """
-    for folder in sys.path:
-        for name in ("vec0.so", "vec0.dylib", "vec0.dll"):
-            extension = os.path.join(folder, "sqlite_vec", name)
-            if os.path.exists(extension):
-                try:
-                    db.enable_load_extension(True)
-                    db.load_extension(extension)
-                    db.enable_load_extension(False)
-                except apsw.Error:
-                    return False
-                return True
-    return False
+    names = ("vec0.so", "vec0.dylib", "vec0.dll")
+    places = (os.path.join(folder, "sqlite_vec", name) for folder in sys.path for name in names)
+    extension = next(filter(os.path.exists, places), None)
+    if extension is None:
+        return False
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(extension)
+        db.enable_load_extension(False)
+    except apsw.Error:
+        return False
+    return True
 
 
 class transaction:  # noqa: N801  # reads as the statement it is
@@ -263,10 +256,7 @@ def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
 
 
 def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
-    """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others.
-
-    SQLite's own checkpoints, which go by what one process knows, never shorten it where every process is short.
-    """
+    """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others."""
     if log_bytes(db.filename) <= over:
         return
     try:

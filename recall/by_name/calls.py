@@ -1,7 +1,4 @@
-"""Tool calls of archived sessions that answer a query: a hit is the passage in which a name stands, with its place.
-
-Hot path. A call is known as `call:<session>:<number>`; what was said in the session is in the documents.
-"""
+"""Tool calls of archived sessions that answer a query: the passage in which a name stands, with its place. Hot path."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from core.records import Filters, Hit
     from core.records import FoundCall as Found
     from recall.by_name.search import QueryNames
-    from recall.scope import Scope
+    from recall.query import Scope
 
 COLLECTION = "calls"
 PREFIX = "call:"
@@ -31,13 +28,11 @@ _A_WORD_MORE = 0.05
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
-_ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _COPIED_WORDS = 3
+_ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _WORK, _LINES = 3, 2
-_LEAST_ROOM = 60
-_PLACE_CHARS = 110
-_HEAD_CHARS = 60
-_LONGEST_COMMAND = 400
+_PLACE_CHARS, _HEAD_CHARS = 110, 60
+_LEAST_ROOM, _LONGEST_COMMAND = 60, 400
 _LONGEST_NUMBER = 10
 
 
@@ -63,11 +58,7 @@ class Match:
 def matches(
     db: apsw.Connection, query: str, asked: QueryNames, filters: Filters, scope: Scope, most: int
 ) -> list[Match]:
-    """The calls that answer a query, best first; of equals those of the project preferred, and the newest.
-
-    A query that is one name gets the calls that hold it, else those that hold what begins so. Among words, calls are
-    found by the names, and by the words alone only where all of them stand in one line.
-    """
+    """The different calls that answer a query, best first; of equals those of the project preferred, and the newest."""
     found = _found(db, query.strip(), asked, filters) or _near(db, asked, filters)
     for match in found:
         match.score = match.raw * scope.factor(match.call["project"], match.call["session"])
@@ -85,41 +76,37 @@ def matches(
 def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters) -> list[Match]:
     """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
     wanted = [*asked.names, *asked.words]
-    calls: list[tuple[Found, list[str]]] = []
-    if len(whole.split()) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_rows.holding_all(db, [whole], filters)]
-    if asked.names:
-        calls += [(call, wanted) for call in call_rows.holding_any(db, asked.names, filters)]
-    elif len(asked.words) >= _LEAST_WORDS:
-        calls += [(call, [whole, *wanted]) for call in call_rows.holding_all(db, asked.words, filters)]
     found: dict[int, Match] = {}
-    for call, around in calls:
-        if call["rowid"] not in found and (score := _score(call, whole, asked)):
-            found[call["rowid"]] = Match(call, score, around)
+
+    def add(calls: Sequence[Found], around: Sequence[str]) -> None:
+        for call in calls:
+            if call["rowid"] not in found and (score := _score(call, whole, asked)):
+                found[call["rowid"]] = Match(call, score, around)
+
+    if len(whole.split()) >= _LEAST_WORDS:
+        add(call_rows.holding_all(db, [whole], filters), [whole, *wanted])
+    if asked.names:
+        add(call_rows.holding_any(db, asked.names, filters), wanted)
+    elif len(asked.words) >= _LEAST_WORDS:
+        add(call_rows.holding_all(db, asked.words, filters), [whole, *wanted])
     return list(found.values())
 
 
 def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Match]:
-    """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds.
-
-    The files of a project are known by their place in it.
-    """
-    if not asked.alone:
-        return []
-    parts = [part for part in asked.names[0].split("/") if part]
-    for name in (asked.names[0], *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        calls = call_rows.holding_any(db, [name], filters, beginning=True)
-        if calls:
-            return [Match(call, _BEGINS, [name]) for call in calls]
+    """For a name that no call holds: calls that hold what begins so or, of a path, its longest end that any holds."""
+    whole = asked.names[0] if asked.alone else ""
+    parts = [part for part in whole.split("/") if part]
+    for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
+        if name and (found := call_rows.holding_any(db, [name], filters, beginning=True)):
+            return [Match(call, _BEGINS, [name]) for call in found]
     return []
 
 
 def is_command(db: apsw.Connection, query: str, filters: Filters) -> bool:
     """Whether a query of several words stands in a command that was run, as it stands; filters as of `matches`."""
     whole = query.strip()
-    if len(whole.split()) < _COPIED_WORDS:
-        return False
-    return any(whole in call["command"] for call in call_rows.holding_all(db, [whole], filters))
+    copied = len(whole.split()) >= _COPIED_WORDS
+    return copied and any(whole in call["command"] for call in call_rows.holding_all(db, [whole], filters))
 
 
 def _score(call: Found, whole: str, asked: QueryNames) -> float:
@@ -160,10 +147,8 @@ def _begins(command: str, query: str) -> bool:
 
 def holds(text: str, wanted: Sequence[str]) -> bool:
     """Whether a text has something of what is wanted, in upper or lower case."""
-    if not text:
-        return False
     lower = text.lower()
-    return any(word.lower() in lower for word in wanted)
+    return bool(text) and any(word.lower() in lower for word in wanted)
 
 
 def _essence(match: Match) -> str:
@@ -177,10 +162,7 @@ def _essence(match: Match) -> str:
 
 
 def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
-    """`place: passage`, in about `room` characters; of a call whose names stand in the place only, the place.
-
-    What was asked for word for word is not cut, up to _LONGEST_COMMAND characters.
-    """
+    """`place: passage`, in about `room` characters; what was asked for word for word is not cut."""
     from recall import snippet
 
     where, command = place(call), call["command"]
@@ -215,22 +197,15 @@ def place(call: Found) -> str:
 
 
 def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
-    """The call with this id and all that is kept of it; None where there is none, or it is no call's.
-
-    Of the session, a beginning of 8 characters or more that no other archived session has will do.
-
-    Raises:
-        Failure: SESSION_AMBIGUOUS.
-    """
+    """The call `call:<session>:<number>` and all that is kept of it, or None. Raises Failure SESSION_AMBIGUOUS."""
     from core import shell_command
     from core.store.sessions import session_rows
 
-    session, colon, number = identifier.removeprefix(PREFIX).rpartition(":")
-    if db is None or not (
-        identifier.startswith(PREFIX) and colon and number.isdecimal() and len(number) < _LONGEST_NUMBER
-    ):
+    given, _, number = identifier.removeprefix(PREFIX).rpartition(":")
+    is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    if db is None or not is_one:
         return None
-    session = session_rows.whole_id(db, session)
+    session = session_rows.whole_id(db, given)
     call = call_rows.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None

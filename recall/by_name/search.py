@@ -1,6 +1,6 @@
 """A recall that means names too: what a query names, which searches it makes, and its hits. Hot path.
 
-A name is found as it is written; words are found by what they mean. A query that is one name means that name.
+A name is found as it is written; words by what they mean. A query that is one name means that name.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from core.records import Budget, CandidateSource, Filters, Hit
     from recall.by_name.calls import Match
-    from recall.query import Query
+    from recall.query import Query, Scope
     from recall.ranking import Ranked
-    from recall.scope import Scope
 
     Holds = Callable[[str], bool]
 
@@ -43,14 +42,7 @@ _HITS = 5
 
 
 class QueryNames:
-    """What a query names.
-
-    Attributes:
-        names: the names, without the quotes and brackets around them, each once.
-        words: its other words, lower-cased, without stop words.
-        alone: the query is one name and nothing else.
-        phrases: the names as rows of words, as the lexical index of documents holds them.
-    """
+    """What a query names: `names`, other `words`, whether it is one name `alone`, `phrases` (names as words)."""
 
     def __init__(self, query: str) -> None:
         bare = [bare_name(chunk) for chunk in query.split()]
@@ -131,13 +123,7 @@ def _is_file(unit: str) -> bool:
 
 
 class ByName:
-    """What a query names, and what answers it beside the documents: the work of a session in a place, and tool calls.
-
-    Args:
-        text: the query's, shortened where it is long.
-        filters: those of the documents.
-        most: hits.
-    """
+    """What a query names, and what answers it beside the documents: the work in a place, tool calls."""
 
     def __init__(
         self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters, scope: Scope, most: int
@@ -169,8 +155,7 @@ class ByName:
     def searches(self, terms: list[str]) -> Iterator[tuple[list[str], bool, Holds | None]]:
         """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any counts.
 
-        Of a query that is one name: what holds it and, where nothing at all does, what holds all of its parts. What
-        only means something like it is unrelated.
+        Of one name: what holds it and, where nothing at all does, what holds all of its parts.
         """
         if self._documents and not self.names.alone:
             yield terms, True, None
@@ -189,11 +174,10 @@ class ByName:
         ]
 
     def hits(self, documents: Sequence[Hit], budget: Budget, *, raw: bool) -> list[Hit]:
-        """The best of the documents, which come best first, and of what is beside them, best first, each in its room.
+        """The best of the documents and of what is beside them, best first, each in its room, behind a session's work.
 
-        What a session was at work on in the file or folder that is asked for goes before all. Documents keep room among
-        five: of a query with a name for two, of words for four. What was said is worth more than what a tool printed; a
-        name is mostly asked for because of the latter.
+        Documents keep room among five: of a query with a name for two, of words for four. What was said is worth more
+        than what a tool printed; a name is mostly asked for because of the latter.
         """
         most = max(self._most - len(self.cards), 0)
         named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= calls.WHOLE_QUERY)

@@ -1,8 +1,6 @@
-"""Answers a query that names files, folders or programs: what a session was at work on there. Hot path.
+"""Answers a query of files, folders, programs, `commands`: what the session last at work there did. Hot path.
 
-`recall "cli/strategy/ go test commands"` is asked by its units: a file name, a folder (it ends in a slash), a
-program with its verb, the word `commands`. The answer is one text of the session that was last at work there: a line a
-place with the names in it, and its commands with their outcome.
+That is one text: a line a place with the names in it, and its commands with their outcome.
 """
 
 from __future__ import annotations
@@ -36,14 +34,11 @@ _SESSIONS = 20
 def ask(
     db: apsw.Connection, text: str, units: Sequence[str], query: Query, projects: Sequence[str], *, lean: bool
 ) -> Hit | None:
-    """The answer to a query that is made of units; None where no session was at work there.
+    """The answer to a query that is made of units; None where no session (of these projects, if any) was there.
 
     It is of `query.session`, or of the last session that was at work there: first of the one that asks, `query.own`
     or, where that is not known, the one whose recovery note printed this query; then of those of the project preferred.
     Of a single file `path` is that: other hits follow then.
-
-    Args:
-        projects: the names of the only project that counts, none for any.
     """
     room = LEAN_CHARS if lean else ONE_CHARS if len(units) == 1 and is_file(text) else MOST_CHARS
     asks = query.own or ("" if query.session else _told_to_ask(db, text, query.prefer))
@@ -101,10 +96,7 @@ def _text_of(db: apsw.Connection, about: Session, here: Sequence[Name], units: S
 
 
 def _deal_faded(names: Sequence[Name], room: int) -> list[Name]:
-    """Names that are at work no more, or in too many places for all to be told: by the weight they had, the last first.
-
-    A number, hash or path has none, and goes behind the others.
-    """
+    """Names that are at work no more, or in too many places: by the weight they had, the last first."""
     dealt: list[Name] = []
     places: set[str] = set()
     for name in sorted(names, key=lambda one: (-one["weight"], -one["last"])):
@@ -130,10 +122,7 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> list[str]:
 
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
-    """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none.
-
-    An agent runs a printed command as it stands, and not every client tells its commands which session they are of.
-    """
+    """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none."""
     told = session_rows.notes_with(db, f'recall "{query}"', _NOTES)
     known = dict(session_rows.latest_first(db)) if told else {}
     if any(same(project, near) for project in known.values()):

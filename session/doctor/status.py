@@ -149,6 +149,7 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
     except Failure as failure:
         wrong = {"error": {"code": failure.code, "message": failure.message, "fix": failure.fix}}
         seen.failed("store", failure)
+        seen.db = None  # nothing more is asked of it
     incomplete = completeness.finding(where)
     if incomplete is not None:
         seen.findings.append(error("STORE_OLDER", "store", str(incomplete["message"]), str(incomplete["fix"])))

@@ -11,7 +11,7 @@ from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 from terminal import on_terminal
 
-from recall.scope import OTHER_PROJECT
+from recall.query import OTHER_PROJECT
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "tide gauge reading interval"

@@ -64,12 +64,9 @@ def save(db: apsw.Connection, given: Call) -> None:
 def holding_any(
     db: apsw.Connection, terms: Sequence[str], filters: Filters, *, beginning: bool = False
 ) -> list[FoundCall]:
-    """Calls that hold one of the terms, the best by BM25 first.
+    """Calls that hold one of the terms, the best by BM25 first; of `filters`, `session` and `projects` count.
 
-    Args:
-        filters: `session` and `projects` count.
-        terms: a term of several tokens is a phrase.
-        beginning: also what only begins so, for terms of five characters and more.
+    A term of several tokens is a phrase. `beginning`: also what only begins so, for terms of five characters and more.
     """
     marked = [_quoted(term) + ("*" if beginning and len(term) >= _SHORTEST_PREFIX else "") for term in terms]
     return _matching(db, " OR ".join(marked), filters)

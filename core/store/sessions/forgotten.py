@@ -26,8 +26,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
 def drop(db: apsw.Connection, identifier: str) -> int:
     """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls.
 
-    Where something of it was forgotten or purged the rows of that stay, and the numbers of all calls, so that a
-    transcript that is read again does not bring it back.
+    Rows of what was forgotten or purged stay, and all numbers: what is read again does not bring it back.
     """
     values = (identifier, call_rows.FORGOTTEN_CALL)
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
@@ -58,9 +57,9 @@ def _has_purged(db: apsw.Connection, identifier: str) -> bool:
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
-    """Delete what is kept of a call, for good, inside the caller's transaction: its text, and names that only it has.
+    """Delete the text of a call, and names that only it has, for good, in the caller's transaction; False without one.
 
-    Its number stays, and what its transcript says of it again is not kept. False where there is none.
+    Its number stays, so that its transcript does not bring it back.
     """
     row = db.execute(
         f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",

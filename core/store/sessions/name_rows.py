@@ -79,10 +79,7 @@ def compactions(db: apsw.Connection, session: str) -> list[Compaction]:
 
 
 def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction.
-
-    Two with no call between them are one, that of the later.
-    """
+    """Insert, or complete what is known of one, inside the caller's transaction; two with no call between are one."""
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
         " at = max(at, excluded.at), summary ="

@@ -1,8 +1,7 @@
 """Segments: what was said in a row in a session, indexed together, so that words of several turns find their session.
 
-A turn says little by itself; the turns around it say what it is about. A segment is closed once it has
-`SEGMENT_CHARS`; the last one of a session grows. Triggers note where a session has changed (`segment_due`), and
-`renew` indexes its segments anew from there. Hot path.
+One is closed once it has `SEGMENT_CHARS`; the last of a session grows. Triggers note where a session has changed
+(`segment_due`), and `renew` indexes its segments anew from there. Hot path.
 """
 
 from __future__ import annotations
@@ -66,11 +65,7 @@ def _add(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) ->
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Index what no archiving has: sessions of an older version, imported ones; a few in one transaction.
-
-    Raises:
-        Failure: the store cannot be written; the sessions before stay.
-    """
+    """Index what no archiving has: sessions of an older version, imported ones; a few in one transaction."""
     while True:
         with sqlite.transaction(db):
             rows = db.execute("SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?", (_AT_ONCE,)).fetchall()

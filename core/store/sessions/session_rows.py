@@ -56,10 +56,7 @@ def totals(db: apsw.Connection) -> tuple[int, int]:
 def sessions_of_project(
     db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
 ) -> list[Session]:
-    """The sessions with tool calls of a project under any of its names, the one that did something last first.
-
-    With `talks_in` those without tool calls instead, in this folder.
-    """
+    """The sessions with tool calls of a project by its names, or those without in a folder, latest first."""
     kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
     query = f"{_KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
     return [_session(row) for row in db.execute(query, (*projects, *folder, most))]
@@ -149,12 +146,9 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 
 def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
-    """The id of the session that is meant: this one, or the only archived one that begins so; "" where there is none.
+    """The id that is given, or the only archived one that begins so, with `least` characters; "" where there is none.
 
-    `least` is how many characters a beginning must have.
-
-    Raises:
-        Failure: SESSION_AMBIGUOUS, naming the sessions that begin so.
+    Raises Failure SESSION_AMBIGUOUS, naming the sessions that begin so.
     """
     known = (
         "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"

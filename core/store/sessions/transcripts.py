@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def position(db: apsw.Connection, source: str) -> tuple[int, str, str] | None:
-    """How far a transcript was read, None where nothing was read of it.
-
-    The bytes that were read, a fingerprint of the first of them, and JSON of what the next lines need to know of those
-    before.
-    """
+    """The bytes that were read, a fingerprint of the first of them, and JSON of what the next lines need."""
     row = db.execute("SELECT offset, head, carry FROM transcript WHERE source = ?", (source,)).fetchone()
     return (int(row[0]), str(row[1]), str(row[2])) if row else None
 

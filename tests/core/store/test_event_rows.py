@@ -9,7 +9,6 @@ import pytest
 
 from core.store import events, export_cursor
 from core.store.export_cursor import Cursor
-from core.store.sessions import session_rows
 
 ANY: Any = {
     "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
@@ -51,18 +50,6 @@ def test_a_query_lets_through_what_fits_all_of_it(db: apsw.Connection, query: di
         event("c", 3, source="hook", sessionId="t"),
     )  # fmt: skip
     assert found(db, **query) == ids
-
-
-def test_events_near_a_session_are_its_own_and_those_of_no_other_project(db: apsw.Connection) -> None:
-    for identifier, project in (("mine", "p"), ("other", "q"), ("none", "")):
-        session_rows.save_session(db, {
-            "id": identifier, "client": "claude", "project": project, "folder": "", "updated_at": 1, "prompts": 0,
-            "calls": 0, "plan": [],
-        })  # fmt: skip
-    put(db, *(event(one, at, sessionId=one) for at, one in enumerate(("mine", "other", "none", "unknown"), 1)))
-    assert found(db, near=("mine", ["p"])) == ["unknown", "mine"]
-    assert found(db, near=("none", ["p", "q"])) == ["unknown", "none", "other", "mine"]
-    assert found(db, near=("other", ["p"])) == ["unknown", "other", "mine"]
 
 
 @pytest.mark.parametrize(
