@@ -56,7 +56,7 @@ def compare(db: apsw.Connection) -> None:
     try:
         with open(db.filename + sqlite.MARK, "rb") as file:
             look(db, int(file.read() or 0))
-    except (OSError, ValueError):
+    except (OSError, ValueError, sqlite.StoreError):  # who reads the store next says what is wrong with it
         pass
 
 
