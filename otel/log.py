@@ -23,17 +23,24 @@ NOISE = "debug-noise"
 NOISE_WINDOW_MS = 60_000
 
 
-def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
+def append(
+    db: apsw.Connection, events: Sequence[Event], *, debug_limit: int, recalled: Sequence[str] = (), now: int = 0
+) -> int:
     """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
 
     Args:
         debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); those
             of compactions, injections and failures are kept beyond it.
+        recalled: ids of memories whose recall is counted too, as of `now`.
     """
-    if db.in_transaction:
-        return sum(not _append(db, event, debug_limit) for event in events)
-    with sqlite.transaction(db):
-        return sum(not _append(db, event, debug_limit) for event in events)
+    if not db.in_transaction:
+        with sqlite.transaction(db):
+            return append(db, events, debug_limit=debug_limit, recalled=recalled, now=now)
+    if recalled:
+        from core.store import document_rows
+
+        document_rows.count_recall(db, recalled, now)
+    return sum(not _append(db, event, debug_limit) for event in events)
 
 
 def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
@@ -45,11 +52,10 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
 def try_append(
     db: apsw.Connection | None, events: Sequence[Event], config: Config, *, recalled: Sequence[str] = (), now: int = 0
 ) -> None:
-    """Store the events of a command that has done its work: it does not fail where they cannot be stored.
+    """`append` for a command that has done its work: it does not fail where they cannot be stored.
 
     Args:
         db: the command's connection; None opens one, and closes it.
-        recalled: ids of memories whose recall is counted in the same transaction, as of `now`.
     """
     busy_ms = config.get_int("otel.busy_ms")
     opened = None
@@ -58,12 +64,7 @@ def try_append(
             db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         else:
             sqlite.be_durable(db, False, busy_ms=busy_ms)
-        with sqlite.transaction(db):
-            append(db, events, debug_limit=config.get_int("otel.debug_limit"))
-            if recalled:
-                from core.store import document_rows
-
-                document_rows.count_recall(db, recalled, now)
+        append(db, events, debug_limit=config.get_int("otel.debug_limit"), recalled=recalled, now=now)
     except (Failure, sqlite.StoreError):
         pass
     finally:

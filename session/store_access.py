@@ -92,15 +92,10 @@ class StoreAccess:
         """Store events and count the memories that were injected, in one transaction; whether they are stored."""
 
         def write(db: apsw.Connection) -> bool:
-            from core.store import sqlite
             from otel import log
 
-            with sqlite.transaction(db):
-                log.append(db, events, debug_limit=self._config.get_int("otel.debug_limit"))
-                if recalled:
-                    from core.store import document_rows
-
-                    document_rows.count_recall(db, recalled, self._now)
+            limit = self._config.get_int("otel.debug_limit")
+            log.append(db, events, debug_limit=limit, recalled=recalled, now=self._now)
             return True
 
         return bool(events) and self._attempt("event", write, False, durable=False)
