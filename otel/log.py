@@ -51,8 +51,8 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
 
 def try_append(
     db: apsw.Connection | None, events: Sequence[Event], config: Config, *, recalled: Sequence[str] = (), now: int = 0
-) -> None:
-    """`append` for a command that has done its work: it does not fail where they cannot be stored.
+) -> bool:
+    """`append` for a command that has done its work: it does not fail where they cannot be stored, and says so.
 
     Args:
         db: the command's connection; None opens one, and closes it.
@@ -65,8 +65,9 @@ def try_append(
         else:
             sqlite.be_durable(db, False, busy_ms=busy_ms)
         append(db, events, debug_limit=config.get_int("otel.debug_limit"), recalled=recalled, now=now)
+        return True
     except (Failure, sqlite.StoreError):
-        pass
+        return False
     finally:
         if opened is not None:
             opened.close()
@@ -74,17 +75,10 @@ def try_append(
 
 def store_waiting() -> None:
     """Store what waits in the spool, so that who looks at the log finds it; what cannot be stored waits on."""
-    if not spool.waiting():
-        return
-    events, taken = spool.take()
-    try:
-        config = settings.load()
-        db = sqlite.open_writing(busy_ms=config.get_int("otel.busy_ms"), durable=False)
-        append(db, events, debug_limit=config.get_int("otel.debug_limit"))
-    except (Failure, sqlite.StoreError):
-        return
-    db.close()
-    spool.drop(taken)
+    if spool.waiting():
+        events, taken = spool.take()
+        if try_append(None, events, settings.load()):
+            spool.drop(taken)
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
