@@ -39,6 +39,8 @@ _SESSION_MARK = " · session "
 _MOST_LISTED = 50
 _BY_HAND = ("config.toml", "trusted.json", "switches.json", "knowledge.json", "installs/")
 """What a purge only names: without it something would be switched on, run or synced that was not."""
+_FOUND = ("states", "statesChanged", "filesDeleted", "namedOnly", "notTouched")
+"""Of these only the first three go; `notTouched` are files to which links in the home lead, by their whole path."""
 _TRIES = 5
 """How often a log is read again that others replace meanwhile."""
 
@@ -87,9 +89,7 @@ class Purge:
             "namesAndPlans": len(found.plans) + len(found.names) + len(found.carries),
             "logSections": swept.log_sections,
             "waitingEvents": swept.spooled,
-            "states": sorted(swept.states),
-            "statesChanged": sorted(swept.changed_states),
-            "filesDeleted": sorted(swept.deleted),
+            **{name: sorted(swept.found[name]) for name in _FOUND[:3]},
         }
 
     def result(self, *, done: bool) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Purge:
             "ids": self._selection.ids[:_MOST_LISTED],
             "sessions": self._selection.sessions[:_MOST_LISTED],
             **self._numbers(),
-            "namedOnly": sorted(self._sweep.by_hand),
+            "namedOnly": sorted(self._sweep.found["namedOnly"]),
             "bytes": os.stat(sqlite.path()).st_size,
             "cluster": cluster,
             "notTouched": self._not_touched(),
@@ -125,7 +125,11 @@ class Purge:
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
         named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
-        return [*copies, *sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.linked)]
+        return [
+            *copies,
+            *sorted(filter(os.path.exists, named))[:_MOST_LISTED],
+            *sorted(self._sweep.found["notTouched"]),
+        ]
 
 
 def _whole(db: apsw.Connection, given: str) -> str:
@@ -158,17 +162,12 @@ class Sweep:
         self._criteria = criteria
         self._config = config
         self._home = files.home()
+        self._before = None if criteria.by_id or criteria.match else criteria.before
         self._sessions: set[str] = set()
         self._words: frozenset[str] = frozenset()
-        self._gone_files: tuple[str, ...] = ()
         self._dry = False
-        self.states: set[str] = set()
-        self.changed_states: set[str] = set()
+        self.found: dict[str, set[str]] = {name: set() for name in _FOUND}
         self.log_sections = self.spooled = 0
-        self.deleted: set[str] = set()
-        self.by_hand: set[str] = set()
-        self.linked: set[str] = set()
-        """Files to which links in the home lead, by their whole path: only named."""
 
     def run(self, selection: Selection, *, dry: bool = False) -> None:
         """Look everywhere; each file is written as a whole or not at all.
@@ -177,7 +176,6 @@ class Sweep:
         before are done.
         """
         self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
-        self._gone_files = tuple(files.safe_name(one) + ".json" for one in selection.sessions)
         logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
         is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours
         try:
@@ -203,59 +201,52 @@ class Sweep:
                 yield from _below(path)
 
     def _file(self, path: str, name: str) -> None:
-        folder, is_temporary = os.path.dirname(name), name.endswith(".tmp")
+        folder, base = os.path.split(name)
+        is_temporary, is_state = base.endswith(".tmp"), folder == "sessions" and base.endswith(".json")
         if folder == "spool" and not is_temporary:
             self._waiting_events(path)
-        elif folder == "sessions" and name.endswith(".json") and not os.path.islink(path) and self._state(path):
-            pass
-        elif folder == "sessions" and os.path.basename(path).startswith(self._gone_files):
-            self._delete(path)
-        elif not self._quotes(_text(path)):
-            pass
-        elif name.startswith(_BY_HAND) and ".damaged-" not in name and not is_temporary:
-            self.by_hand.add(name)
+            return
+        gone = tuple(files.safe_name(one) + ".json" for one in self._sessions) if folder == "sessions" else ()
+        if (is_state and not os.path.islink(path) and self._state(path)) or not (
+            base.startswith(gone) or self._quotes(_text(path))
+        ):
+            return
+        if name.startswith(_BY_HAND) and ".damaged-" not in name and not is_temporary:
+            self.found["namedOnly"].add(name)
         elif os.path.islink(path):  # it is not ours, and a rename would put a plain file in its place
-            self.linked.add(os.path.realpath(path))
+            self.found["notTouched"].add(os.path.realpath(path))
         else:  # a cache, what was set aside, what a killed writer left
-            self._delete(path)
-
-    def _delete(self, path: str) -> None:
-        self.deleted.add(os.path.relpath(path, self._home))
-        if not self._dry:
-            _unlink(path)
+            self.found["filesDeleted"].add(name)
+            if not self._dry:
+                _unlink(path)
 
     def _quotes(self, text: str) -> bool:
         return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(rows.words_of(text)))
 
     def _state(self, path: str) -> bool:
         """Whether the file is a session's state: it goes, or what quotes goes out of it."""
-        state = _json(path)
-        session = state.get("sessionId") if isinstance(state, dict) else None
+        text, asked = _text(path), self._criteria
+        state = _json(text)
+        session, updated = (
+            (state.get(name) for name in ("sessionId", "updatedAt")) if isinstance(state, dict) else (0, 0)
+        )
         if not isinstance(session, str):
             return False
-        if self._goes(session, state):
-            self.states.add(session)
+        is_old = self._before is not None and isinstance(updated, int) and updated < self._before
+        is_meant = asked.session in ("", session) and (not asked.project or session in asked.live)
+        if session in self._sessions or (is_old and is_meant):
+            self.found["states"].add(session)
             if not self._dry:
                 checkpoint_run.remove(session)
-        elif self._quotes(_text(path)):
-            self.changed_states.add(session)
+        elif self._quotes(text):
+            self.found["statesChanged"].add(session)
             if not self._dry:
                 self._scrub_state(session, path)
         return True
 
-    def _goes(self, session: str, state: dict[str, Any]) -> bool:
-        asked = self._criteria
-        if session in self._sessions:
-            return True
-        if asked.by_id or asked.match or asked.before is None or (asked.session and asked.session != session):
-            return False
-        updated = state.get("updatedAt")
-        of_project = not asked.project or session in asked.live
-        return of_project and isinstance(updated, int) and updated < asked.before
-
     def _scrub_state(self, session: str, path: str) -> None:
         with state_file.locked(session):
-            state = _json(path)
+            state = _json(_text(path))
             if not isinstance(state, dict):
                 return
             data = json_text.dumps({**self._without(state), "sessionId": session})
@@ -286,7 +277,7 @@ class Sweep:
             with open(path, "rb") as file:
                 kept, gone = self._without_sections(file.read().decode("utf-8", "replace"), os.path.basename(path))
                 if gone and not self._dry:
-                    if not _is_at(path, file.fileno()):
+                    if os.stat(path).st_ino != os.fstat(file.fileno()).st_ino:
                         continue  # an editor put another file in its place meanwhile
                     if kept.strip():
                         files.write_whole(path, kept.encode())
@@ -300,24 +291,20 @@ class Sweep:
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
         """The log without the sections and lines that go, and in how many sections something goes."""
         kept, gone = "", 0
+        asked = self._criteria
+        of_all = self._before is not None and not (asked.session or asked.project)
+        is_old = of_all and name[:10] < clock.iso(self._before)[:10]
         for section in re.split(r"^(?=#)", text, flags=re.MULTILINE):
             heading = section.partition("\n")[0]
             is_ours = heading.startswith("## ") and _SESSION_MARK in heading
-            if is_ours and (self._section_goes(heading, name) or self._quotes(section)):
+            is_gone = is_old or any(daily_log.is_of_session(heading, session) for session in self._sessions)
+            if is_ours and (is_gone or self._quotes(section)):
                 gone += 1
             else:
                 left = "".join(line for line in section.splitlines(keepends=True) if not self._quotes(line))
                 gone += left != section
                 kept += left
         return kept, gone
-
-    def _section_goes(self, heading: str, name: str) -> bool:
-        """Whether a section of ours is of a session that goes, or of a day that does."""
-        asked = self._criteria
-        if any(daily_log.is_of_session(heading, session) for session in self._sessions):
-            return True
-        is_by_day = asked.before is not None and not (asked.by_id or asked.match or asked.session or asked.project)
-        return is_by_day and name[:10] < clock.iso(asked.before)[:10]
 
     def _waiting_events(self, path: str) -> None:
         """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
@@ -340,10 +327,7 @@ class Sweep:
 
     def _line_goes(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace")
-        try:
-            event = json_text.loads(text)
-        except json_text.InvalidJSON:
-            event = None
+        event = _json(text)
         of_gone = isinstance(event, dict) and event.get("sessionId") in self._sessions
         return of_gone or self._quotes(text)
 
@@ -364,14 +348,6 @@ def _unlink(path: str) -> None:
         pass
 
 
-def _is_at(path: str, descriptor: int) -> bool:
-    """Whether a path still leads to the file that is open."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
 def _append(path: str, data: bytes) -> None:
     if data:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -387,8 +363,8 @@ def _text(path: str) -> str:
         return ""
 
 
-def _json(path: str) -> Any:
+def _json(text: str) -> Any:
     try:
-        return json_text.loads(_text(path))
+        return json_text.loads(text)
     except json_text.InvalidJSON:
         return None
