@@ -224,7 +224,12 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         os.mkdir(staging, 0o700)
         try:
             manifest = _lay_out(file, staging)
-            counts = _examined(staging, manifest)
+            store = os.path.join(staging, STORE)
+            if os.path.exists(store):
+                examined = store_file.examine(store)
+                if examined.counts != manifest["counts"]:
+                    raise _damaged("its store does not hold what the manifest says")
+                completeness.begin(store, examined.last_event)  # the signs of a whole one
             note(staging, source, str(manifest["createdAt"]), known(target))
             if not verify_only:
                 aside = _put(staging, target)
@@ -240,7 +245,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
         "keptAside": aside,
         **{name: manifest[name] for name in _ABOUT},
         "files": len(manifest["members"]),
-        "counts": _told(counts),
+        "counts": _told(manifest["counts"]),
     }
 
 
@@ -329,17 +334,6 @@ def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]
     if wrong:
         raise _damaged(f"{wrong[0][:200]!r} is not what the manifest says")
     return checked
-
-
-def _examined(folder: str, manifest: dict[str, Any]) -> dict[str, int]:
-    store = os.path.join(folder, STORE)
-    if not os.path.exists(store):
-        return {}
-    examined = store_file.examine(store)
-    if examined.counts != manifest["counts"]:
-        raise _damaged("its store does not hold what the manifest says")
-    completeness.begin(store, examined.last_event)  # the signs of a whole one
-    return examined.counts
 
 
 def _put(staging: str, target: str) -> list[str]:

@@ -28,7 +28,10 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
     Raises Failure: TRANSCRIPT_NOT_FOUND, ENTRY_UNKNOWN (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY,
     TRANSCRIPT_UNKNOWN for what no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
     """
-    with _opened(path) as handle, _without_collection():
+    with _opened(path) as handle, ExitStack() as stack:
+        if gc.isenabled():  # no reference cycles are made here, and looking for them takes half of the time
+            gc.disable()
+            stack.callback(gc.enable)
         problems = Problems()
         found, whose = _detected(lines(handle, problems), path, client)
         reader = registry.row(whose).entries().Reader()
@@ -115,18 +118,6 @@ def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
 def _unreadable(path: str, error: OSError) -> Failure:
     fix = "check its permissions and its disk"
     return Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Without garbage collection: no reference cycles are made here, and looking for them takes half of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterator[_Parsed], str]:

@@ -158,7 +158,8 @@ def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dic
     room = max(0, tokens - _HEADING_TOKENS)
     found, left_out = _earlier(previous, int(room * _EARLIER_SHARE))
     room -= sum(map(cost, found.values()))
-    prompts = _newest(_prompts(reversed(messages)), int(room * _PROMPTS_SHARE))
+    said = (one.text for one in reversed(messages) if one.role == "user" and one.text.strip() and not is_own(one.text))
+    prompts = _newest((_line(text, "- ") for text in said), int(room * _PROMPTS_SHARE))
     room -= sum(map(cost, prompts))
     commands = _newest(_commands(reversed(messages)), room)
     for name, lines in ((form.GOAL, prompts), (form.CONTEXT, commands)):
@@ -176,20 +177,18 @@ def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
     kept: dict[str, str] = {}
     left_out = 0
     for name, body in parsed.items():
-        items = [_kept(item, name) for item in form.items(body) if not item.startswith(f"*{MARK}")]
+        items = []
+        for item in form.items(body):
+            command = item.removesuffix(_FAILED)
+            if len(command) > 2 and command[0] == command[-1] == "`":  # commands stay as they are
+                items.append(_code(command[1:-1], failed=command != item))
+            elif not item.startswith(f"*{MARK}"):
+                items.append(_line(item, _MARKERS.get(name, "- ")))
         lines = _newest(reversed(items), room // len(parsed))
         left_out += len(items) - len(lines)
         if lines:
             kept[name] = "\n".join(lines)
     return kept, left_out
-
-
-def _kept(item: str, section: str) -> str:
-    """A line of an earlier summary; commands stay as they are."""
-    command = item.removesuffix(_FAILED)
-    if len(command) > 2 and command[0] == command[-1] == "`":
-        return _code(command[1:-1], failed=command != item)
-    return _line(item, _MARKERS.get(section, "- "))
 
 
 def _newest(lines: Iterable[str], room: int) -> list[str]:
@@ -202,12 +201,6 @@ def _newest(lines: Iterable[str], room: int) -> list[str]:
                 break
             found[line] = None
     return list(reversed(found))
-
-
-def _prompts(messages: Iterable[Message]) -> Iterator[str]:
-    for message in messages:
-        if message.role == "user" and message.text.strip() and not is_own(message.text):
-            yield _line(message.text, "- ")
 
 
 def _commands(messages: Iterable[Message]) -> Iterator[str]:

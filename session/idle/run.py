@@ -37,15 +37,10 @@ _LINES_READ = 100
 """Of a transcript, which tell where its session began."""
 
 
-class NotNow(Exception):
-    """The timer is not run: it is no longer due, or the client is not to be compacted."""
-
-
 def listed(*, on: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first, without those that a message or a compaction has removed.
 
-    `on`: without those of sessions that are switched off. States that cannot be read are left out; where their folder
-    cannot be read, that is a Failure.
+    `on`: without those of sessions, and of clients, that are switched off. States that cannot be read are left out.
     """
     now, folder = clock.now_ms(), state_file.folder()
     known = switches.sound()[0] if on and files.has_switches() else None
@@ -60,7 +55,9 @@ def listed(*, on: bool = False) -> list[dict[str, Any]]:
         if one is None or timer is None:
             continue
         session, standing = one["sessionId"], timers.status(one, now, busy=_is_held(one["sessionId"]))
-        if standing != timers.NONE and (known is None or switches.off(known, session, one["cwd"]) is None):
+        is_off = on and not registry.row(one["agent"]).compaction(timer["cwd"])["enabled"]
+        is_off = is_off or (known is not None and switches.off(known, session, one["cwd"]) is not None)
+        if standing != timers.NONE and not is_off:
             found.append(
                 {
                     "sessionId": session,
@@ -110,7 +107,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
     due now, and end; `until_empty`: end when no timer is left.
     """
     results: list[dict[str, Any]] = []
-    counts = {"completed": 0, "failed": 0, "cancelled": 0, "skipped": 0}
+    counts = {"completed": 0, "failed": 0, "skipped": 0}
     retry_at: dict[str, int] = {}
     while not interrupts.came():
         now, found = clock.now_ms(), listed(on=True)
@@ -140,7 +137,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
     try:
         with files.FileLock(work_lock(session_id, "idle"), _LOOK_S) as lock:
             return _compact(session_id, lock, config, interrupts, report)
-    except (NotNow, files.LockTimeout):
+    except files.LockTimeout:
         return None
     except Exception as fault:
         error = _error_text(fault)
@@ -150,9 +147,12 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
 
 def _compact(
     session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     began = time.monotonic()
-    current, timer = _due(session_id)
+    current = state_file.peek(session_id)
+    timer = current["idleTimer"] if current is not None else None
+    if current is None or timer is None or timers.status(current, clock.now_ms(), busy=False) != timers.DUE:
+        return None  # a message or a compaction has come
     since, path = timer["scheduledAt"], timer["transcript"]
     result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": since}
@@ -174,12 +174,6 @@ def _compact(
         # Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
         if not error and before is not None and not (at and at > since) and told(path, current["agent"])[1] == before:
             error = f"the command ended well, and the session is not compacted; {ended.explained()}"
-    except NotNow:
-        _finish(session_id, since, again=False)
-        result["outcome"] = "cancelled"
-        _record(config, "cancelled", current, about)
-        report("finished", result)
-        return result
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
     became = {
@@ -192,15 +186,6 @@ def _compact(
     _record(config, result["outcome"], current, {**about, **became}, error=error, took=result["ms"])
     report("finished", result)
     return result
-
-
-def _due(session_id: str) -> tuple[SessionState, IdleTimer]:
-    """The session's state and its timer. Raises NotNow where it is no longer due: a message came, or a compaction."""
-    known = state_file.peek(session_id)
-    timer = known["idleTimer"] if known is not None else None
-    if known is None or timer is None or timers.status(known, clock.now_ms(), busy=False) != timers.DUE:
-        raise NotNow
-    return known, timer
 
 
 def _finish(session_id: str, since: int, *, again: bool) -> bool:
@@ -248,11 +233,8 @@ def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: 
         raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")
     if session_id.startswith(("-", "hash-")):
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
-    folder = timer["cwd"] or current["cwd"]
-    if not registry.row(agent).compaction(folder)["enabled"]:
-        raise NotNow
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = began_in or folder
+    folder = began_in or timer["cwd"] or current["cwd"]
     if not folder or not os.path.isdir(folder):
         raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}

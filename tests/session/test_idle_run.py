@@ -94,7 +94,7 @@ def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
     idle.schedule()
     result = idle.once()
     assert {**result, "sessions": []} == {
-        "completed": 1, "failed": 0, "cancelled": 0, "skipped": 0, "stopped": False, "timersLeft": 0, "sessions": [],
+        "completed": 1, "failed": 0, "skipped": 0, "stopped": False, "timersLeft": 0, "sessions": [],
     }  # fmt: skip
     assert idle.lines() == [f"s {idle.project} pi {idle.project} 1"]
     assert idle.state()["idleTimer"] is None
