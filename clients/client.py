@@ -39,42 +39,26 @@ class Client:
     A subclass sets what differs from this one.
     """
 
-    name = ""
-    """On the command line, and of its folder."""
-    title = ""
-    """As its makers write it."""
-    events: Mapping[str, Kind] = {}
-    """Its hook events, and what they are here."""
-    session_file = ""
-    """What they call the file in which it keeps a session; "" where it keeps none."""
-    has_entries = False
-    """`entries.py` reads that file."""
-    extension = False
-    """Our own extension runs in it."""
-    silent = False
-    """Neither an event nor the session file tells of a compaction; the fall of the context does."""
+    name = ""  # on the command line, and of its folder
+    title = ""  # as its makers write it
+    events: Mapping[str, Kind] = {}  # its hook events, and what they are here
+    session_file = ""  # what they call the file in which it keeps a session; "" where it keeps none
+    has_entries = False  # `entries.py` reads that file
+    extension = False  # our own extension runs in it
+    silent = False  # neither an event nor the session file tells of a compaction; the fall of the context does
     named_by_file = False
     """The session's id is the name of its file; the lines of a fork still name the first session."""
-    lists_files = False
-    """Its compactions list the files of the session."""
-    whole_turns = False
-    """Its compactions keep a turn whose results alone fill the budget, and what is noted before the cut."""
-    window = 200_000
-    """Tokens in the context of its usual model."""
-    window_variable = ""
-    """Environment variable in which the user sets the window."""
-    long_window = 0
-    """The window of a session that does not fit into `window`."""
-    compact_command = ""
-    """Compacts a session from outside, where that was seen to work."""
-    session_variable = ""
-    """Environment variable in which the commands that it runs find the session's id."""
+    own_rules = False
+    """Its compactions list the files of the session, and keep a turn whose results alone fill the budget."""
+    window = 200_000  # tokens in the context of its usual model
+    window_variable = ""  # environment variable in which the user sets the window
+    long_window = 0  # the window of a session that does not fit into `window`
+    compact_command = ""  # compacts a session from outside, where that was seen to work
+    session_variable = ""  # environment variable in which the commands that it runs find the session's id
     login_shell = False
     """It runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks."""
-    takes_summary = False
-    """It can be handed a summary of ours for a compaction, and told to leave one out."""
-    empty_answer = ""
-    """What a hook prints that has nothing to say."""
+    takes_summary = False  # it can be handed a summary of ours for a compaction, and told to leave one out
+    empty_answer = ""  # what a hook prints that has nothing to say
 
     @property
     def file_tells_compaction(self) -> bool:
@@ -140,8 +124,7 @@ class Client:
 
     def transcript(self) -> Format:
         """What reads a line of its session file."""
-        found: Format = self._module("transcript")
-        return found
+        return self._module("transcript")  # type: ignore[no-any-return]
 
     def entries(self) -> Any:
         """What reads its session file as a tree: `Reader`, `messages`, `size` (`session.compaction.session_file`)."""
@@ -149,8 +132,7 @@ class Client:
 
     def settings(self) -> Settings:
         """Where its settings lie."""
-        found: Settings = self._module("install").Settings(self)
-        return found
+        return self._module("install").Settings(self)  # type: ignore[no-any-return]
 
     def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
         """What its own settings say of compactions, for a session in a folder."""

@@ -36,23 +36,13 @@ class Line(NamedTuple):
     size: int
 
 
-class Problems:
-    """What could not be read, the first twenty in words."""
+class Problems(list[str]):
+    """What could not be read."""
 
-    def __init__(self) -> None:
-        self._told: list[str] = []
-        self._more = 0
-
-    def add(self, what: str) -> None:
-        """Note one."""
-        if len(self._told) < _MOST_PROBLEMS:
-            self._told.append(what)
-        else:
-            self._more += 1
-
-    def all(self) -> tuple[str, ...]:
-        """Those that were noted, and how many more there are."""
-        return (*self._told, f"and {self._more} more problems") if self._more else tuple(self._told)
+    def told(self) -> tuple[str, ...]:
+        """The first twenty, and how many more there are."""
+        more = len(self) - _MOST_PROBLEMS
+        return (*self[:_MOST_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(self)
 
 
 def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str, Any] | None]]:
@@ -67,7 +57,7 @@ def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str
         value = parsed(bare)
         if not isinstance(value, dict):
             what = "no JSON object" if data.endswith(b"\n") else "cut off"
-            problems.add(f"line {number} is {what}")
+            problems.append(f"line {number} is {what}")
             value = None
         yield Line(number, start, len(bare)), value
 
@@ -140,17 +130,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation, or a text that stands in the context like one."""
+    """One message of the conversation, or a text that stands in the context like one.
+
+    `entry` is the id of its entry, `call` that of the call that a result answers; `excluded` is a command that the user
+    kept out of the model's context, so no summary may show it.
+    """
 
     entry: str
-    """id of its entry"""
     role: Role
     blocks: tuple[Block, ...]
     call: str = ""
-    """tool_result: the call it answers"""
     failed: bool = False
     excluded: bool = False
-    """bash: the user kept it out of the model's context, so no summary may show it"""
 
     @property
     def text(self) -> str:
@@ -163,8 +154,7 @@ class Compaction:
     """What an entry of a compaction tells."""
 
     summary: str
-    first_kept: str = ""
-    """id of the oldest entry that stayed as it was; "" where none did, or the client copies them"""
+    first_kept: str = ""  # id of the oldest entry that stayed as it was; "" where none did, or the client copies them
     tokens_before: int = 0
 
 
@@ -172,52 +162,39 @@ class Entry(NamedTuple):
     """One entry of a session file. A tuple, since a large session has 100,000 of them."""
 
     id: str
-    parent: str
-    """id of the entry before it on its branch, "" for the first"""
+    parent: str  # id of the entry before it on its branch, "" for the first
     kind: EntryKind
-    line: int
-    """from 1"""
+    line: int  # from 1
     offset: int
-    size: int
-    """where its line stands in the file, in bytes; size 0: nothing to read again"""
-    role: Role | None = None
-    """of what it says; None for bookkeeping"""
-    tokens: int = -1
-    """estimated; -1 where nobody has measured it: `session_file.sizes` does"""
-    can_cut: bool = False
-    """a compaction may keep the session from here on"""
+    size: int  # where its line stands in the file, in bytes; size 0: nothing to read again
+    role: Role | None = None  # of what it says; None for bookkeeping
+    tokens: int = -1  # estimated; -1 where nobody has measured it: `session_file.sizes` does
+    can_cut: bool = False  # a compaction may keep the session from here on
     starts_turn: bool = False
-    used: int = 0
-    """tokens that the context held after it, as an answer that was not aborted and is no error tells"""
+    used: int = 0  # tokens that the context held after it, as an answer that was not aborted and is no error tells
     calls: tuple[str, ...] = ()
     """ids of the tool calls in it"""
     answers: tuple[str, ...] = ()
     """ids of the calls whose results are in it"""
-    files: FileOperations = NO_FILES
-    """of its tool calls, or what a summary of the client lists"""
+    files: FileOperations = NO_FILES  # of its tool calls, or what a summary of the client lists
     compaction: Compaction | None = None
-    group: str = ""
-    """lines of one answer share it"""
+    group: str = ""  # lines of one answer share it
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A session file, read."""
+    """A session file, read; window (tokens), model and folder where the file tells them."""
 
     client: str
     path: str
     entries: tuple[Entry, ...]
     """the active branch, oldest first"""
-    tree: dict[str, Entry]
-    """every entry of every branch, by id"""
+    tree: dict[str, Entry]  # every entry of every branch, by id
     window: int = 0
-    """size of the context in tokens where the file tells it, else 0"""
     model: str = ""
-    """the model that answered last, "" where the file does not tell"""
     measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """sizes of entries that were asked for, by id"""
     cwd: str = ""
-    """the folder in which the session began, "" where the file does not tell"""
     problems: tuple[str, ...] = ()
     """what could not be read; the rest is what a partial result is made from"""
 
@@ -233,12 +210,12 @@ def path_to(leaf: str, tree: Mapping[str, Entry], problems: Problems) -> list[En
     entry = tree.get(leaf)
     while entry is not None:
         if entry.id in seen:
-            problems.add(f"the parents of {entry.id} go round in a circle; the branch begins at {path[-1].id}")
+            problems.append(f"the parents of {entry.id} go round in a circle; the branch begins at {path[-1].id}")
             break
         seen.add(entry.id)
         path.append(entry)
         if entry.parent and entry.parent not in tree:
-            problems.add(f"{entry.parent}, the parent of {entry.id}, is not in the file; the branch begins there")
+            problems.append(f"{entry.parent}, the parent of {entry.id}, is not in the file; the branch begins there")
         entry = tree.get(entry.parent)
     path.reverse()
     return path

@@ -12,18 +12,13 @@ from typing import Any, Literal, NotRequired, Protocol, TypedDict
 class Tool(TypedDict):
     """A tool call."""
 
-    call: str
-    """The id by which its outcome names it."""
+    call: str  # the id by which its outcome names it
     name: str
-    files: list[str]
-    """Those that it writes or edits."""
+    files: list[str]  # those that it writes or edits
     command: str
-    target: str
-    """The file that it works on, as the client names it, be it to read; "" where it names none."""
-    given: str
-    """All texts of its input, a line each, but for those that a key names a secret."""
-    process: NotRequired[str]
-    """The process in the background that it asks after: what it returns is that one's."""
+    target: str  # the file that it works on, as the client names it, be it to read; "" where it names none
+    given: str  # all texts of its input, a line each, but for those that a key names a secret
+    process: NotRequired[str]  # the process in the background that it asks after: what it returns is that one's
 
 
 class Said(TypedDict):
@@ -44,8 +39,7 @@ class Outcome(TypedDict):
     call: str
     text: str
     failed: bool
-    process: NotRequired[str]
-    """Its process, which goes on in the background: whether it fails is not known yet."""
+    process: NotRequired[str]  # its process, which goes on in the background: whether it fails is not known yet
 
 
 class Ended(TypedDict):
@@ -133,26 +127,18 @@ class HookEvent(TypedDict):
     """What a client's hook says. Empty and None: it does not say."""
 
     kind: Kind
-    name: str
-    """The client's own name of the event."""
+    name: str  # the client's own name of the event
     session: str
-    source: str
-    """Of a start: startup, resume, clear, compact …"""
+    source: str  # of a start: startup, resume, clear, compact …
     cwd: str
     transcript: str
     model: str
-    messages: list[str]
-    """What the user said, oldest first: of a prompt that one alone."""
-    files: list[str]
-    """Files that a tool wrote or edited."""
-    items: list[Item]
-    """What was said, from a client without a transcript file."""
-    summary: str
-    """What the client's summariser has written for a compaction that goes on."""
-    instructions: str
-    """What the user wants of the summary of a compaction."""
-    said: int | None
-    """Messages since the last compaction, where there was one."""
+    messages: list[str]  # what the user said, oldest first: of a prompt that one alone
+    files: list[str]  # files that a tool wrote or edited
+    items: list[Item]  # what was said, from a client without a transcript file
+    summary: str  # what the client's summariser has written for a compaction that goes on
+    instructions: str  # what the user wants of the summary of a compaction
+    said: int | None  # messages since the last compaction, where there was one
     percent: float | None
     tokens: int | None
     window: int | None
@@ -184,11 +170,8 @@ class Format(Protocol):
 class CompactionSettings(TypedDict):
     """What a client's own settings say of its compactions; None where they do not say."""
 
-    reserve: int | None
-    """Tokens kept free for the answer."""
-    keep: int | None
-    """Tokens of the newest messages that stay as they are."""
-    enabled: bool
-    """It compacts unasked."""
+    reserve: int | None  # tokens kept free for the answer
+    keep: int | None  # tokens of the newest messages that stay as they are
+    enabled: bool  # it compacts unasked
     dropped: tuple[tuple[str, str], ...]
     """A project's file that was left out, and what is wrong with it."""

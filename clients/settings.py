@@ -55,41 +55,26 @@ class Obstacle:
 class Settings:
     """The files of a client. A subclass of the same name in its `install.py` sets what differs from this one."""
 
-    variable: str
-    """Environment variable that names its configuration folder."""
-    folder: str
-    """That folder below the user's home, where the variable is not set."""
-    local_folder = ""
-    """In a project, where it is not `folder`."""
-    file: str
-    """Below that folder: the settings with hooks, or our extension."""
-    applies: str
-    """When an installation takes effect, in words."""
-    transcripts = ""
-    """Below that folder, at any depth, its session files: a folder, and a pattern of their names."""
-    timeout = 0
-    """After which the client ends a hook, in its own unit; 0 where it loads our extension."""
-    end_timeout = 0
-    """The same for the end of a session, where the client allows no more."""
+    variable: str  # environment variable that names its configuration folder
+    folder: str  # that folder below the user's home, where the variable is not set
+    local_folder = ""  # in a project, where it is not `folder`
+    file: str  # below that folder: the settings with hooks, or our extension
+    applies: str  # when an installation takes effect, in words
+    transcripts = ""  # below that folder, at any depth, its session files: a folder, and a pattern of their names
+    timeout = 0  # after which the client ends a hook, in its own unit; 0 where it loads our extension
+    end_timeout = 0  # the same for the end of a session, where the client allows no more
     edit_tools = ""
     """The tools that write files, as the client's matcher names them: our hook is entered after no other, since the
     transcript tells of those; "" where it is needed after each."""
-    comments = False
-    """The client reads comments in its settings."""
-    label = ""
-    """A hook's name on the client's screen, where it shows one."""
+    comments = False  # the client reads comments in its settings
+    label = ""  # a hook's name on the client's screen, where it shows one
     allowed: tuple[str, ...] = ()
     """In `file`, the way to the list of shell commands that are run without a question."""
-    rule = ""
-    """How an entry there names the beginning of a command (`{}`)."""
-    rule_file = ""
-    """Below the folder: a file of ours with such rules, where the client takes one."""
-    skill = ""
-    """Below the folder: a short instruction that the client's model may read."""
-    servers_file = ""
-    """Below the folder: where the client's MCP servers are, if it has such and not in `file`."""
-    has_servers = False
-    """It starts MCP servers."""
+    rule = ""  # how an entry there names the beginning of a command (`{}`)
+    rule_file = ""  # below the folder: a file of ours with such rules, where the client takes one
+    skill = ""  # below the folder: a short instruction that the client's model may read
+    servers_file = ""  # below the folder: where the client's MCP servers are, if it has such and not in `file`
+    has_servers = False  # it starts MCP servers
 
     def __init__(self, client: Client) -> None:
         self.name = client.name

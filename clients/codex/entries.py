@@ -27,7 +27,6 @@ from clients.entry import (
 
 _READS = ("read_file", "view_image")
 _THOUGHTS = ("summary_text", "reasoning_text", "text")
-_NEW_FILE = "*** Add File: "
 _BEGINS = "Another language model started to solve this problem"
 _LONGEST_HEAD = 600
 
@@ -178,7 +177,4 @@ def _files(payload: dict[str, Any]) -> FileOperations:
     given = _arguments(payload)
     if name in _READS:
         return FileOperations(read=tuple(content.paths(given, "file_path", "path")))
-    paths = transcript.files_of(name, given)
-    text = "\n".join(content.texts_in(given)) if paths else ""
-    new = [path for path in paths if f"{_NEW_FILE}{path}\n" in text]
-    return FileOperations(written=tuple(new), edited=tuple(path for path in paths if path not in new))
+    return FileOperations(edited=tuple(transcript.files_of(name, given)))

@@ -16,8 +16,7 @@ class Pi(ExtensionClient):
     title = "pi"
     session_file = "session file"
     has_entries = True
-    lists_files = True
-    whole_turns = True
+    own_rules = True
     takes_summary = True
 
     def compaction(self, folder: str) -> CompactionSettings:

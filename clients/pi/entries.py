@@ -1,4 +1,4 @@
-"""Entries of a pi session (versions 1 to 3): a header, then a tree of entries that name their parent.
+"""Entries of a pi session (versions 2 and 3): a header, then a tree of entries that name their parent.
 
 Sizes, cut points and files follow pi 0.73.1 to the token; `tests/e2e/test_compaction_like_pi.py` compares them.
 """
@@ -28,8 +28,8 @@ from clients.entry import (
 )
 from clients.pi.transcript import UNFINISHED
 
-NEWEST_VERSION = 3
-"""The newest form of session files that is known here; a later one is read as this one."""
+KNOWN_VERSIONS = (2, 3)
+"""Forms of session files that are known here; another one is read as the newest."""
 BY = "joelclaw"
 """Stands in the details of a summary that our extension handed over."""
 _ROLES: dict[str, Role] = {
@@ -45,34 +45,26 @@ _ROLES: dict[str, Role] = {
 
 
 class Reader:
-    """Turns the lines of a session into entries; keeps what later lines need of earlier ones."""
+    """Turns the lines of a session into entries."""
 
     def __init__(self) -> None:
-        self.version = 0
         self.model = ""
         self.window = 0
         self.cwd = ""
-        self._previous = ""
-        self._ids: dict[int, str] = {}
-        """Version 1 has no ids; entries are named by their place, as its compactions name them."""
-        self._count = 0
 
     def entry(self, line: Line, value: dict[str, Any], problems: Problems, /) -> Entry | None:
         """The entry of a line, None for the header and what is none."""
-        place = self._count
-        self._count += 1
         kind = string(value.get("type"))
         if kind == "session":
-            self._header(value, problems)
+            self.cwd, version = string(value.get("cwd")), whole(value.get("version")) or 1
+            if version not in KNOWN_VERSIONS:
+                problems.append(f"the session has version {version}; it was read as version {KNOWN_VERSIONS[-1]}")
             return None
-        identifier, parent = string(value.get("id")), string(value.get("parentId"))
+        identifier = string(value.get("id"))
         if not identifier:
-            if self.version > 1 or not kind:
-                problems.add(f"line {line.number} is an entry without an id")
-                return None
-            identifier, parent = f"line-{line.number}", self._previous
-        self._ids[place] = self._previous = identifier
-        made = Entry(identifier, parent, "other", line.number, line.offset, 0)
+            problems.append(f"line {line.number} is an entry without an id")
+            return None
+        made = Entry(identifier, string(value.get("parentId")), "other", line.number, line.offset, 0)
         if kind == "message":
             return self._of_message(made, line, table(value.get("message")), problems)
         if kind not in ("custom_message", "branch_summary", "compaction"):
@@ -82,9 +74,7 @@ class Reader:
         files = NO_FILES if value.get("fromHook") and details.get("by") != BY else _listed(details)
         made = made._replace(size=line.size, files=files)
         if kind == "compaction":
-            index = value.get("firstKeptEntryIndex")
-            is_index = self.version < 2 and isinstance(index, int)
-            kept = self._ids.get(index, "") if is_index else string(value.get("firstKeptEntryId"))  # type: ignore[arg-type]
+            kept = string(value.get("firstKeptEntryId"))
             compaction = Compaction(summary, kept, whole(value.get("tokensBefore")))
             return made._replace(kind="compaction", role="compaction_summary", compaction=compaction)
         if kind == "custom_message":
@@ -96,19 +86,10 @@ class Reader:
         """The branch of what was appended last."""
         return path_to(entries[-1].id, tree, problems) if entries else []
 
-    def _header(self, value: dict[str, Any], problems: Problems) -> None:
-        self.cwd = string(value.get("cwd"))
-        version = value.get("version")
-        self.version = version if isinstance(version, int) else 1
-        if self.version > NEWEST_VERSION:
-            problems.add(
-                f"the session has version {self.version}; it was read as version {NEWEST_VERSION}, the newest known"
-            )
-
     def _of_message(self, made: Entry, line: Line, message: dict[str, Any], problems: Problems) -> Entry:
         role = _ROLES.get(string(message.get("role")))
         if role is None:
-            problems.add(f"line {line.number} is a message of the unknown role {message.get('role')!r:.40}")
+            problems.append(f"line {line.number} is a message of the unknown role {message.get('role')!r:.40}")
             return made._replace(kind="message")
         starts = role in ("user", "bash")
         made = made._replace(

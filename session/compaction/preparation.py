@@ -67,7 +67,7 @@ def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
     if not points:
         return CutPoint(start, -1)
     cut = _with_calls(entries, start, _by_budget(transcript, points, start, keep_recent))
-    if registry.row(transcript.client).whole_turns:
+    if registry.row(transcript.client).own_rules:
         while cut > start and entries[cut - 1].kind not in ("message", "compaction"):
             cut -= 1  # bookkeeping goes with what follows it
     is_turn = entries[cut].kind == "message" and entries[cut].role == "user"
@@ -89,7 +89,7 @@ def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_r
         if kept >= keep_recent:
             # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
             # clients compact in the middle of a turn, where that is the rule: the call of those results is first.
-            whole = registry.row(transcript.client).whole_turns
+            whole = registry.row(transcript.client).own_rules
             return next((point for point in points if point >= index), points[0] if whole else points[-1])
     return points[0]
 
@@ -123,7 +123,7 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     first_kept, turn = find_cut(transcript, start, keep_recent)
     history = _speaking(entries[start : first_kept if turn < 0 else turn])
     prefix = _speaking(entries[turn:first_kept]) if turn >= 0 else ()
-    if registry.row(transcript.client).lists_files:
+    if registry.row(transcript.client).own_rules:
         listed = [entries[previous].files] if previous >= 0 else []
         done = [*listed, *(entry.files for entry in (*history, *prefix) if entry.kind == "message")]
     else:  # its compactions list none: everything that was done before the cut is still in the file
@@ -175,4 +175,4 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
             break
     listed = [entry.files for entry in own if entry.kind == "branch_summary"]
     done = together([*listed, *(entry.files for entry in walked if entry.kind == "message")])
-    return Branch(leaf, common, own, tuple(chosen), total, done, problems.all())
+    return Branch(leaf, common, own, tuple(chosen), total, done, problems.told())

@@ -42,7 +42,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             if entry is None:
                 continue
             if entry.id in tree:
-                problems.add(f"line {entry.line} has the id of line {tree[entry.id].line}, and takes its place")
+                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}, and takes its place")
             entries.append(entry)
             tree[entry.id] = entry
         if leaf:
@@ -54,7 +54,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
         for entry in branch:
             tree[entry.id] = entry
     cwd = getattr(reader, "cwd", "")
-    return Transcript(whose, path, tuple(branch), tree, reader.window, reader.model, cwd=cwd, problems=problems.all())
+    return Transcript(whose, path, tuple(branch), tree, reader.window, reader.model, cwd=cwd, problems=problems.told())
 
 
 def unknown_entry(path: str, identifier: str) -> Failure:

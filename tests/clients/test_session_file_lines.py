@@ -11,7 +11,7 @@ from clients.pi import install
 
 def read(data: bytes) -> tuple[list[tuple[Line, Any]], tuple[str, ...]]:
     problems = Problems()
-    return list(lines(io.BytesIO(data), problems)), problems.all()
+    return list(lines(io.BytesIO(data), problems)), problems.told()
 
 
 def test_every_line_has_its_number_its_place_and_its_size() -> None:
@@ -66,10 +66,10 @@ def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
     problems = Problems()
     tree = {"a": entry("a"), "b": entry("b", "a"), "c": entry("c", "gone"), "d": entry("d", "e"), "e": entry("e", "d")}
     assert [one.id for one in path_to("b", tree, problems)] == ["a", "b"]
-    assert (path_to("x", tree, problems), problems.all()) == ([], ())
+    assert (path_to("x", tree, problems), problems.told()) == ([], ())
     assert [one.id for one in path_to("c", tree, problems)] == ["c"]
     assert [one.id for one in path_to("d", tree, problems)] == ["e", "d"]
-    assert problems.all() == (
+    assert problems.told() == (
         "gone, the parent of c, is not in the file; the branch begins there",
         "the parents of d go round in a circle; the branch begins at e",
     )

@@ -411,25 +411,6 @@ def test_the_command_tells_the_same(pi: Asked, path: Path, tmp_path: Path) -> No
     assert (decided["contextTokens"], decided["compact"]) == (theirs["contextTokens"], theirs["shouldCompact"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(entries=sessions(), keep_recent=st.sampled_from([0, 40, 300]))
-def test_sessions_of_the_first_version(
-    pi: Asked, tmp_path: Path, entries: list[dict[str, Any]], keep_recent: int
-) -> None:
-    """Without ids, and compactions name what they keep by its place in the file, the header included."""
-    places = {entry["id"]: place for place, entry in enumerate(entries, 1)}
-    old = []
-    for entry in entries:
-        fields = {name: value for name, value in entry.items() if name not in ("id", "parentId", "firstKeptEntryId")}
-        if entry["type"] == "compaction" and entry["firstKeptEntryId"] in places:
-            fields["firstKeptEntryIndex"] = places[entry["firstKeptEntryId"]]
-        old.append(fields)
-    header = {name: value for name, value in HEADER.items() if name != "version"}
-    path = write(tmp_path / "old.jsonl", old, header)
-    ours = session_file.read(str(path))
-    compare(path, pi(write(tmp_path / "copy.jsonl", old, header), keepRecent=keep_recent), ours, keep_recent)
-
-
 def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     """Above it, not at it; both say the same around it."""
     writer = Writer()
