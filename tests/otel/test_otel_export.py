@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -198,45 +198,26 @@ def test_a_status_never_loads_the_sdk(home: Path) -> None:
     assert done.returncode == 0, done
 
 
-# What `core.process.background_jobs` does at the end of a command, with the installed script in its argv.
-AUTO = f"""
-import sys
-sys.argv = [{JOELCLAW!r}]
-from core import config
-from core.process import background_jobs
-settings = config.load()
-before = set(sys.modules)
-background_jobs.start_due(settings)
-print("core.process.background_process" in sys.modules)
-print(sorted(set(sys.modules) - before), file=sys.stderr)
-"""
+@pytest.fixture
+def emit(home: Path, receiver: Receiver) -> Callable[[int], None]:
+    """Emit an event at so many ms after NOW_MS with `otel.export = "auto"`, and wait until no export runs."""
+
+    def run_at(ms: int) -> None:
+        env = clean_environment(home, JOELCLAW_OTEL_EXPORT="auto", JOELCLAW_NOW_MS=str(NOW_MS + ms), **receiver.env)
+        subprocess.run(
+            [JOELCLAW, "otel", "emit", "a"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True
+        )
+        assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+
+    return run_at
 
 
-def due(home: Path, receiver: Receiver, *, now: int, **more: str) -> tuple[str, str]:
-    """Whether an export is started at that time, and the modules that it imported."""
-    env = clean_environment(home, JOELCLAW_NOW_MS=str(now), **{**receiver.env, **more})
-    done = subprocess.run([sys.executable, "-c", AUTO], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip(), done.stderr.strip()
-
-
-ON = {"JOELCLAW_OTEL_EXPORT": "auto"}
-
-
-def rest(home: Path) -> None:
-    """Wait until no export runs."""
-    assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
-
-
-def test_auto_exports_beside_a_command_and_not_too_often(run: Run, receiver: Receiver, home: Path) -> None:
-    run("otel", "emit", "a")
-    assert due(home, receiver, now=NOW_MS, **ON)[0] == "True"
-    rest(home)
-    assert len(receiver.ids()) == 1
-    run("otel", "emit", "b")
-    assert due(home, receiver, now=NOW_MS + 59_000, **ON) == ("False", "[]")
-    assert due(home, receiver, now=NOW_MS + 61_000, **ON)[0] == "True"
-    rest(home)
-    assert len(receiver.ids()) == 2
+def test_auto_exports_beside_a_command_and_not_too_often(receiver: Receiver, emit: Callable[[int], None]) -> None:
+    counts = []
+    for ms in (0, 59_000, 61_000):
+        emit(ms)
+        counts.append(len(receiver.ids()))
+    assert counts == [1, 1, 3]
 
 
 def test_a_project_cannot_switch_it_on(run: Run, tmp_path: Path, receiver: Receiver) -> None:
@@ -245,19 +226,17 @@ def test_a_project_cannot_switch_it_on(run: Run, tmp_path: Path, receiver: Recei
     assert run("otel", "export", "--status", env=receiver.env).result["mode"] == "off"
 
 
-def test_auto_keeps_its_errors_and_waits_longer_each_time(run: Run, receiver: Receiver, home: Path) -> None:
+def test_auto_keeps_its_errors_and_waits_as_asked(run: Run, receiver: Receiver, emit: Callable[[int], None]) -> None:
     receiver.plan = lambda *_: Do(429, headers=(("Retry-After", "200"),))
-    run("otel", "emit", "a")
-    due(home, receiver, now=NOW_MS, **ON)
-    rest(home)
+    emit(0)
     about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
     assert "429" in about[0]["lastError"]
     assert [one["failures"] for one in about] == [1, 0]
-    assert due(home, receiver, now=NOW_MS + 100_000, **ON)[0] == "False"
     receiver.plan = lambda *_: Do()
-    assert due(home, receiver, now=NOW_MS + 301_000, **ON)[0] == "True"
-    rest(home)
-    assert len(receiver.ids()) == 1
+    emit(100_000)
+    assert not receiver.ids()
+    emit(301_000)
+    assert len(receiver.ids()) == 3
 
 
 def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, home: Path) -> None:

@@ -34,10 +34,9 @@ def at(ms: int) -> dict[str, str]:
     return {"JOELCLAW_NOW_MS": str(NOW_MS + ms)}
 
 
-def many(machine: Machine, count: int, first: int = 0) -> None:
+def many(machine: Machine, count: int) -> None:
     lines = "\n".join(
-        json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"})
-        for n in range(first, first + count)
+        json.dumps({"id": f"n{n}", "text": f"Worker {n} listens on port {9000 + n}"}) for n in range(count)
     )
     machine.result("memory", "import", "-", stdin=lines.encode())
 
@@ -54,23 +53,13 @@ class Fault:
     """What happens to the requests that carry documents; everything else goes through.
 
     Args:
-        answer: the status and the body for the request's lines, None to hang up; called before anything is forwarded.
-        forwarded: how many of the lines reach the server, None for all.
-        held: forward only when this is set, long after the client has gone.
+        answer: the status and the body for the request's lines, None to hang up.
+        forwarded: how many of the lines reach the server before that.
     """
 
-    def __init__(
-        self,
-        answer: Callable[[list[bytes]], tuple[int, bytes] | None] | None = None,
-        *,
-        forwarded: int | None = None,
-        held: threading.Event | None = None,
-    ) -> None:
+    def __init__(self, answer: Callable[[list[bytes]], tuple[int, bytes] | None], *, forwarded: int = 0) -> None:
         self.answer = answer
         self.forwarded = forwarded
-        self.held = held
-        self.imports = 0
-        self.landed = 0
 
 
 @contextmanager
@@ -88,22 +77,14 @@ def proxy(server: Server, fault: Fault) -> Iterator[str]:
             if "/import" not in self.path:
                 self._reply(*self._forward(body))
                 return
-            fault.imports += 1
             lines = body.splitlines()
-            if fault.held is not None:
-                fault.held.wait(PATIENCE_S)
-            if fault.forwarded is not None:
-                status, answered = self._forward(b"\n".join(lines[: fault.forwarded]))
-            elif fault.answer is None:
-                status, answered = self._forward(body)
-            fault.landed += 1
-            if fault.answer is not None:
-                reply = fault.answer(lines)
-                if reply is None:
-                    self.close_connection = True
-                    return
-                status, answered = reply
-            self._reply(status, answered)
+            if fault.forwarded:
+                self._forward(b"\n".join(lines[: fault.forwarded]))
+            reply = fault.answer(lines)
+            if reply is None:
+                self.close_connection = True
+            else:
+                self._reply(*reply)
 
         def _forward(self, body: bytes) -> tuple[int, bytes]:
             link = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=PATIENCE_S)
