@@ -124,7 +124,7 @@ def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
     result = run("compaction", "prepare", str(path), "--keep-recent", "105").result
     assert result["firstKeptEntryId"] == "u3", "between two calls and their results is no cut"
     assert result["messagesToSummarize"] == ["u1", "p1", "o1", "f2", "f3", "o2", "o3"]
-    assert result["fileOps"] == {"read": [], "written": ["new.py"], "edited": ["old.py"]}
+    assert result["fileOps"] == {"read": [], "written": [], "edited": ["new.py", "old.py"]}
     result = run("compaction", "prepare", str(path), "--keep-recent", "205").result
     assert result["firstKeptEntryId"] == "u3"
 
