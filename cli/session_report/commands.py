@@ -25,7 +25,8 @@ _SHOW = (
 
 def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) -> Command:
     code, run = f"{path.split()[0].upper()}_INVALID_ARGS", f"cli.session_report.sessions:{function}"
-    return Command(path, run, help_, parameters, code=code, view=f"cli.session_report.view:{function}")
+    view = "cli.terminal:told" if function == "list_" else f"cli.session_report.view:{function}"
+    return Command(path, run, help_, parameters, code=code, view=view)
 
 
 COMMANDS: tuple[Command, ...] = (

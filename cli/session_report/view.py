@@ -1,4 +1,4 @@
-"""`session list`, `session show` and `report`: on a terminal, and as a page that rich exports of the same."""
+"""`session show` and `report`: on a terminal, and as a page that rich exports of the same."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.recall.view import age
 from cli.session_report.sessions import POLICY
-from cli.terminal import console, first_rows, next_steps, pairs, plain, rows_table, safe
-from core import clock
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core.output import shown_line
 from core.quoting import clip
 
@@ -26,7 +24,7 @@ _KINDS = {
 }  # fmt: skip
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 60
-_LINE_CHARS, _TASK_CHARS, _NAME_CHARS, _ERROR_CHARS = 150, 50, 24, 100
+_LINE_CHARS, _ERROR_CHARS = 150, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
 _CHOSEN = {
@@ -50,28 +48,6 @@ pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .85rem;
 <body><pre><code>{code}</code></pre></body>
 </html>
 """
-
-
-def list_(answer: Answer) -> None:
-    """The sessions, a line each."""
-    result: Any = answer.result
-    screen = console()
-    rows = [
-        {
-            "session": one["sessionId"][:12],
-            "client": one["client"],
-            "project": clip(one["project"], _NAME_CHARS),
-            "last seen": age(one["updatedAt"], clock.now_ms()),
-            "turns": one["turns"],
-            "context": "–" if one["contextPercent"] is None else f"{one['contextPercent']:.0f} % {one['zone']}",
-            "last task": clip(one["task"], _TASK_CHARS),
-        }
-        for one in result["sessions"]
-    ]
-    first_rows(screen, rows, (), result["count"])
-    if not rows:
-        screen.print(safe("No session is known.", "yellow"))
-    next_steps(answer, screen)
 
 
 def show(answer: Answer) -> None:

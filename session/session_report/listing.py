@@ -93,7 +93,7 @@ def sessions(
 
 
 def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
-    """What a list says of a session."""
+    """What a list says of a session; on a terminal it has the first seven."""
     state, archived = one.state, one.archived
     percent = state["checkpoint"]["contextPercentAtCapture"] if state else None
     turns = state["counts"]["userMessages"] if state else 0
@@ -112,14 +112,14 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         "sessionId": one.id,
         "client": one.client,
         "project": one.project,
-        "startedAt": clock.iso(started or None),
         "updatedAt": clock.iso(one.updated_at or None),
         "turns": turns,
+        "contextPercent": percent,
+        "task": clip(" ".join(task.split()), _TASK_CHARS) or one.problem,
+        "zone": zone(percent, config),
+        "startedAt": clock.iso(started or None),
         "toolCalls": archived["calls"] if archived else 0,
         "compactions": compactions,
-        "contextPercent": percent,
-        "zone": zone(percent, config),
-        "task": clip(" ".join(task.split()), _TASK_CHARS) or one.problem,
     }
 
 

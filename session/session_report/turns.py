@@ -27,12 +27,6 @@ _COMPACTION_MS = 120_000
 _READ_CHARS, _VALUE_CHARS = 4_000, 80
 _ORDER = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}
 """Of what has the same time; the rest stands between."""
-_SKIPPED = {
-    "rapid-recompaction": "the last one was less than the cooldown before",
-    "no-checkpoint": "nothing was known of the session",
-    "no-results": "nothing bore on it",
-    "failed": "the store could not be used",
-}
 _OWN = ("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli")
 
 
@@ -69,8 +63,7 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
             said = f"the agent said {_count(about, 'termsMatched')} of its words" if outcome == "echo" else "not used"
             kind, line = "feedback", f"{outcome}: {texts.get(identifier) or identifier} ({said})"
         elif action == "compaction.inject.skipped":
-            why = str(about.get("reason", ""))
-            kind, line = "skipped", f"no note: {_SKIPPED.get(why, why)}"
+            kind, line = "skipped", f"no note: {about.get('reason', '')}"
         elif action == "memory.recall.started":
             continue
         ms = event["ms"] if kind == "recall" else None

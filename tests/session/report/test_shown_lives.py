@@ -10,12 +10,6 @@ from terminal import drawn
 
 from cli.session_report import view as life
 
-STEP = {"command": "joelclaw next", "description": "what comes next"}
-SHOWN_STEP = "→ joelclaw next  what comes next"
-ROW: dict[str, Any] = {
-    "sessionId": "0123456789abcdef", "client": "claude", "project": "acme/gateway", "updatedAt": "2026-09-21T12:13:20Z",
-    "turns": 3, "toolCalls": 1200, "compactions": 1, "contextPercent": 45.6, "zone": "warm", "task": "mend the lease",
-}  # fmt: skip
 TURN: dict[str, Any] = {
     "number": 1, "at": "2026-09-21T12:13:20.000Z", "prompt": "mend the lease", "contextPercent": 45.6, "zone": "warm",
     "toolCalls": 2, "failedCalls": 1, "hooks": 1, "hookMs": 12.0, "seconds": 40, "moments": [],
@@ -39,18 +33,6 @@ def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
     """The lines of a session below its head."""
     result = {**LIFE, "task": "", "full": full, "turns": [{**TURN, **one} for one in given]}
     return [line for line in drawn(life.show, result, columns=250)[2:] if not line.startswith("context")]
-
-
-def test_a_list_of_sessions() -> None:
-    bare = {**ROW, "sessionId": "s", "contextPercent": None, "zone": "", "task": "", "project": "", "client": "pi"}
-    assert drawn(life.list_, {"count": 2, "sessions": [ROW, bare]}, STEP, columns=120) == [
-        "session       client  project       last seen  turns  context    last task",
-        "0123456789ab  claude  acme/gateway  2 h ago        3  46 % warm  mend the lease",
-        "s             pi                    2 h ago        3  –",
-        SHOWN_STEP,
-    ]
-    assert drawn(life.list_, {"count": 1001, "sessions": [ROW]})[-1] == "and 1000 more"
-    assert drawn(life.list_, {"count": 0, "sessions": []}) == ["No session is known."]
 
 
 def test_the_context_as_a_curve() -> None:

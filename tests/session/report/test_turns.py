@@ -68,7 +68,7 @@ def test_a_zone_is_told_once_and_the_task_s_way_into_memory_after_it() -> None:
     assert found == [
         (0, "zone", "warm from 40 % on"), (2, "zone", "hot from 61 % on"),
         (3, "checkpoint", "the task is written to memory, at a context of unknown size"),
-        (6, "zone", "warm from 41 % on"), (7, "skipped", "no note: the last one was less than the cooldown before"),
+        (6, "zone", "warm from 41 % on"), (7, "skipped", "no note: rapid-recompaction"),
     ]  # fmt: skip
 
 
