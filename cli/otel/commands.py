@@ -65,7 +65,7 @@ COMMANDS: tuple[Command, ...] = (
         "How many events and errors, in the window and in the last 15 minutes.",
         (*_WHERE, HOURS, ADAPTER),
         code="OTEL_INVALID_ARGS",
-        view="cli.terminal:told",
+        view="cli.otel.view:stats",
     ),
     Command(
         "otel prune",

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, rows_table, safe
+from cli.terminal import console, next_steps, rows_table, safe, told
 from core import json_text
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
@@ -24,13 +24,24 @@ def events(answer: Answer) -> None:
     if result["events"]:
         first = (result["page"] - 1) * result["limit"] + 1
         screen.print(safe(f"\n{first} to {first + len(result['events']) - 1} of {result['found']:,}\n", "dim"))
-        rows = [
-            {"": "" if place else facet["field_name"], "value": one["value"], "events": one["count"]}
-            for facet in result["facets"]
-            for place, one in enumerate(facet["counts"][:8])
-        ]
-        screen.print(rows_table(rows))
+    _print_facets(result)
     next_steps(answer, screen)
+
+
+def stats(answer: Answer) -> None:
+    """How many events and errors there are, and what they are of."""
+    _print_facets(answer.result)
+    told(answer, without=("facets",))
+
+
+def _print_facets(result: Any) -> None:
+    rows = [
+        {"": "" if place else facet["field_name"], "value": one["value"], "events": one["count"]}
+        for facet in result["facets"]
+        for place, one in enumerate(facet["counts"][:8])
+    ]
+    if rows:
+        console().print(rows_table(rows))
 
 
 def live(found: Iterable[Mapping[str, Any]]) -> None:

@@ -134,12 +134,12 @@ def _cursor_row(db: apsw.Connection | None, cursor: export_cursor.Cursor) -> dic
         "endpoint": cursor.endpoint,
         "waiting": export_cursor.waiting(db, cursor.reached) if db is not None else 0,
         "exported": cursor.exported,
-        "rejected": cursor.rejected,
-        "lastExportAt": iso(cursor.exported_at),
         "failures": cursor.failures,
         "lastError": cursor.error or None,
-        "lastFailureAt": iso(cursor.failed_at),
         "nextTryAt": iso(cursor.next_try_at) if cursor.failures else None,
+        "rejected": cursor.rejected,
+        "lastExportAt": iso(cursor.exported_at),
+        "lastFailureAt": iso(cursor.failed_at),
     }
 
 
