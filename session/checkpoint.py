@@ -17,24 +17,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from session.context import Context
-    from session.records import Memory, Plan, SessionState, Turn
+    from session.records import Memory, Plan, SessionState
 
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""
 
 
 def turn_of(
-    *,
-    role: str = "",
-    messages: Sequence[str] = (),
-    files: Sequence[str] = (),
-    percent: float | None = None,
-    tokens: int | None = None,
-    window: int | None = None,
-    agent: str = "",
-    cwd: str = "",
-) -> Turn:
-    """A turn as the rules take it: texts redacted and on one line, the percentage from tokens where need be."""
+    *, role: str = "", messages: Sequence[str] = (), files: Sequence[str] = (), percent: float | None = None,
+    tokens: int | None = None, window: int | None = None, agent: str = "", cwd: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """A turn as the rules take it: texts redacted and on one line, the percentage from tokens where need be.
+
+    None and "" mean not told.
+    """
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
     known = [entry for entry in map(rules.message, messages[-_MESSAGES_READ:]) if entry is not None]
@@ -61,7 +57,9 @@ class Checkpoint(Step):
 
     name = "task"
 
-    def __init__(self, context: Context, turn: Turn | None, *, flush: bool = False, leave_work: bool = False) -> None:
+    def __init__(
+        self, context: Context, turn: dict[str, Any] | None, *, flush: bool = False, leave_work: bool = False
+    ) -> None:
         self.context = context
         self.turn = turn
         self.is_busy_elsewhere = False
@@ -79,8 +77,8 @@ class Checkpoint(Step):
         if self.turn is not None:
             percent = self.turn["percent"]
             state = rules.record_turn(state, self.turn)
-            counts = state["counts"].copy()
-            counts["flushes" if self._flush else "saves"] += 1
+            kind = "flushes" if self._flush else "saves"
+            counts = {**state["counts"], kind: state["counts"][kind] + 1}
             state = {**state, "counts": counts, "updatedAt": self.context.now}
         warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
         plan = self.plan = rules.plan_of(state, rules.zone_of(percent, warm=warm, hot=hot), flush=self._flush)

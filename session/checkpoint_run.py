@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.config import Config
-    from session.records import Summary, Turn
-
 _STOP_S = 5
 
 
-def save(session_id: str, turn: Turn, config: Config, *, flush: bool = False) -> dict[str, Any]:
+def save(session_id: str, turn: dict[str, Any], config: Config, *, flush: bool = False) -> dict[str, Any]:
     """Write down the end of a turn and do what its zone calls for; the result tells what was done.
 
     Args:
@@ -67,7 +65,7 @@ def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     return result
 
 
-def sessions() -> list[Summary]:
+def sessions() -> list[dict[str, Any]]:
     """All sessions, newest first, those with a file that cannot be read last."""
     try:
         names = [name for name in os.listdir(state_file.folder()) if name.endswith(state_file.SUFFIX)]
@@ -96,7 +94,7 @@ def remove(session_id: str) -> bool:
     return True
 
 
-def _summary(where: str, name: str) -> Summary:
+def _summary(where: str, name: str) -> dict[str, Any]:
     size, problem = 0, ""
     state = schema.blank(name, "", 0)
     try:
@@ -112,7 +110,7 @@ def _summary(where: str, name: str) -> Summary:
         problem = f"written by a newer joelclaw (version {newer.args[0]})"
     except OSError as error:
         problem = f"unreadable: {error.strerror}"
-    summary: Summary = {
+    summary = {
         "sessionId": state["sessionId"],
         "role": state["role"],
         "task": state["checkpoint"]["currentTask"],

@@ -73,17 +73,6 @@ class TaskCheckpoint(TypedDict):
     contextPercentAtCapture: float | None
 
 
-class Counts(TypedDict):
-    """How often what happened."""
-
-    saves: int
-    flushes: int
-    recalls: int
-    writes: int
-    injections: int
-    userMessages: int
-
-
 class SessionState(TypedDict):
     """What is known of one session. Times are ms since the epoch; files are oldest first."""
 
@@ -117,35 +106,9 @@ class SessionState(TypedDict):
     signpost: RecoveryNote | None
     idleTimer: IdleTimer | None
     turnBeganAt: int | None
-    counts: Counts
+    counts: dict[str, int]
     startedAt: int
     updatedAt: int
-
-
-class Summary(TypedDict):
-    """One session of the list. A file that cannot be read has a `problem` and no more than its name."""
-
-    sessionId: str
-    role: str
-    task: str
-    percent: float | None
-    compactionCount: int
-    updatedAt: int
-    bytes: int
-    problem: NotRequired[str]
-
-
-class Turn(TypedDict):
-    """What a hook tells at the end of a turn; texts are redacted. None and "" mean not told."""
-
-    role: str
-    messages: Sequence[Message]
-    files: Sequence[str]
-    percent: float | None
-    tokens: int | None
-    window: int | None
-    agent: str
-    cwd: str
 
 
 class Plan(TypedDict):

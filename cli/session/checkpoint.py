@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from session.records import Turn
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
@@ -102,7 +101,7 @@ def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     return {**given, **flags}
 
 
-def _turn(given: dict[str, Any]) -> Turn:
+def _turn(given: dict[str, Any]) -> dict[str, Any]:
     percent = _number(given, _MOST_PERCENT, "percent", "contextPercent")
     tokens = _number(given, _MOST_TOKENS, "tokens")
     window = _number(given, _MOST_TOKENS, "window")

@@ -19,18 +19,19 @@ def run(options: dict[str, Any]) -> int:
     """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
     began = time.perf_counter()
     agent, name = options["agent"] or "", options["event"] or ""
-    if os.environ.get(
-        "JOELCLAW_IN_MODEL"
-    ):  # an event of the model that we ask ourselves (`core.process.model_command`)
-        return _silent(agent)
     try:
+        from cli import piped
         from session.hook import call
     except Exception:  # an installation that is being replaced under our feet
         return 0
     given = call.Call(agent, name, began)
     try:
+        if os.environ.get("JOELCLAW_IN_MODEL"):  # an event of the model that we ask ourselves: it is read, a client may
+            piped.read_object(_STDIN_BYTES)  # not bear a pipe that breaks, and nothing is noted
+            _print(given, given.empty())
+            return 0
         given.watch()
-        text = given.answer(_payload())
+        text = given.answer(piped.read_object(_STDIN_BYTES))
         given.hold()
         _print(given, text)
         given.close()
@@ -46,35 +47,6 @@ def run(options: dict[str, Any]) -> int:
     return 0
 
 
-def _silent(agent: str) -> int:
-    """Nothing is noted; the event is read all the same, since a client may not bear a pipe that breaks."""
-    try:
-        _payload()
-        from clients import registry
-
-        empty = registry.row(agent).empty_answer
-        if empty:
-            write_out(empty + "\n")
-    except BaseException:  # as in `run`
-        pass
-    return 0
-
-
 def _print(given: Any, text: str) -> None:
     if given.claim() and text:
         write_out(text + "\n")
-
-
-def _payload() -> bytes:
-    from cli import piped
-
-    if _is_null():
-        return b""
-    return piped.read_object(_STDIN_BYTES)
-
-
-def _is_null() -> bool:
-    try:
-        return os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev
-    except OSError:
-        return True

@@ -28,7 +28,6 @@ from core import VERSION, clock, files, home_files, json_text
 from core.errors import Failure
 from core.store import migrations, sqlite
 from core.store.upkeep import completeness, store_file
-from session.state import state_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -160,7 +159,7 @@ def sweep(path: str) -> None:
     folder, name_of = os.path.dirname(path), re.escape(os.path.basename(path))
     for name in os.listdir(folder):
         writer = re.fullmatch(rf"{name_of}\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", name)
-        if writer and not state_file.is_alive(int(writer[1])):
+        if writer and not is_alive(int(writer[1])):
             _remove(os.path.join(folder, name))
 
 
@@ -387,3 +386,14 @@ def _damaged(what: str) -> Failure:
 
 def _not_restored(target: str, error: OSError) -> Failure:
     return _failure("RESTORE", target, error, "name another folder with --into; nothing was changed")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return pid > 0

@@ -10,10 +10,11 @@ from session.step import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clients.event import HookEvent, Text
     from session.context import Context
     from session.observation_queue import Trigger
-    from session.records import Turn
     from session.step import Step
 
 _KEPT_BYTES = 8_000_000
@@ -66,7 +67,7 @@ def _kept(event: HookEvent, context: Context) -> str:
     return ""
 
 
-def before_compaction(event: HookEvent, context: Context, steps: list[Step], turn: Turn) -> list[Text]:
+def before_compaction(event: HookEvent, context: Context, steps: list[Step], turn: dict[str, Any]) -> list[Text]:
     """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
     texts: list[Text] = []
     announces = context.config.get_bool("compaction.notify_on_start")
@@ -87,7 +88,7 @@ def before_compaction(event: HookEvent, context: Context, steps: list[Step], tur
     return texts
 
 
-def flush(event: HookEvent, context: Context, steps: list[Step], turn: Turn) -> None:
+def flush(event: HookEvent, context: Context, steps: list[Step], turn: dict[str, Any]) -> None:
     """The last checkpoint."""
     from session import checkpoint, daily_log
 

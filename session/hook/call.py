@@ -27,13 +27,7 @@ _ARCHIVE_SHARE = 0.6
 
 
 class Call:
-    """One call.
-
-    Args:
-        agent: a name of `clients.registry`.
-        name: the event's name, where the payload does not tell it.
-        began: `time.perf_counter()` at the start.
-    """
+    """One call, which began at `time.perf_counter()`; `name` is the event's where the payload does not tell it."""
 
     def __init__(self, agent: str, name: str, began: float) -> None:
         self._agent = agent
@@ -65,9 +59,14 @@ class Call:
         """What is printed for a payload."""
         client = registry.CLIENTS.get(self._agent)
         if client is None:
-            known = ", ".join(registry.CLIENTS)
-            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is no agent", f"give one of {known}")
-        event = self._event = client.read(_payload(data), self._name)
+            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is no agent", "see joelclaw hook --help")
+        try:
+            payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        except json_text.InvalidJSON as error:
+            raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
+        if not isinstance(payload, dict):
+            raise Failure("INVALID_JSON", "stdin holds JSON, but no object", "")
+        event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context
             from session.hook import pipeline
@@ -175,13 +174,3 @@ class Call:
             usage = self._context.usage if self._context is not None else None
             made["hook"] = {"kind": event["kind"], **(usage or {})}
         return made
-
-
-def _payload(data: bytes) -> dict[str, Any]:
-    try:
-        value = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
-    except json_text.InvalidJSON as error:
-        raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
-    if not isinstance(value, dict):
-        raise Failure("INVALID_JSON", "stdin holds JSON, but no object", "")
-    return value

@@ -14,11 +14,12 @@ from session.step import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from clients.event import HookEvent, Item, Text
     from session.context import Context
     from session.inject.runner import InjectionStep
-    from session.records import ContextUsage, SessionState, Turn
+    from session.records import ContextUsage, SessionState
     from session.step import Step
 
 SHRUNK = 0.6
@@ -114,7 +115,7 @@ def _usage(event: HookEvent, context: Context) -> ContextUsage:
     return context_usage.of_transcript(event["transcript"], context.agent, model=event["model"], config=context.config)
 
 
-def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> Turn:
+def _turn_of(event: HookEvent, context: Context, usage: ContextUsage) -> dict[str, Any]:
     """The turn as the zone rules take it."""
     from session import checkpoint
 

@@ -53,12 +53,7 @@ _COMMON = frozenset(
 
 
 class Feedback(Step):
-    """Judges memories that were injected before by what a transcript has that is new.
-
-    Args:
-        items: what is new, in order.
-        ended: whether the agent's turn is over.
-    """
+    """Judges memories that were injected before by what a transcript has that is new; `ended`: so is the turn."""
 
     name = "feedback"
 
@@ -85,10 +80,8 @@ class Feedback(Step):
 def remember(state: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
     """The state with memories that are handed to the agent now; one that was pending is judged anew.
 
-    A memory with fewer than three distinctive words is left out: nothing could be said of it.
-
-    Args:
-        query: with which they were recalled: its words are nothing by which a memory shows.
+    The words of the query that recalled them are nothing by which a memory shows. One with fewer than three distinctive
+    words is left out: nothing could be said of it.
     """
     known = {*words.split(query), *_spoken(state["checkpoint"]["currentTask"])}
     for text in (*(entry["text"] for entry in state["messages"]), *state["files"]):
@@ -105,11 +98,8 @@ def remember(state: SessionState, memories: Sequence[Memory], query: str) -> Ses
 def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> tuple[SessionState, list[Verdict]]:
     """The state after new items of the transcript, and the memories that can be judged by them.
 
-    Only what the assistant says, runs and edits counts as use, and what the user said before it does not.
-
-    Args:
-        items: in order; those from before the injection must have been taken before `remember`.
-        ended: whether the agent's turn is over; in the middle of one nothing fizzles yet.
+    Only what the assistant says, runs and edits counts as use, and what the user said before it does not. In the middle
+    of a turn nothing fizzles yet.
     """
     pending = state["pendingFeedback"]
     verdicts: list[Verdict] = []
@@ -160,7 +150,9 @@ def _distinctive(text: str, known: Collection[str]) -> list[str]:
     """The words by which a text is recognised: numbers and parts of names and paths first, then long words."""
     weights: dict[str, int] = {}
     for chunk in text.split():
-        named = _is_name(chunk)
+        inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
+        named = any(not sign.isalnum() and sign not in "'’" for sign in inner)  # a path, an identifier or the like
+        named = named or (any(map(str.isalpha, inner)) and not (inner.islower() or inner.istitle()))
         for word in sorted(_spoken(chunk)):
             if word not in known and word not in words.STOP_WORDS and word not in _COMMON and len(word) <= _LONGEST:
                 weights[word] = max(_weight(word, named), weights.get(word, 0))
@@ -171,14 +163,6 @@ def _spoken(text: str) -> set[str]:
     """The words of a text; of a run in a script without spaces its pairs."""
     text = text[:_READ_CHARS]
     return {*words.split(text), *(() if text.isascii() else words.parts(text).split())}
-
-
-def _is_name(chunk: str) -> bool:
-    """Whether a chunk is a path, an identifier or the like: signs within it, or capitals within a word."""
-    inner = chunk.strip("\"'`.,;:!?()[]{}<>*_-‹›")
-    if any(not sign.isalnum() and sign not in "'’" for sign in inner):
-        return True
-    return not (inner.islower() or inner.istitle()) and any(map(str.isalpha, inner))
 
 
 def _weight(word: str, named: bool) -> int:

@@ -95,8 +95,7 @@ def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scop
     """The scope of a file, which need not exist yet; None for one outside the project, or without a scope.
 
     Args:
-        path: absolute, or relative to `cwd`.
-        cwd: where the agent works; the project is the repository around it, else this folder.
+        path: absolute, or relative to `cwd`; the project is the repository around that, else this folder.
         config: with the scopes, folder of the project → query; an empty query means no scope.
         faults: gets the manifests that cannot be used.
     """
@@ -172,16 +171,18 @@ def _json(text: str) -> Described:
 
 def _toml(text: str) -> Described:
     """pyproject.toml and Cargo.toml, by their lines alone: `tomllib` costs more than a whole hook."""
-    found: dict[str, dict[str, str]] = {}
+    found: dict[tuple[str, str], str] = {}
     section = ""
     for line in map(str.strip, text.splitlines()):
-        key, given, value = line.partition("=")
+        key, _, value = line.partition("=")
         if line.startswith("["):
             section = line.partition("#")[0].strip().strip("[]").strip()
-        elif given:
-            found.setdefault(section, {}).setdefault(key.strip().strip("\"'"), _string(value.strip()))
-    tables = [found[name] for name in ("project", "tool.poetry", "package") if found.get(name, {}).get("name")]
-    return (tables[0]["name"], tables[0].get("description", "")) if tables else ("", "")
+        else:
+            found.setdefault((section, key.strip().strip("\"'")), _string(value.strip()))
+    for table in ("project", "tool.poetry", "package"):
+        if name := found.get((table, "name")):
+            return name, found.get((table, "description"), "")
+    return "", ""
 
 
 def _string(value: str) -> str:
@@ -189,10 +190,7 @@ def _string(value: str) -> str:
     quote = value[:1]
     if quote not in ('"', "'") or value.startswith(quote * 3):
         return ""
-    at = 1
-    while at < len(value) and value[at] != quote:
-        at += 2 if value[at] == "\\" and quote == '"' else 1
-    return value[1:at]
+    return value[1:].replace("\\" + quote, "\0").partition(quote)[0].replace("\0", quote)
 
 
 def _go(text: str) -> Described:

@@ -135,20 +135,11 @@ def queries(
         for unit in likely
     }
     chosen: list[list[str]] = []
-    while len(chosen) < MOST_QUERIES:
-        units = _query(dealt, weights, seen, [_COMMANDS]) if commands else []
-        # where no place is short enough to stand beside the word, another query has it
-        units = units or _query(dealt, weights, seen, [])
-        if not units:
-            break
-        commands = commands and _COMMANDS not in units
-        chosen.append(units)
-        dealt = {unit: found for unit, found in dealt.items() if unit not in units}
-    if commands and not chosen:  # no name is missing; they are asked for with the place that was most at work
-        known = [unit for unit in by_unit if _is_anchor(unit) and len(unit) <= QUERY_CHARS // 2]
-        chosen = [[max(known, key=lambda unit: sum(weights[name["name"]] for name in by_unit[unit]))]] if known else []
-    if commands and chosen:
-        chosen[-1].append(_COMMANDS)
+    for given in ([_COMMANDS] if commands else [], [], []):
+        units = _query(dealt, weights, seen, given)
+        if units:
+            chosen.append(units)
+            dealt = {unit: found for unit, found in dealt.items() if unit not in units}
     # files and folders, then programs, then the word
     return [" ".join(sorted(units, key=lambda unit: (unit == _COMMANDS, not _is_anchor(unit)))) for units in chosen]
 

@@ -17,9 +17,10 @@ from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
-    from session.records import Memory, Message, Plan, Recalled, SessionState, Turn, Zone
+    from session.records import Memory, Message, Plan, Recalled, SessionState, Zone
 
 MESSAGES_ASKED = 2
 """Of the user's messages, in a recall query."""
@@ -91,7 +92,7 @@ def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
     return "hot" if percent >= hot else "warm" if percent >= warm else "cold"
 
 
-def record_turn(state: SessionState, turn: Turn) -> SessionState:
+def record_turn(state: SessionState, turn: Mapping[str, Any]) -> SessionState:
     """The state after a turn: new messages, files (each once, the newest last) and the context usage."""
     fresh = added(state["messages"], turn["messages"])
     messages = [*state["messages"], *fresh][-MESSAGES_KEPT:]
@@ -160,7 +161,7 @@ def finish(
     state: SessionState, plan: Plan, hits: Sequence[Memory] | None, memory_id: str | None, *, now: int
 ) -> SessionState:
     """The state with what was recalled and written for a task; None where that was not done, or failed."""
-    state = {**state, "counts": state["counts"].copy()}
+    state = {**state, "counts": {**state["counts"]}}
     if hits is not None:
         state["counts"]["recalls"] += 1
         state["recalledHash"] = plan["hash"]

@@ -74,12 +74,8 @@ def _maybe_one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
     return None, lambda value: None if value is None else _object(fields, value, whole=True)
 
 
-def _many(most: int, fields: Fields, *, first_ones: bool = False) -> tuple[Any, Callable[[Any], Any]]:
-    def read(value: Any) -> Any:
-        items = _checked(value, list)
-        return [_object(fields, item, whole=True) for item in (items[:most] if first_ones else items[-most:])]
-
-    return [], read
+def _many(most: int, fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
+    return [], lambda value: [_object(fields, item, whole=True) for item in _checked(value, list)[-most:]]
 
 
 _FLAG = False, lambda value: _checked(value, bool)
@@ -95,26 +91,11 @@ _CHECKPOINT: Fields = {
     "contextPercentAtCapture": _MAYBE_NUMBER,
 }
 _MEMORY: Fields = {"id": _text(_ID_CHARS), "text": _text(160), "category": _text(_WORD_CHARS), "score": _NUMBER}
-_RECALLED: Fields = {
-    "query": _text(160),
-    "hash": _text(_ID_CHARS),
-    "hits": _many(HITS_KEPT, _MEMORY, first_ones=True),
-    "at": _WHOLE,
-}
-_PENDING: Fields = {
-    "id": _text(_ID_CHARS),
-    "terms": _texts(TERMS_KEPT, _WORD_CHARS),
-    "used": _WHOLE,
-    "asked": _FLAG,
-    "turns": _WHOLE,
-}
-_IDLE_TIMER: Fields = {
-    "scheduledAt": _WHOLE,
-    "dueAt": _WHOLE,
-    "ratio": _NUMBER,
-    "cwd": _text(PATH_CHARS),
-    "transcript": _text(PATH_CHARS),
-}
+_RECALLED: Fields = {"query": _text(160), "hash": _text(_ID_CHARS), "hits": _many(HITS_KEPT, _MEMORY), "at": _WHOLE}
+_TERMS = _texts(TERMS_KEPT, _WORD_CHARS)
+_PENDING: Fields = {"id": _text(_ID_CHARS), "terms": _TERMS, "used": _WHOLE, "asked": _FLAG, "turns": _WHOLE}
+_PATH = _text(PATH_CHARS)
+_IDLE_TIMER: Fields = {"scheduledAt": _WHOLE, "dueAt": _WHOLE, "ratio": _NUMBER, "cwd": _PATH, "transcript": _PATH}
 _COUNTS = dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _WHOLE)
 FIELDS: Fields = {
     "version": _WHOLE,

@@ -49,17 +49,6 @@ def role_name(role: str) -> str:
     return redact(one_line(clean(role)))[0][: schema.ROLE_CHARS]
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process runs."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return pid > 0
-
-
 def folder() -> str:
     """Where the state files lie."""
     return os.path.join(files.home(), "sessions")
