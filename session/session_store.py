@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from core.records import Hit, Name, Session
 
     class Work(TypedDict):
-        """What a session did, and its last prompts, oldest first."""
+        """A session, its last prompts, oldest first, and the names in it where it is the one to go on from."""
 
         session: Session
         names: list[Name]
@@ -31,7 +31,7 @@ _CLUSTER_MS = 500
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
 _LAST_SESSIONS, _TALKS = 5, 3
-_PROMPTS, _NAMES = 12, 80
+_PROMPTS = 12
 """Of each session."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
@@ -101,10 +101,11 @@ class SessionStore(StoreAccess):
             last = [one for one in worked if one["id"] != without][:_LAST_SESSIONS]
             last += [one for one in talks if one["id"] != without][:_TALKS]
             last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
+            first_worked = next((one["id"] for one in last if one["calls"]), "")
             return [
                 {
                     "session": one,
-                    "names": name_rows.most_used_names(db, one["id"], _NAMES) if one["calls"] else [],
+                    "names": name_rows.names(db, one["id"]) if one["id"] == first_worked else [],
                     "prompts": session_rows.prompts(db, one["id"], _PROMPTS),
                 }
                 for one in last

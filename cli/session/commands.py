@@ -16,6 +16,18 @@ _SAID = P("message", ("--message", "-m"), "a user message, oldest first; may be 
 _WRITTEN = "a file that was written or edited; may be repeated"
 _EDITED = "the file that is edited; may be repeated"
 
+
+def _checkpoint(name: str, about: str, parameters: tuple[P, ...], view: str = "cli.terminal:told") -> Command:
+    run = f"cli.session.checkpoint:{'list_' if name == 'list' else name}"
+    return Command(f"checkpoint {name}", run, about, parameters, code="CHECKPOINT_INVALID_ARGS", view=view)
+
+
+def _inject(name: str, about: str, *parameters: P) -> Command:
+    given = (SESSION, _ROLE, *parameters, RAW)
+    view = "cli.session.view:injection"
+    return Command(f"inject {name}", f"cli.session.inject:{name}", about, given, code="INJECT_INVALID_ARGS", view=view)
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "lost",
@@ -30,9 +42,8 @@ COMMANDS: tuple[Command, ...] = (
         code="LOST_INVALID_ARGS",
         view="cli.session.view:lost",
     ),
-    Command(
-        "checkpoint save",
-        "cli.session.checkpoint:save",
+    _checkpoint(
+        "save",
         "Call it at the end of a turn: tracks the task, recalls when the context is warm, remembers when it is hot.",
         (
             SESSION,
@@ -42,84 +53,29 @@ COMMANDS: tuple[Command, ...] = (
             _ROLE,
             P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags beat it", kind="flag"),
         ),
-        code="CHECKPOINT_INVALID_ARGS",
-        view="cli.terminal:told",
     ),
-    Command(
-        "checkpoint flush",
-        "cli.session.checkpoint:flush",
-        "Call it before a compaction: the last checkpoint and its events.",
-        (SESSION, *_USAGE, _ROLE),
-        code="CHECKPOINT_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "checkpoint show",
-        "cli.session.checkpoint:show",
-        "What is known of one session.",
-        (_NAMED_SESSION,),
-        code="CHECKPOINT_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "checkpoint list",
-        "cli.session.checkpoint:list_",
-        "All sessions with a state file, newest first.",
-        (),
-        code="CHECKPOINT_INVALID_ARGS",
-        view="cli.session.view:list_",
-    ),
-    Command(
-        "checkpoint clear",
-        "cli.session.checkpoint:clear",
-        "Remove one session's state file.",
-        (_NAMED_SESSION,),
-        code="CHECKPOINT_INVALID_ARGS",
-        view="cli.terminal:told",
-    ),
-    Command(
-        "inject recovery",
-        "cli.session.inject:recovery",
-        "Call it after a compaction: the recovery note to hand to the agent.",
-        (SESSION, _ROLE, RAW),
-        code="INJECT_INVALID_ARGS",
-        view="cli.session.view:injection",
-    ),
-    Command(
-        "inject memory",
-        "cli.session.inject:memory",
+    _checkpoint("flush", "Call it before a compaction: the last checkpoint and its events.", (SESSION, *_USAGE, _ROLE)),
+    _checkpoint("show", "What is known of one session.", (_NAMED_SESSION,)),
+    _checkpoint("list", "All sessions with a state file, newest first.", (), "cli.session.view:list_"),
+    _checkpoint("clear", "Remove one session's state file.", (_NAMED_SESSION,)),
+    _inject("recovery", "Call it after a compaction: the recovery note to hand to the agent."),
+    _inject(
+        "memory",
         "Call it when a session starts: memories that bear on it, once per session.",
-        (
-            SESSION,
-            _ROLE,
-            P("query", ("--query",), "what to recall (default by role, see inject.query)"),
-            P("project", ("--project",), "this project's memories (default: that of the folder), and those of none"),
-            RAW,
-        ),
-        code="INJECT_INVALID_ARGS",
-        view="cli.session.view:injection",
+        P("query", ("--query",), "what to recall (default by role, see inject.query)"),
+        P("project", ("--project",), "this project's memories (default: that of the folder), and those of none"),
     ),
-    Command(
-        "inject refresh",
-        "cli.session.inject:refresh",
+    _inject(
+        "refresh",
         "Call it when a message arrives: memories on what is talked about, where that is due.",
-        (SESSION, _ROLE, P("message", ("--message", "-m"), "what the user just said", metavar="TEXT"), _PERCENT, RAW),
-        code="INJECT_INVALID_ARGS",
-        view="cli.session.view:injection",
+        P("message", ("--message", "-m"), "what the user just said", metavar="TEXT"),
+        _PERCENT,
     ),
-    Command(
-        "inject project",
-        "cli.session.inject:project",
+    _inject(
+        "project",
         "Call it when a file is edited: memories on its part of the project, once for each part.",
-        (
-            SESSION,
-            _ROLE,
-            P("file", ("--file",), _EDITED, many=True, metavar="PATH", file=True),
-            P("cwd", ("--cwd",), "where the agent works (default: the current folder)", metavar="DIR", file=True),
-            RAW,
-        ),
-        code="INJECT_INVALID_ARGS",
-        view="cli.session.view:injection",
+        P("file", ("--file",), _EDITED, many=True, metavar="PATH", file=True),
+        P("cwd", ("--cwd",), "where the agent works (default: the current folder)", metavar="DIR", file=True),
     ),
     Command(
         "hook",

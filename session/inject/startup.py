@@ -6,8 +6,6 @@ recalled for no particular task, they are narration.
 
 from __future__ import annotations
 
-from math import exp, log
-
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import clip, enclose, one_line
@@ -19,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Hit, Name
+    from core.records import Hit
     from session.inject.runner import Situation
     from session.records import SessionState, Text
     from session.session_store import Work
@@ -34,10 +32,6 @@ STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
 FILES, NAMES_A_FILE, WORK_CHARS = 4, 1, 300
 _STEP_CHARS = 120
-# Of 1 to 5 sessions, factors .2 to .95 and 40 to 800 calls the best on half of 29 real sessions; the differences are
-# small: what a new session uses next has been at work in several.
-_OLDER = 0.5
-_FADING_CALLS = 200
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
@@ -96,26 +90,17 @@ def left_of(sessions: Sequence[Work], now: int) -> list[str]:
             if age < STALE_MS:
                 lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
             break
-    worked = [one for one in sessions if one["session"]["calls"]]
-    if worked and now - worked[0]["session"]["updated_at"] < STALE_MS:
-        step = work.open_step(worked[0]["session"], worked[0]["prompts"])
+    for one in [one for one in sessions if one["session"]["calls"]][:1]:
+        about = one["session"]
+        step = work.open_step(about, one["prompts"]) if now - about["updated_at"] < STALE_MS else ""
         if step:
             lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
-    files = work.working_set(_names(worked), 0, characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE)
-    at_work = [f"- {one_line(': '.join((file, *names)))}" for file, names in files if file]
-    return [*lines, "**At work in its last sessions:**", *at_work] if at_work else lines
-
-
-def _names(sessions: Sequence[Work]) -> list[Name]:
-    """The names of all these sessions, each weighed by how often it was used, how late, and in how many of them."""
-    found: dict[str, Name] = {}
-    for rank, one in enumerate(sessions):
-        total = one["session"]["calls"]
-        for name in one["names"]:
-            known = found.setdefault(name["name"], {**name, "weight": 0.0, "last": 0})
-            known["weight"] += _OLDER**rank * log(1 + name["calls"]) * exp((name["last"] - total) / _FADING_CALLS)
-            known["written"] = known["written"] or name["written"]
-    return list(found.values())
+        files = work.working_set(
+            one["names"], about["calls"], characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE
+        )
+        at_work = [f"- {one_line(': '.join((file, *names)))}" for file, names in files if file]
+        lines += ["**At work in its last session:**", *at_work] if at_work else []
+    return lines
 
 
 def _ago(age: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.names import is_file
-from core.quoting import one_line
+from core.quoting import clip, one_line
 from core.store.sessions.name_rows import faded
 from session.inject.topics import is_request
 
@@ -24,7 +24,6 @@ _WRITTEN, _LISTED = 1.5, 0.1
 """How much a name counts that the agent itself wrote (of 1 to 3 the best on half of 29 real sessions), and one that it
 was only shown, in no file: listings are full of those."""
 TASK_CHARS = 200
-_SENTENCE_LEAST = 60
 _LOOKED_BACK = 12
 # With that much behind it a plan was left: in 29 real sessions no step was taken up again that had a request behind it,
 # or more than 122 calls.
@@ -37,17 +36,8 @@ def last_task(prompts: Sequence[str]) -> str:
 
 
 def opening(prompt: str, characters: int = TASK_CHARS) -> str:
-    """How a prompt begins, on one line and without marks, to the end of a sentence where one comes late enough."""
-    line = one_line("\n".join(part.lstrip("#>*- ") for part in prompt[:2000].splitlines()))
-    if len(line) <= characters:
-        return line
-    head = line[:characters]
-    for end in (". ", "? ", "! "):
-        before = head.rpartition(end)[0]
-        if len(before) >= _SENTENCE_LEAST and not before[-1].isdigit():
-            return before + end[0]
-    head = head[: characters - 1]
-    return (head.rpartition(" ")[0] or head) + "…"
+    """How a prompt begins, on one line and without marks."""
+    return clip(one_line("\n".join(part.lstrip("#>*- ") for part in prompt[:2000].splitlines())), characters)
 
 
 def open_step(about: Session, prompts: Sequence[str]) -> str:

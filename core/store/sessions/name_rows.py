@@ -44,15 +44,6 @@ def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Nam
     return [_name(row) for row in rows]
 
 
-def most_used_names(db: apsw.Connection, session: str, most: int) -> list[Name]:
-    """The names that stood in the most calls of a session."""
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM name WHERE session_id = ? AND weight > 0 ORDER BY calls DESC, last DESC LIMIT ?",
-        (session, most),
-    )
-    return [_name(row) for row in rows]
-
-
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:
     """Those of these names that a session has already."""
     asked = "SELECT value FROM json_each(?)"

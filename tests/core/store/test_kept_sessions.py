@@ -137,9 +137,9 @@ def test_a_dropped_session_may_come_again(db: apsw.Connection) -> None:
         and not session_rows.is_forgotten(db, "a")
         and call_rows.calls(db, "a") == []
     )
-    assert name_rows.compactions(db, "a") == [] == name_rows.most_used_names(db, "a", 9)
+    assert name_rows.compactions(db, "a") == [] == name_rows.names(db, "a", every=True)
     assert len(call_rows.holding_any(db, ["make"], {})) == 2, "of the other session"
-    assert (len(name_rows.compactions(db, "b")), len(name_rows.most_used_names(db, "b", 9))) == (1, 1)
+    assert (len(name_rows.compactions(db, "b")), len(name_rows.names(db, "b", every=True))) == (1, 1)
     assert forgotten.drop(db, "a") == 0
 
 
@@ -184,7 +184,7 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         call("a", 2, tool="", command="", outcome=call_rows.FORGOTTEN_CALL),
     ]
     assert call_rows.holding_any(db, ["shard_17"], {}) == [] and len(call_rows.holding_any(db, ["make"], {})) == 1
-    assert {one["name"] for one in name_rows.most_used_names(db, "a", 9)} == {"from", "to"}
+    assert {one["name"] for one in name_rows.names(db, "a", every=True)} == {"from", "to"}
     assert session_rows.totals(db) == (0, 2)
 
 

@@ -62,7 +62,7 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
         startup.LEFT_HEADING,
         f"**Last task** (2 h ago): {TASK}",
         "**Open step:** Double the delay in retry_delay",
-        "**At work in its last sessions:**",
+        "**At work in its last session:**",
         "- src/tide_import.py: first_delay",
         "- tests/test_import.py: test_waits",
         "- src/x.py",
@@ -245,21 +245,8 @@ def test_the_last_task_is_the_last_prompt_that_wants_something() -> None:
 
 
 def test_how_a_prompt_begins() -> None:
-    for prompt, shown in [
-        ("x" * 200, "x" * 200),
-        ("x" * 201, "x" * 199 + "…"),
-        ("潮汐" * 150, ("潮汐" * 100)[:199] + "…"),
-        ("word " * 50, "word " * 38 + "word…"),
-        # a sentence counts from 60 characters on, and no number ends one
-        ("a " * 29 + "bc. " + "d " * 120, "a " * 29 + "bc."),
-        ("a " * 28 + "bcd. " + "d " * 120, "a " * 28 + "bcd. " + ("d " * 69)[:-1] + "…"),
-        ("a " * 29 + "bc3. " + "d " * 120, "a " * 29 + "bc3. " + ("d " * 68)[:-1] + "…"),
-        ("y" * 60 + "? " + "z " * 100, "y" * 60 + "?"),
-        ("y" * 60 + "! " + "z " * 100, "y" * 60 + "!"),
-        ("# Head\n> quote\n* item - x\n", "Head quote item - x"),
-    ]:
-        assert work.opening(prompt) == shown
-        assert len(shown) <= 200
+    assert work.opening("# Head\n> quote\n* item - x\n") == "Head quote item - x"
+    assert work.opening("x" * 201) == "x" * 199 + "…"
 
 
 def test_a_task_is_looked_for_among_the_last_twelve_prompts() -> None:
