@@ -159,8 +159,13 @@ def sweep(path: str) -> None:
     folder, name_of = os.path.dirname(path), re.escape(os.path.basename(path))
     for name in os.listdir(folder):
         writer = re.fullmatch(rf"{name_of}\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", name)
-        if writer and not is_alive(int(writer[1])):
+        try:
+            if writer:
+                os.kill(int(writer[1]), 0)
+        except (ProcessLookupError, OverflowError):
             _remove(os.path.join(folder, name))
+        except OSError:  # it runs, as somebody else
+            pass
 
 
 def _remove(path: str) -> None:
@@ -386,14 +391,3 @@ def _damaged(what: str) -> Failure:
 
 def _not_restored(target: str, error: OSError) -> Failure:
     return _failure("RESTORE", target, error, "name another folder with --into; nothing was changed")
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process runs."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return pid > 0
