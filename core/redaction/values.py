@@ -30,6 +30,7 @@ _SAYINGS = (
 # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`.
 _VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%[^\n]*%\Z"
 _CODE = r"(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z"
+_STORED_PATH = r".+/[^/]*\.\w{2,5}\Z"
 _BRACES = r"\{[\w.]+\}"
 _ETHEREUM = r"0[xX][0-9a-fA-F]{40}\Z"
 # Words that stand in sentences and not in a password of several words.
@@ -178,7 +179,8 @@ def _is_strong_for(kind: str, value: str, sign: str, quoted: bool, alone: bool) 
     if kind == "schemed":
         return len(value) >= 6 and (alone or not value.isalpha())
     if kind in ("key", "auth", "query"):
-        return is_strong(value) and not is_technical(value)
+        stored = compiled(_STORED_PATH).match(value) and not is_strong(value.partition("/")[0])
+        return is_strong(value) and not stored and not (kind == "auth" and is_technical(value))
     return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -297,38 +296,6 @@ def test_trust_is_of_this_folder_and_kept_at_home(run: Run, repo: Path, home: Pa
         assert run("trust", *words, ok=False).json["error"]["code"] == code
     (home / "trusted.json").write_text("{")
     assert run("trust", "--list").result["trusted"] == []
-
-
-@pytest.mark.parametrize("kind", ["a repository", "a worktree"])
-def test_trust_ends_with_the_repository_though_its_folder_has_the_same_inode(
-    run: Run, repo: Path, tmp_path: Path, kind: str
-) -> None:
-    git = repo / ".git"
-    if kind == "a worktree":
-        git = tmp_path / "elsewhere" / "worktrees" / "w"
-        git.mkdir(parents=True)
-        shutil.rmtree(repo / ".git")
-        (repo / ".git").write_text(f"gitdir: {git}\n")
-    run("trust", cwd=repo, env=NOW)
-    assert run("trust", "--list").result["trusted"][0]["stands"]
-    assert not run("trust", cwd=repo, env=NOW).result["changed"]
-    shutil.rmtree(git)
-    git.mkdir()
-    assert not run("trust", "--list").result["trusted"][0]["stands"]
-    assert run("trust", cwd=repo, env=NOW).result["changed"]
-    assert run("trust", "--list").result["trusted"][0]["stands"]
-
-
-def test_a_nested_repository_is_not_trusted_with_the_one_around_it(
-    repo: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    (repo / "vendor/evil/.git").mkdir(parents=True)
-    for folder in (repo, repo / "vendor/evil"):
-        (folder / "package.json").write_text(json.dumps({"name": "tides", "description": TOPIC}))
-    run("trust", cwd=repo, env=NOW)
-    found = [project_context.of_file(path, str(repo), config.Config({}), []) for path in ("a.py", "vendor/evil/a.py")]
-    assert [one["foreign"] for one in found if one] == [False, True]
 
 
 def git_elsewhere(kind: str, repo: Path, victim: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -56,12 +55,6 @@ def test_the_remote_origin_names_it(tmp_path: Path, origin: str, name: str) -> N
     (folder / "src").mkdir()
     assert project.name_of(str(folder / "src")) == name
     assert project.folder_of(str(folder / "src")) == str(folder)
-
-
-def test_without_a_remote_the_folder_of_the_repository_does(tmp_path: Path) -> None:
-    folder = repository(tmp_path / "gateway")
-    assert project.name_of(str(folder)) == "gateway"
-    assert project.name_of("") == project.name_of("/") == ""
 
 
 @pytest.mark.parametrize("origin", ["", "git@example.org:acme/gateway.git"])
@@ -141,21 +134,6 @@ def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path
     assert project.name_of(str(folder)) == "elsewhere"
 
 
-NO_FOLDER_IS_NO_PROJECT = ["", "/", "//"]
-
-
-def test_no_folder_is_no_project() -> None:
-    for folder in NO_FOLDER_IS_NO_PROJECT:
-        assert project.name_of(folder) == ""
-
-
-def test_a_damaged_configuration_is_no_error(tmp_path: Path) -> None:
-    folder = tmp_path / "gateway"
-    (folder / ".git").mkdir(parents=True)
-    (folder / ".git" / "config").write_bytes(b'[remote "origin"\n\xff\xfe url\n[remote]\nurl = x\n[core\n')
-    assert project.name_of(str(folder)) == "gateway"
-
-
 A_NAME_WITHOUT_OWNER_MEANS_ANY_O = [
     ("acme/gateway", "gateway", True),
     ("Gateway", "acme/gateway", True),
@@ -209,13 +187,6 @@ def test_recall_takes_either_form_and_admits_what_is_global(run: Run) -> None:
     assert failed.json["fix"]
 
 
-@pytest.mark.usefixtures("stocked")
-def test_a_filter_by_project_goes_with_the_others(run: Run) -> None:
-    assert found(run, "--project", "acme/gateway", "--session", "unknown") == {"lost"}
-    observed = found(run, "--project", "acme/gateway", "--collection", "observations")
-    assert observed == {"own", "older", "global", "lost"}
-
-
 def hook(run: Run, name: str, session: str, cwd: Path, env: dict[str, str], **more: Any) -> str:
     event = {"hook_event_name": name, "session_id": session, "cwd": str(cwd), **more}
     out = run("hook", "claude", stdin=json.dumps(event), env={**env, "JOELCLAW_INJECT_QUERY": QUERY}).out
@@ -229,14 +200,6 @@ def test_a_session_is_told_of_its_project(run: Run, tmp_path: Path) -> None:
     shown = {word for word in ("Own:", "Older:", "Global:", "Foreign:", "Lost:") if word in told}
     assert len(shown) == 3 and shown & {"Own:", "Older:"}
     assert "Foreign:" not in shown
-
-
-@pytest.mark.usefixtures("stocked")
-def test_a_gateway_serves_all_projects(run: Run, tmp_path: Path) -> None:
-    told = run(
-        *("inject", "memory", "--session", "g", "--role", "gateway", "--query", QUERY, "--raw"), env=NOW, cwd=tmp_path
-    ).out
-    assert "Foreign:" in told or "Lost:" in told
 
 
 def test_what_is_written_in_a_session_knows_its_project(run: Run, tmp_path: Path) -> None:
@@ -261,59 +224,3 @@ def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
     result = run(*words, env=NOW, cwd=folder).result
     assert result["written"]
     assert run("memory", "show", result["memoryId"], env=NOW).result["project"] == "acme/tides"
-
-
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://host/Acme/Gateway.git", "acme/gateway"), ("http://host/a/b/", "a/b"),
-        ("ssh://git@host:22/a/b.git", "a/b"),
-        ("git+ssh://host/a/b", "a/b"), ("HTTPS://host/a/b?x=1#y", "a/b"), ("git@host:a/b.git", "a/b"),
-        ("host:b", "b"),
-        ("git@host:/a/b", "a/b"), ("host:~/a/./../b", "a/b"), ("/srv/git/b.git", "b"), ("./b", "b"), ("../x/b/", "b"),
-        ("~/b", "b"), ("file:///srv/b.git", "b"), ("/srv/b/.git", "b"), ("b", "b"), ("x/y:z", "y:z"),
-        ("ftp://h/a/b.git", "b"),
-        ("https://host", ""), ("https://host/", ""), ("", ""), ("https://h/my  repo", "my-repo"),
-        ("https://h/" + "x" * 200, "x" * 200), ("https://h/" + "x" * 201, ""), ("https://h/a//b", "a/b"),
-    ],
-)  # fmt: skip
-def test_the_name_that_a_remote_gives(url: str, name: str) -> None:
-    assert project._named_by(url) == name
-
-
-def test_a_pointer_is_believed_where_what_it_names_points_back(tmp_path: Path) -> None:
-    folder, git = tmp_path / "here", tmp_path / "here" / ".git"
-    own = tmp_path / "gateway" / ".git" / "worktrees" / "here"
-    own.mkdir(parents=True)
-    folder.mkdir()
-    git.write_text(f"gitdir: {own}\n")
-    (own / "commondir").write_text("../..\n")
-    for back, name in ((str(git), "gateway"), (str(tmp_path / "other" / ".git"), "here"), ("", "here")):
-        (own / "gitdir").write_text(back + "\n")
-        assert project.name_of(str(folder)) == name
-    (own / "gitdir").unlink()
-    for tree, name in ((str(folder), "gateway"), (str(tmp_path), "here")):
-        (own / "config").write_text(f"[core]\n\tworktree = {tree}\n")
-        assert project.name_of(str(folder)) == name
-
-
-def test_a_git_that_is_a_link_names_no_other_project(tmp_path: Path) -> None:
-    other, folder = tmp_path / "other", tmp_path / "here"
-    (other / ".git").mkdir(parents=True)
-    (other / ".git" / "config").write_text('[remote "origin"]\nurl = https://h/acme/other\n')
-    folder.mkdir()
-    (folder / ".git").symlink_to(other / ".git")
-    assert (project.name_of(str(other)), project.name_of(str(folder))) == ("acme/other", "here")
-    assert project.repository_of(str(folder / "below")) == "here"
-    assert project.repository_of(str(tmp_path)) == project.repository_of("") == ""
-
-
-def test_of_a_configuration_the_first_64_kib_are_read(tmp_path: Path) -> None:
-    remote = '[remote "origin"]\nurl = https://h/a/b\n'
-    (tmp_path / ".git").mkdir()
-    for before, name in ((65_536 - len(remote), "a/b"), (65_536, tmp_path.name)):
-        (tmp_path / ".git" / "config").write_text("#" * (before - 1) + "\n" + remote)
-        assert project.name_of(str(tmp_path)) == name
-    (tmp_path / ".git" / "config").unlink()
-    os.mkfifo(tmp_path / ".git" / "config")
-    assert project.name_of(str(tmp_path)) == tmp_path.name, "nobody waits for a pipe"

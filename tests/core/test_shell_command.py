@@ -14,7 +14,7 @@ from session.inject import failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from core.records import Call
+    pass
 
 LINEAR_S = 5.0
 """A reading that is quadratic takes minutes."""
@@ -124,15 +124,10 @@ src/my file.ts: seven
 """
 
 
-THE_FILE_THAT_A_PLACE_IN_AN_OUTP = [
-    ("one", "src/tide.ts"),
-    ("two", "lib/a.go"),
-    ("three", "web/b.py"),
-    ("four", ""),
-    ("five", "src/new.rs"),
-    ("six", ""),
-    ("seven", ""),
-]
+THE_FILE_THAT_A_PLACE_IN_AN_OUTP = (
+    ("one", "src/tide.ts"), ("two", "lib/a.go"), ("three", "web/b.py"), ("four", ""), ("five", "src/new.rs"),
+    ("six", ""), ("seven", ""),
+)  # fmt: skip
 
 
 def test_the_file_that_a_place_in_an_output_belongs_to() -> None:
@@ -140,13 +135,9 @@ def test_the_file_that_a_place_in_an_output_belongs_to() -> None:
         assert place_in(OUTPUT, OUTPUT.index(word)) == place
 
 
-A_PATH_IN_THE_PROJECT_IS_RELATIV = [
-    ("/w/a/b", "/w", "a/b"),
-    ("/w/a", "/w/", "a"),
-    ("/wx/a", "/w", "/wx/a"),
-    ("/w/a", "", "/w/a"),
-    ("/a", "", "/a"),
-]
+A_PATH_IN_THE_PROJECT_IS_RELATIV = (
+    ("/w/a/b", "/w", "a/b"), ("/w/a", "/w/", "a"), ("/wx/a", "/w", "/wx/a"), ("/w/a", "", "/w/a"), ("/a", "", "/a"),
+)  # fmt: skip
 
 
 def test_a_path_in_the_project_is_relative_to_it() -> None:
@@ -154,21 +145,15 @@ def test_a_path_in_the_project_is_relative_to_it() -> None:
         assert relative(path, folder) == inside
 
 
-WHERE_A_COMMAND_IS_AT_WORK = [
-    ("(cd web && npm test)", "npm test"),
-    ("timeout 60 pytest", "pytest"),
+WHERE_A_COMMAND_IS_AT_WORK = (
+    ("(cd web && npm test)", "npm test"), ("timeout 60 pytest", "pytest"),
     ("timeout 60 pytest tests/test_a.py", "tests/test_a.py"),
     ("cat > src/tide.ts <<'EOF'\nimport src/other.ts\nEOF", "src/tide.ts"),
-    ("node tool --file=src/tide.ts", "src/tide.ts"),
-    ("OUT=src/tide.ts make", "make"),
-    ("cd src/tide.ts && make lint", "make lint"),
-    ("cd src", "cd"),
-    ('git commit -m "Mend src/tide.ts at last"', "git commit"),
-    ("echo hello; make test", "make test"),
-    ("grep -rn 'x' 'src/tide.ts'", "src/tide.ts"),
-    ("ls src/*.ts", "ls"),
-    ("x=$(make)", ""),
-]
+    ("node tool --file=src/tide.ts", "src/tide.ts"), ("OUT=src/tide.ts make", "make"),
+    ("cd src/tide.ts && make lint", "make lint"), ("cd src", "cd"),
+    ('git commit -m "Mend src/tide.ts at last"', "git commit"), ("echo hello; make test", "make test"),
+    ("grep -rn 'x' 'src/tide.ts'", "src/tide.ts"), ("ls src/*.ts", "ls"), ("x=$(make)", ""),
+)  # fmt: skip
 
 
 def test_where_a_command_is_at_work() -> None:
@@ -183,13 +168,11 @@ def test_a_long_place_is_cut() -> None:
     assert place_of("", "run-" + "x" * 200) == "run-" + "x" * 156
 
 
-A_COMMAND_BEHIND_ITS_FOLDER = [
-    ("cd web && npm test", "npm test"),
-    ('cd "a && b"; sudo make', "sudo make"),
-    ("cd a && cd b && CI=1 make | tail", "CI=1 make | tail"),
-    ("cd web", "cd web"),
+A_COMMAND_BEHIND_ITS_FOLDER = (
+    ("cd web && npm test", "npm test"), ('cd "a && b"; sudo make', "sudo make"),
+    ("cd a && cd b && CI=1 make | tail", "CI=1 make | tail"), ("cd web", "cd web"),
     ("make && cd web", "make && cd web"),
-]
+)  # fmt: skip
 
 
 def test_a_command_behind_its_folder() -> None:
@@ -197,35 +180,10 @@ def test_a_command_behind_its_folder() -> None:
         assert shell_command.without_folder(command) == behind
 
 
-def call(number: int, command: str) -> Call:
-    return {
-        "session": "s", "number": number, "key": str(number), "prompt": 1, "at": None, "tool": "Bash", "file": "",
-        "command": command, "outcome": "ok", "error": "", "passage": "",
-    }  # fmt: skip
-
-
 PIECES = [
-    "make",
-    "git",
-    "cd",
-    "sudo",
-    "timeout",
-    "bash",
-    "-lc",
-    "for",
-    "do",
-    "case",
-    "[[",
-    "]]",
-    "x=",
-    "EOF",
+    *"make git cd sudo timeout bash -lc for do case [[ ]] x= EOF if then else done ||".split(),
     " ",
     "\n",
-    "if",
-    "then",
-    "else",
-    "done",
-    "||",
     "& ",
     "set -e",
 ]
@@ -243,18 +201,9 @@ def test_any_text_is_read(text: str) -> None:
     shell_command.without_folder(text)
 
 
-A_LONG_COMMAND_IS_READ_IN_LINEAR = [
-    *PIECES,
-    *SIGNS,
-    "sudo ",
-    "a=b ",
-    "$(<<E\n",
-    "<<E ",
-    "[[ && ",
-    "make;",
-    "bash -c '",
-    "((a ",
-]
+A_LONG_COMMAND_IS_READ_IN_LINEAR = (
+    *PIECES, *SIGNS, "sudo ", "a=b ", "$(<<E\n", "<<E ", "[[ && ", "make;", "bash -c '", "((a ",
+)  # fmt: skip
 
 
 def test_a_long_command_is_read_in_linear_time() -> None:

@@ -9,35 +9,16 @@ from conftest import Run
 
 from core import shell_command
 
-A_SUCCESS_THAT_IS_THE_WORKS_OWN = [
-    "pytest",
-    "make 2>&1",
-    "cd x && pytest -q",
-    "npm test && git commit -m x",
-    "rm -f x; pytest",
-    "sleep 3; npm test;",
-    "set -o pipefail; pytest | tail -3",
-    "set -euo pipefail\npytest | tail -3\necho x",
-    "set -e\nmake\necho done",
-    "cat x | head",
-    "git log | head",
-    "grep x y; ls",
-    "printf 'y\\n' | git add -p",
-    "for f in a b; do pytest $f; done",
-    "if [ -f x ]; then make; fi",
-    "pytest || exit 1",
-    "pytest || { echo bad; exit 1; }",
-    "npm test || npm run test:slow",
-    "(cd x && make)",
-    "{ make; }",
-    "make && echo fine",
-    "bash -c 'cd x && make'",
-    "make > log 2>&1; rc=$?; tail log; exit $rc",
-    "pytest | tail; exit ${PIPESTATUS[0]}",
-    "case $x in a|b) make;; esac",
-    "git commit -m \"$(cat <<'EOF'\na; b | c\nEOF\n)\"",
-    "",
-]
+A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
+    "pytest", "make 2>&1", "cd x && pytest -q", "npm test && git commit -m x", "rm -f x; pytest",
+    "sleep 3; npm test;", "set -o pipefail; pytest | tail -3", "set -euo pipefail\npytest | tail -3\necho x",
+    "set -e\nmake\necho done", "cat x | head", "git log | head", "grep x y; ls", "printf 'y\\n' | git add -p",
+    "for f in a b; do pytest $f; done", "if [ -f x ]; then make; fi", "pytest || exit 1",
+    "pytest || { echo bad; exit 1; }", "npm test || npm run test:slow", "(cd x && make)", "{ make; }",
+    "make && echo fine", "bash -c 'cd x && make'", "make > log 2>&1; rc=$?; tail log; exit $rc",
+    "pytest | tail; exit ${PIPESTATUS[0]}", "case $x in a|b) make;; esac",
+    "git commit -m \"$(cat <<'EOF'\na; b | c\nEOF\n)\"", "",
+)  # fmt: skip
 
 
 def test_a_success_that_is_the_works_own() -> None:
@@ -45,33 +26,15 @@ def test_a_success_that_is_the_works_own() -> None:
         assert shell_command.told(command, "ok") == "ok"
 
 
-A_SUCCESS_OF_ANOTHER_PROGRAM_IS = [
-    "pytest | tail -3",
-    'go test ./... 2>&1 | grep -A 20 "FAIL"',
-    "npm test; echo exit=$?",
-    "npm test\necho done",
-    "cd x && make 2>&1 | tail",
-    "make |& tail",
-    "(cd x && make) | tail",
-    "{ make; } 2>&1 | tail",
-    "make || true",
-    "make || exit 0",
-    "make &",
-    "make & sleep 2; curl x",
-    "pytest; rm x",
-    "for f in a b; do pytest $f | tail -1; done",
-    "for f in a b; do pytest $f; done | tail",
-    "if make; then echo a; else echo b; fi",
-    "if [ -f x ]; then make; fi; echo a",
-    "while ! make; do sleep 1; done",
-    "bash -c 'make | tail'",
-    "bash -c 'make' | tail",
-    "! make",
-    "make test | tail -3 && git commit -m x",
-    "npm test; npm run lint | tail",
-    "pytest | tail; set -o pipefail",
-    "make |\n  tail",
-]
+A_SUCCESS_OF_ANOTHER_PROGRAM_IS = (
+    "pytest | tail -3", 'go test ./... 2>&1 | grep -A 20 "FAIL"', "npm test; echo exit=$?", "npm test\necho done",
+    "cd x && make 2>&1 | tail", "make |& tail", "(cd x && make) | tail", "{ make; } 2>&1 | tail", "make || true",
+    "make || exit 0", "make &", "make & sleep 2; curl x", "pytest; rm x",
+    "for f in a b; do pytest $f | tail -1; done", "for f in a b; do pytest $f; done | tail",
+    "if make; then echo a; else echo b; fi", "if [ -f x ]; then make; fi; echo a", "while ! make; do sleep 1; done",
+    "bash -c 'make | tail'", "bash -c 'make' | tail", "! make", "make test | tail -3 && git commit -m x",
+    "npm test; npm run lint | tail", "pytest | tail; set -o pipefail", "make |\n  tail",
+)  # fmt: skip
 
 
 def test_a_success_of_another_program_is_no_outcome() -> None:

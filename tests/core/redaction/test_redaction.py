@@ -62,13 +62,6 @@ def test_what_surrounds_a_secret_stays() -> None:
     assert redact(f"x?token={word}&page=2")[0] == "x?token=[redacted:token]&page=2"
 
 
-def test_kinds_come_in_order_and_the_provider_names_a_shared_span() -> None:
-    github, aws = "gh" + "p_" + fill(36), "AK" + "IA" + fill(16, "ABCDEFG234567")
-    clean, kinds = redact(f"id {aws} then GITHUB_TOKEN={github}")
-    assert kinds == ("aws-access-key", "github-token")
-    assert clean == "id [redacted:aws-access-key] then GITHUB_TOKEN=[redacted:github-token]"
-
-
 NAMES_THAT_ANNOUNCE_A_SECRET = (
         ("password", "password"), ("userPassword", "password"), ("DB_PASS", "password"), ("client-secret", "secret"),
         ("accessToken", "token"), ("X-Api-Key", "api-key"), ("APIKey", "api-key"), ("private_key", "private-key"),
@@ -106,26 +99,6 @@ def test_nested_values() -> None:
     assert redact_value(redact_value(value)) == redact_value(value)
 
 
-def test_a_path_is_no_password_but_may_be_another_secret() -> None:
-    assert redact_value({"pwd": "~/work", "apiKey": "/home/ann/work", "client_secret": "/a/b"}) == {
-        "pwd": "~/work",
-        "apiKey": "[redacted:api-key]",
-        "client_secret": "[redacted:secret]",
-    }
-
-
-HOW_LONG_THE_VALUE_OF_A_NAME = (
-        ("PASS=a1b2c", ()), ("PASS=a1b2c3", ("password",)),
-        ("PASS=" + "4" * 15, ()), ("PASS=" + "4" * 16, ("password",)),
-        ("API_TOKEN=" + "4" * 15, ()), ("API_TOKEN=" + "4" * 16, ("token",)),
-)  # fmt: skip
-
-
-def test_how_long_the_value_of_a_name_must_be() -> None:
-    for text, kinds in HOW_LONG_THE_VALUE_OF_A_NAME:
-        assert redact(text)[1] == kinds
-
-
 @pytest.mark.parametrize("public", ["sha256:", "https://h/", "//", ""])
 def test_a_random_word_is_found_behind_one_that_is_public(public: str) -> None:
     first, second = fill(40), fill(40)
@@ -133,13 +106,6 @@ def test_a_random_word_is_found_behind_one_that_is_public(public: str) -> None:
     assert set(kinds) == {"high-entropy"}
     assert second not in clean
     assert (first in clean) == bool(public)
-
-
-def test_a_word_behind_p_is_a_password_in_the_line_of_its_command_alone() -> None:
-    word = "hunter2" + "horse"
-    assert redact(f"mysql -u ann -p{word} shop")[0] == "mysql -u ann -p[redacted:password] shop"
-    text = f"mysql is a server\nmake -p{word} all"
-    assert redact(text) == (text, ())
 
 
 A_COMMAND_IN_JSON = (
