@@ -112,15 +112,6 @@ def test_claude_code_needs_no_setting(idle: Idle, tmp_path: Path) -> None:
     assert idle.lines() == ["-p /compact --resume s"]
 
 
-def test_nothing_happens_before_its_time_or_after_a_message(idle: Idle) -> None:
-    idle.command(idle.logging())
-    idle.schedule()
-    assert idle.once(JOELCLAW_NOW_MS=str(NOW_MS + 10 * MINUTE - 1))["timersLeft"] == 1
-    idle.run("idle", "cancel", "--session", "s")
-    assert idle.once()["sessions"] == []
-    assert idle.lines() == []
-
-
 def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: Idle) -> None:
     idle.command(f'{idle.logging()}; [ "$1" = b ] || {{ echo "no such session" >&2; exit 3; }}')
     idle.schedule("a")

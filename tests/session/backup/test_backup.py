@@ -211,19 +211,3 @@ def test_there_is_nothing_to_back_up(run: Run, home: Path, tmp_path: Path) -> No
 )
 def test_a_name_that_a_backup_may_hold(name: str, kept: bool) -> None:
     assert archive.is_kept(name) is kept
-
-
-def test_a_home_knows_its_last_twenty_backups_each_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    home.mkdir()
-    assert archive.known() == []
-    before = [{"file": f"/b{number}", "at": "t"} for number in range(20)]
-    archive.note(str(home), "/b20", "t", before)
-    assert [one["file"] for one in archive.known()] == [f"/b{number}" for number in range(1, 21)]
-    archive.note(str(home), "/b5", "u", archive.known())
-    assert [one["file"] for one in archive.known()][-2:] == ["/b20", "/b5"]
-    assert archive.known(str(home))[-1] == {"file": "/b5", "at": "u"}
-    assert len(archive.known()) == 20
-    for text in ("{", "7", '[{"file": 1}]'):
-        (home / "backups.json").write_text(text)
-        assert archive.known() == []

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
+from conftest import Run
 
 WRITERS = [
     ("memory", "write", "The invoices of the exporter are kept for ninety days"), ("otel", "emit", "c.d"),
@@ -71,13 +70,6 @@ def test_it_is_told_as_one_event(run: Run, restored: Path) -> None:
     assert events[0]["metadata"]["count"] >= 6 and "." in events[0]["metadata"]["first"]
 
 
-def test_reading_changes_no_mode(run: Run, restored: Path) -> None:
-    (restored / "config.toml").unlink()
-    for words in (("memory", "search", "--help"), ("memory", "stats"), ("status",)):
-        run(*words)
-    assert "sessions/s.json" in wide(restored)
-
-
 def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tmp_path: Path) -> None:
     aim = tmp_path / "aim"
     aim.mkdir(mode=0o755)
@@ -88,9 +80,3 @@ def test_links_and_what_they_lead_to_are_left_alone(run: Run, restored: Path, tm
     run(*WRITERS[2])
     assert stat.S_IMODE(aim.stat().st_mode) == 0o755
     assert stat.S_IMODE((restored / "store.db").stat().st_mode) == 0o600
-
-
-def test_the_home_folder_of_a_person_is_no_home_of_ours(restored: Path) -> None:
-    environment = clean_environment(restored, HOME=str(restored))
-    subprocess.run([JOELCLAW, *WRITERS[1]], env=environment, check=True, capture_output=True, timeout=PATIENCE_S)
-    assert "." in wide(restored)

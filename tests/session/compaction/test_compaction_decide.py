@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -145,21 +144,3 @@ def test_the_reserve(run: Run, tmp_path: Path) -> None:
     spawned = run("compaction", "decide", pi, "--window", "1000", ok=False)
     assert (spawned.code, spawned.json["error"]["code"]) == (2, "COMPACTION_INVALID_ARGS")
     assert "16,384" in spawned.json["error"]["message"]
-
-
-@pytest.mark.parametrize("client", ["pi", "claude", "codex"])
-def test_right_after_a_recorded_compaction(run: Run, tmp_path: Path, client: str) -> None:
-    """Every client's boundary is one: cut the recording behind it, and nothing is to be done."""
-    lines = (PAYLOADS / client / "session.jsonl").read_bytes().splitlines(keepends=True)
-    mark = {"pi": b'"type": "compaction"', "claude": b'"isCompactSummary": true', "codex": b'"type": "compacted"'}[
-        client
-    ]
-    end = next(number for number, line in enumerate(lines) if mark in line and json.loads(line))
-    path = tmp_path / "s.jsonl"
-    path.write_bytes(b"".join(lines[:end]))
-    before = run("compaction", "decide", str(path), "--window", "10000", "--reserve", "5000").result
-    path.write_bytes(b"".join(lines[: end + 1]))
-    after = run("compaction", "decide", str(path), "--window", "10000", "--reserve", "5000").result
-    if client != "claude":  # its boundary is a line before the summary
-        assert before["messagesSinceCompaction"] > 0
-    assert (after["compact"], after["reason"]) == (False, "nothing-since-compaction")

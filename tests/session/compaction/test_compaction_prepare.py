@@ -11,7 +11,6 @@ from conftest import ROOT, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pi_session import PiSession, call
-from terminal import on_terminal, without_style
 
 from clients.entry import Entry
 from clients.entry import Transcript as SessionFile
@@ -56,18 +55,6 @@ def test_what_was_summarized_before_is_not_again(run: Run, tmp_path: Path) -> No
     assert result["previousSummary"] == "two turns"
     assert result["messagesToSummarize"] == [*session.ids[4:8], *session.ids[9:13]]
     assert result["fileOps"] == {"read": ["a"], "written": [], "edited": ["b"]}
-
-
-def test_files_of_pi(run: Run, tmp_path: Path) -> None:
-    session = PiSession(tmp_path / "s.jsonl")
-    session.user("go")
-    session.answer("", call("1", "read", path="r"), call("2", "write", path="w"), call("3", "edit", path="e"))
-    session.answer("", call("4", "read", path="r"), call("5", "bash", command="cat z"), call("6", "read", path=7))
-    session.answer(LONG)
-    session.user("kept")
-    session.answer(LONG, call("7", "read", path="kept"))
-    result = run("compaction", "prepare", str(session.path), "--keep-recent", "100").result
-    assert result["fileOps"] == {"read": ["r"], "written": ["w"], "edited": ["e"]}
 
 
 @pytest.mark.parametrize("client", ["pi", "claude", "codex"])
@@ -190,21 +177,3 @@ def test_the_active_branch_alone(run: Run, tmp_path: Path) -> None:
     result = run("compaction", "prepare", str(session.path), "--keep-recent", "101").result
     assert result["firstKeptEntryId"] == "e007"
     assert result["messagesToSummarize"] == ["e001", "e002", "e003", "e004"]
-
-
-def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
-    """What a person sees; an id cannot style the screen."""
-    session = PiSession(tmp_path / "s.jsonl")
-    turns(session, 3)
-    session.append(b"nothing\n")
-    for words, wanted in [
-        (("decide",), "below-threshold"),
-        (("prepare", "--keep-recent", "306"), "messagesToSummarize"),
-        (("serialize",), "[Assistant tool calls]: bash("),
-        (("branch", "--to", "e009"), "commonAncestorId"),
-    ]:
-        shown = on_terminal(home, "compaction", words[0], str(session.path), *words[1:])
-        assert shown.code == 0
-        text = without_style(shown.out)
-        assert wanted in text
-        assert "line 14 is no JSON object" in text
