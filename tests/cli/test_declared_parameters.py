@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli import reference
-from cli.parameter import OF_CLIENTS, Command, Parameter, session_of
+from cli.parameter import OF_CLIENTS, Parameter, session_of
 from clients import registry
 from core.errors import Failure
 
@@ -65,10 +64,3 @@ def test_the_session_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_variables_of_clients_are_theirs() -> None:
     assert set(OF_CLIENTS) == {client.session_variable for client in registry.CLIENTS.values()} - {""}
-
-
-def test_the_usage_of_a_command() -> None:
-    ids = Parameter("ids", (), "which", many=True, required=True, metavar="ID")
-    command = Command("memory forget", "m:f", "Forget <it>", (ids, Parameter("place", (), "where"), whole(low=1)))
-    assert reference.usage_line(command) == "joelclaw memory forget ID... [PLACE] [options]"
-    assert reference.explained(whole(low=1, high=100, default=5)) == "most hits [1 to 100, default 5]"

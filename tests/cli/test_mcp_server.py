@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -213,15 +212,6 @@ def ends(pid: int) -> bool:
                 continue
         return True
     return False
-
-
-@pytest.mark.spawned
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it(home: Path, tmp_path: Path, number: signal.Signals) -> None:
-    server = begun(home, tmp_path)
-    server.send_signal(number)
-    assert server.wait(PATIENCE_S) != 0
-    server.communicate()
 
 
 @pytest.mark.spawned

@@ -195,17 +195,6 @@ def test_an_entry_that_was_edited(user: User) -> None:
     assert user.found()["claude"] == ["HOOKS_CHANGED"]
 
 
-def test_entries_of_an_earlier_version(user: User) -> None:
-    user.call("install", "claude")
-    settings = json.loads(user.file("claude").read_text())
-    entry = settings["hooks"]["Stop"][0]["hooks"][0]
-    entry["command"] = entry["command"].replace("2>/dev/null", ">/dev/null 2>&1")
-    user.file("claude").write_text(json.dumps(settings))
-    assert "HOOKS_OUTDATED" in user.found()["claude"]
-    user.call("install", "claude")
-    assert "claude" not in user.found()
-
-
 def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
     """Codex runs its hooks in a login shell."""
     user.call("install", "codex")

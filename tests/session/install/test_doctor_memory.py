@@ -294,13 +294,6 @@ def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.Monke
     assert result["clients"]["pi"]["trialMs"] > 0
 
 
-def test_next_step(user: User) -> None:
-    user.installed_elsewhere("claude").unlink()
-    done = user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project, ok=False)
-    (step,) = done.json["next_actions"]
-    assert step["command"] == "joelclaw doctor --client claude --fix"
-
-
 def test_every_code_is_on_the_page() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text()
     listed = {

@@ -202,15 +202,3 @@ def test_without_its_package_nothing_is_changed(install: Install, user: Path, mo
         "'mcp" in failed["error"]["message"] and "install" in failed["fix"] and "nothing was changed" in failed["fix"]
     )
     assert not list(user.glob(".claude*"))
-
-
-@pytest.mark.parametrize("agent", SERVERS)
-def test_a_shared_server_fails_where_joelclaw_is_not(install: Install, agent: str) -> None:
-    def told(*words: str) -> list[str]:
-        return [note for note in install(agent, *words)["agents"][0]["notes"] if "failed to start" in note]
-
-    assert told("--mcp") == told("--project") == []
-    (note,) = told("--project", "--mcp")
-    assert "`joelclaw` is not on the PATH" in note and agent in note
-    notes = install(agent, "--project", "--mcp")["agents"][0]["notes"]
-    assert not [note for note in notes if "nothing happens" in note]

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
-from test_install import FILES, FOREIGN, Install, environment, install, project, user
+from test_install import FILES, FOREIGN, Install, install, project, user
 
 __all__ = ["install", "project", "user"]
 
@@ -130,12 +129,6 @@ def test_a_dangling_link(install: Install, user: Path, tmp_path: Path) -> None:
     install("claude", verb="uninstall")
     assert not target.parent.exists()
     assert os.path.lexists(path)
-
-
-def test_all_without_anything(run: Run, user: Path) -> None:
-    done = run("uninstall", "--all", env=environment(user))
-    assert done.result["agents"] == []
-    assert len(done.result["skipped"]) == len(FILES)
 
 
 def test_what_was_changed_in_white_space_alone_stays_changed(install: Install, user: Path) -> None:
