@@ -1,4 +1,4 @@
-"""Describes the declared commands: for the help, for `docs/cli.md`, and as JSON for agents."""
+"""Describes the declared commands: for the help, and as JSON for agents."""
 
 from __future__ import annotations
 
@@ -47,22 +47,23 @@ def placeholder(parameter: Parameter) -> str:
     return "true|false" if parameter.kind == "truth" else parameter.metavar
 
 
-def _limits(parameter: Parameter) -> str:
+def limits(parameter: Parameter) -> str:
     """The values that a number may have, as `1 to 100`; empty where any will do."""
     low, high = (f"{value:,.10g}" if value is not None else "" for value in (parameter.low, parameter.high))
     return f"{low} to {high}" if high else f"at least {low}" if low else ""
 
 
-def _default(parameter: Parameter) -> str:
+def default(parameter: Parameter) -> str:
+    """The default as it would be typed, empty where there is none."""
     return "" if parameter.kind == "flag" or parameter.default is None else str(parameter.default)
 
 
 def explained(parameter: Parameter) -> str:
     """The help of one parameter, with its limits and its default."""
-    limits = "" if "at most" in parameter.help or " 0 to " in parameter.help else _limits(parameter)
-    default = _default(parameter) and f"default {_default(parameter)}"
-    notes = ", ".join(filter(None, (limits, default)))
-    return f"{parameter.help} [{notes}]" if notes else parameter.help
+    said = "at most" in parameter.help or " 0 to " in parameter.help
+    notes = ["" if said else limits(parameter), default(parameter) and f"default {default(parameter)}"]
+    told = ", ".join(filter(None, notes))
+    return f"{parameter.help} [{told}]" if told else parameter.help
 
 
 def usage_line(command: Command) -> str:
@@ -114,37 +115,3 @@ def _as_json(parameter: Parameter) -> dict[str, Any]:
     if parameter.choices:
         entry["enum"] = list(parameter.choices)
     return entry
-
-
-def markdown() -> str:
-    """Every command for `docs/cli.md`."""
-    parts, group = [], ""
-    for command in every():
-        here = command.path.rpartition(" ")[0]
-        if here and here != group:
-            parts.append(f"## {here}\n\n{GROUPS[here]}\n")
-        group = here
-        level = "###" if here else "##"
-        text = f"{level} joelclaw {command.path}\n\n{_cell(command.help)}\n\n```\n{usage_line(command)}\n```\n"
-        if command.parameters:
-            text += "\n| parameter | what | values | default |\n|---|---|---|---|\n"
-            text += "\n".join(_row(parameter) for parameter in command.parameters) + "\n"
-        parts.append(text)
-    return "\n".join(parts)
-
-
-def _row(parameter: Parameter) -> str:
-    name = ", ".join(f"`{flag}`" for flag in parameter.flags)
-    name = name or f"`{parameter.metavar}`" + (" (required)" if parameter.required else "")
-    shown = f"`{_default(parameter)}`" if _default(parameter) else ""
-    if parameter.choices or parameter.kind == "flag":
-        values = ", ".join(f"`{choice}`" for choice in parameter.choices)
-    else:
-        kinds = {"text": "file" if parameter.file else "text", "whole": "whole number", "number": "number"}
-        limits, many = _limits(parameter), ", repeatable" * (parameter.many and bool(parameter.flags))
-        values = kinds.get(parameter.kind, "`true` or `false`") + (limits and f", {limits}") + many
-    return f"| {name} | {_cell(parameter.help)} | {values} | {shown} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

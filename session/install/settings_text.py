@@ -190,7 +190,7 @@ def _indentation(text: str, at: int) -> str:
 
 
 class TomlServer:
-    """Our MCP server in a client's TOML."""
+    """Our MCP server in a client's TOML: whether one of its name is there, and says what we write, by whatever path."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -199,18 +199,10 @@ class TomlServer:
             raise Malformed("it cannot be written back as it is")
         servers = self._document.get(_TABLE)
         self._found = servers.get(_NAME) if isinstance(servers, dict) else None
-
-    @property
-    def is_there(self) -> bool:
-        """Whether a server of our name is there, whoever wrote it."""
-        return self._found is not None
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether it says what we write and nothing else, by whatever path."""
         plain = _plain(self._found)
         command = plain.get("command") if isinstance(plain, dict) else None
-        return isinstance(command, str) and os.path.basename(command) == _NAME and plain == _server(command)
+        self.is_there = self._found is not None
+        self.is_ours = isinstance(command, str) and os.path.basename(command) == _NAME and plain == _server(command)
 
     def put_in(self, command: str) -> str:
         """The text with our server."""
