@@ -59,12 +59,9 @@ def run_app(words: list[str], *, as_json: bool) -> int:
 
 
 def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Command, dict[str, Any]] | None:
-    """Parse the words with Typer into the command and its options; nothing is run.
+    """The command that the words call, and its options; nothing is run.
 
-    None when `--help` or `--version` was among the words: that has been printed.
-
-    Args:
-        rich: whether help is drawn for a terminal.
+    None when `--help` or `--version` was among them: that has been printed, `rich` as for a terminal.
     """
     try:
         read = _parser(rich=rich).main(args=_spelled_out(words), prog_name=_NAME, standalone_mode=False)

@@ -166,11 +166,7 @@ def _path_of(words: Sequence[str]) -> str:
 
 
 def misuse(words: Sequence[str], message: str) -> Failure:
-    """Wrong usage with a fix: quotes around a text, the command that was meant, or where to read what it takes.
-
-    Args:
-        message: what is wrong, as Typer says it.
-    """
+    """Typer's message with a fix: quotes around a text, the command that was meant, or where to read what it takes."""
     command, path = commands.called(words), _path_of(words)
     message = "".join(c if c.isprintable() else "\ufffd" for c in message)
     if command is not None:

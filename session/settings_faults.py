@@ -28,12 +28,7 @@ _PREFIX = "JOELCLAW_"
 
 
 def events(dropped: Places, unknown: Places, now: int) -> list[Event]:
-    """The events of what was not told yet; it counts as told then.
-
-    Args:
-        dropped: path and reason of each file that was left out, as `Config.dropped` has them.
-        unknown: where each name stands, and the name, as `Config.unknown` has them.
-    """
+    """The events of what was not told yet, of `Config.dropped` and `Config.unknown`; it counts as told then."""
     made = []
     for where, reason in _untold(dropped, "dropped-files.json"):
         path = where[-_PATH_CHARS:]

@@ -208,11 +208,7 @@ FILES = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`.
-
-    Raises:
-        Failure: COMPLETION_INVALID_ARGS.
-    """
+    """The script as text, so that a shell can source it: `eval "$(joelclaw completion bash)"`."""
     shell = options["shell"] or os.path.basename(os.environ.get("SHELL", ""))
     if shell not in SHELLS:
         named = f"$SHELL is {shell}, for which there is no script" if shell else "$SHELL names no shell"

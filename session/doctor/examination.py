@@ -18,7 +18,7 @@ from core.store.upkeep import store_file
 from session.doctor import home, hooks, services
 from session.doctor import status as quick
 from session.doctor.hooks import Condition
-from session.doctor.status import SEVERITIES, Finding, error, in_order, mended, warning
+from session.doctor.status import Finding, error, in_order, mended, warning
 from session.install import apply, installed_hooks, own_text, plan
 
 _AT_ONCE = 4
@@ -55,13 +55,10 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
             found, clients, subjects = _examined(names, project=project)
             found += done
     found = in_order(found, (*clients, *_ORDER))
-    counts = {severity: sum(one.severity == severity for one in found) for severity in SEVERITIES}
+    counted = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
     return {
-        "healthy": not counts["error"],
-        "errors": counts["error"],
-        "warnings": counts["warning"],
-        "notes": counts["note"],
-        "fixed": counts["ok"],
+        "healthy": not any(one.severity == "error" for one in found),
+        **{name: sum(one.severity == severity for one in found) for name, severity in counted.items()},
         "findings": [asdict(one) for one in found],
         "clients": clients,
         "subjects": {name: subjects[name] for name in _ORDER if name in subjects},

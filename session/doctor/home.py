@@ -139,11 +139,7 @@ def switched_off(known: Switches | None) -> list[Finding]:
 
 
 def store(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
-    """Whether the file is whole, how large it and its log are, whether its times can be.
-
-    Raises:
-        Failure: STORE_DAMAGED and its like.
-    """
+    """Whether the file is whole, how large it and its log are, whether its times can be."""
     found, where = [], sqlite.path()
     faults = store_file.faults(db)
     if faults:

@@ -178,8 +178,7 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
 def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> list[Finding]:
     """Hooks that failed or were late in the last day, and those that were not called though the client was used.
 
-    Args:
-        silences: when anything was switched off: that no event is known of a session of then says nothing.
+    Of a session of when anything was switched off (`silences`) it says nothing that no event is known.
     """
     own = [one for one in calls if one.agent == client.name]
     found = []

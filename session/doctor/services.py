@@ -29,11 +29,7 @@ _LONGEST_START_S = 5.0
 
 
 def examine(known: dict[str, Any]) -> dict[str, Examined]:
-    """Facts and findings by subject; of the command alone where the settings cannot be read.
-
-    Args:
-        known: what `status` tells.
-    """
+    """Facts and findings by subject, going by what `status` tells; without settings of the command alone."""
     found = {"command": _command()}
     try:
         settings = config.load()

@@ -75,12 +75,9 @@ class Entries:
         return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
     def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
-        """The value with our entries as this version wants them.
+        """The value with our entries as this version wants them; `made`: what an installation is known to have made.
 
-        Args:
-            command: how they call joelclaw.
-            made: paths of what an installation is known to have made.
-            mcp: with our server, and the rules for its tools; where they are there they are kept up to date.
+        With `mcp` also our server and the rules for its tools; where they are there they are kept up to date.
         """
         value = copy.deepcopy(value)
         if self.hooks:

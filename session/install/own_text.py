@@ -52,11 +52,6 @@ def executable() -> str:
     if not found:
         fix = "put it on the PATH and run it from there"
         raise Failure("INSTALL_FAILED", "the joelclaw command cannot be found", fix)
-    try:
-        found.encode()
-    except UnicodeEncodeError:
-        fix = "install joelclaw in a folder whose name is UTF-8"
-        raise Failure("INSTALL_FAILED", "the path of joelclaw is not UTF-8", fix) from None
     return found
 
 
@@ -113,11 +108,7 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
 
 
 def extension(client: Settings, command: str) -> str:
-    """The file that a client loads, with the path of our executable in it: what all clients share, then its own part.
-
-    Raises:
-        Failure: INSTALL_FAILED, it is missing from the package.
-    """
+    """The file that a client loads, with the path of our executable in it: what all clients share, then its own part."""
     parts = [resources.files("clients") / part for part in ("extension.js", f"{client.name}/extension.js")]
     try:
         text = "".join(part.read_text(encoding="utf-8") for part in parts)

@@ -19,7 +19,6 @@ from session.install.settings_text import Malformed, TomlServer
 from session.install.undo import Receipt
 
 CODE = "INSTALL_FAILED"
-_LARGEST = 16 * 1024 * 1024
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
 _FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
@@ -247,15 +246,12 @@ def read(path: str) -> bytes | None:
         if os.path.exists(path) and not os.path.isfile(path):
             raise Failure(CODE, f"{path} is no file", "move it away and run this again")
         with open(path, "rb") as file:
-            data = file.read(_LARGEST + 1)
+            return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
         fix = f"make {path} readable and run this again"
         raise Failure(CODE, f"{path} cannot be read: {error.strerror}", fix) from None
-    if len(data) > _LARGEST:
-        raise Failure(CODE, f"{path} is larger than 16 MiB", "look whether this is the right file")
-    return data
 
 
 def decoded(path: str, data: bytes | None) -> str:
