@@ -130,7 +130,12 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
         if as_json or answer.text is not None or not command.view:
             print_answer(name, answer)
         else:
-            _draw(command, answer)
+            try:
+                load(command.view)(answer)
+            except Exception:  # an answer that cannot be drawn is told all the same
+                if os.environ.get("JOELCLAW_DEBUG"):
+                    raise
+                print_answer(name, answer)
     except KeyboardInterrupt:
         return INTERRUPTED
     except StdoutFullError:
@@ -142,12 +147,3 @@ def _run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
 
         return complaints.report(name, error, as_json=as_json)
     return answer.exit_code
-
-
-def _draw(command: Command, answer: Answer) -> None:
-    try:
-        load(command.view)(answer)
-    except Exception:
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
-        print_answer(f"joelclaw {command.path}", answer)

@@ -118,21 +118,18 @@ def exclude(options: dict[str, Any]) -> Answer:
     if not os.path.isdir(path):
         raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that is there")
     changed = switches.exclude(path)
-    found = _archived(path, os.path.abspath(folder))
+    try:
+        db = sqlite.open_reading()
+        places = dict.fromkeys((path, os.path.abspath(folder)))
+        found = session_rows.sessions_below(db, places) if db is not None else []
+    except sqlite.StoreError as error:
+        raise sqlite.as_failure(error) from None
     actions: list[NextAction] = [
         step(f"joelclaw memory forget --session {quoted(session)}", "forget what was archived of it before")
         for session in found[:_MOST_SHOWN]
     ]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
-
-
-def _archived(*folders: str) -> list[str]:
-    try:
-        db = sqlite.open_reading()
-        return session_rows.sessions_below(db, dict.fromkeys(folders)) if db is not None else []
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
 
 
 def trust(options: dict[str, Any]) -> Answer:
@@ -153,14 +150,10 @@ def trust(options: dict[str, Any]) -> Answer:
         return Answer({"path": path, "trusted": False, "changed": True, "means": _NOT_LET_IN}, [undo])
     row, changed = trusted.trust(folder)
     undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "trust it no more")
-    result = {**_row(row), "trusted": True, "changed": changed, "means": _LET_IN, "chooses": _chosen(folder)}
-    return Answer(result, [undo])
-
-
-def _chosen(folder: str) -> dict[str, Any] | None:
-    """What the folder's file chooses, and what of it stays the user's; None without such a file."""
     found = choices(folder)
-    return found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
+    chosen = found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
+    result = {**_row(row), "trusted": True, "changed": changed, "means": _LET_IN, "chooses": chosen}
+    return Answer(result, [undo])
 
 
 def _row(row: trusted.Trusted) -> dict[str, Any]:

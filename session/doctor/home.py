@@ -33,9 +33,18 @@ _AHEAD_MS = 5 * 60_000
 
 def examine() -> tuple[dict[str, Any], list[Finding]]:
     """Facts and findings of the home; of its disk alone where there is none yet."""
-    home = files.home()
+    home = there = files.home()
     facts: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
-    found = _disk(home, facts)
+    found: list[Finding] = []
+    while not os.path.isdir(there) and there != os.path.dirname(there):
+        there = os.path.dirname(there)
+    with suppress(OSError):
+        disk = os.statvfs(there)
+        free = facts["freeBytes"] = disk.f_bavail * disk.f_frsize
+        if free <= _LITTLE:
+            about = f"{free / 1_000_000:,.0f} MB are left on the disk of {there}"
+            make = error if free < _HARDLY_ANY else warning
+            found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept"))
     if not facts["exists"]:
         return facts, found
 
@@ -93,22 +102,6 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
         with suppress(OSError):  # gone by now
             if not os.path.islink(path):
                 yield path, os.lstat(path)
-
-
-def _disk(home: str, facts: dict[str, Any]) -> list[Finding]:
-    there = home
-    while not os.path.isdir(there) and there != os.path.dirname(there):
-        there = os.path.dirname(there)
-    try:
-        disk = os.statvfs(there)
-    except OSError:
-        return []
-    free = facts["freeBytes"] = disk.f_bavail * disk.f_frsize
-    if free > _LITTLE:
-        return []
-    about = f"{free / 1_000_000:,.0f} MB are left on the disk of {there}"
-    make = error if free < _HARDLY_ANY else warning
-    return [make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept")]
 
 
 def switched_off(known: Switches | None) -> list[Finding]:

@@ -6,6 +6,7 @@ Of what is not in use nothing is asked.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -49,7 +50,8 @@ def _command() -> Examined:
         return facts, []
     theirs = facts["onPathVersion"] = version_of(found)
     about = f"`joelclaw` on the PATH is {found}{f', version {theirs}' * bool(theirs)}; what runs is {own}, {VERSION}"
-    if _is_older(theirs, VERSION):
+    numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (theirs, VERSION))
+    if numbers and numbers < ours:
         fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
         return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older one: {about}", fix)]
     if not theirs:
@@ -70,14 +72,6 @@ def version_of(path: str) -> str:
         return ""
     words = done.stdout.decode("utf-8", "replace").split()
     return words[1] if done.returncode == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
-
-
-def _is_older(one: str, other: str) -> bool:
-    """Whether a version like `1.10.2` is older than another; of what is no such version nothing is said."""
-    try:
-        return tuple(map(int, one.split("."))) < tuple(map(int, other.split(".")))
-    except ValueError:
-        return False
 
 
 def _model(line: str) -> Examined:
@@ -108,7 +102,13 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
     found = []
     for url in nodes:
-        why = _silence(url)
+        asked, why = SearchClient([url], "", limit_s=_LONGEST_S), ""
+        try:
+            asked.ping()  # healthy or not
+        except Failure as failure:
+            why = failure.message.rpartition(": ")[2]
+        finally:
+            asked.close()
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
             about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"
@@ -119,18 +119,6 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
         about = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
         found.append(warning("OUTBOX_WAITS", "cluster", about, "joelclaw store sync"))
     return facts, found
-
-
-def _silence(node: str) -> str:
-    """Why a node does not answer; "" where it does, healthy or not."""
-    asked = SearchClient([node], "", limit_s=_LONGEST_S)
-    try:
-        asked.ping()
-    except Failure as failure:
-        return failure.message.rpartition(": ")[2]
-    finally:
-        asked.close()
-    return ""
 
 
 def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:

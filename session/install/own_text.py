@@ -108,7 +108,7 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
 
 
 def extension(client: Settings, command: str) -> str:
-    """The file that a client loads, with the path of our executable in it: what all clients share, then its own part."""
+    """The file that a client loads, with our path in it: what all clients share, then its own part."""
     parts = [resources.files("clients") / part for part in ("extension.js", f"{client.name}/extension.js")]
     try:
         text = "".join(part.read_text(encoding="utf-8") for part in parts)
