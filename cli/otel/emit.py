@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cli.answer import Answer
+from cli.otel.commands import COMMANDS
 from core import clock, config, json_text
 from core.errors import usage
 from core.store import sqlite
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 MAX_STDIN_BYTES = 262_144
-_LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
 _NAMES = {
     **{name: name for name in (*_FIELDS, "action", "metadata", "system")},
@@ -25,7 +25,6 @@ _NAMES = {
     "systemId": "system",
 }
 """Keys of an event on stdin → what they are here."""
-_TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _NEXT: list[NextAction] = [
     {"command": "joelclaw otel list --hours 1", "description": "the events of the last hour"},
     {
@@ -44,9 +43,8 @@ def run(options: dict[str, Any]) -> Answer:
     if not action or options["stdin"]:
         given = _stdin()
         ignored = [key for key in given if key not in _NAMES]
-        for key, value in given.items():
-            if key in _NAMES and value is not None:
-                fields[_NAMES[key]] = _checked(_NAMES[key], key, value)
+        known = ((key, value) for key, value in given.items() if key in _NAMES and value is not None)
+        fields = {_NAMES[key]: _checked(_NAMES[key], key, value) for key, value in known}
     fields |= {name: options[name] for name in _FIELDS if options[name] is not None}
     if options["metadata"] is not None:
         example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
@@ -93,29 +91,16 @@ def _object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
     return value
 
 
-def _checked(name: str, key: str, value: Any) -> object:
-    checked: object
-    if name == "metadata":
-        wanted, checked = "an object", value if isinstance(value, dict) else None
-    elif name == "level":
-        wanted, checked = "debug, info, warn, error or fatal", parse_level(value)
-    elif name == "success":
-        wanted, checked = "true or false", _TRUTH.get(str(value).strip().lower())
-    elif name in ("timestamp", "duration_ms"):
-        wanted = "a number of ms" if name == "duration_ms" else "ms since the epoch, or an ISO 8601 time"
-        checked = _number(value, name)
-    else:
-        wanted, checked = "text", None if isinstance(value, (dict, list, bool)) else str(value)
-    if checked is None:
+def _checked(name: str, key: str, value: Any) -> Any:
+    """A value of JSON as the flag of that name takes it; a level may have its name in other loggers, a time be ISO."""
+    if isinstance(value, (dict, list)) != (name == "metadata") or isinstance(value, list):
+        wanted = "an object" if name == "metadata" else "text"
         raise usage("OTEL_INVALID_ARGS", f"{key} is not {wanted}", f"give {key} as {wanted}")
-    return checked
-
-
-def _number(value: Any, name: str) -> float | None:
-    try:
-        number = None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = clock.parse_iso(value) if name == "timestamp" and isinstance(value, str) else None
-    if number is None or not 0 <= number <= _LAST_MS:
-        return None
-    return int(number) if number == int(number) else number
+    if name == "level":
+        value = parse_level(value) or value
+    elif name == "timestamp" and isinstance(value, str):
+        value = clock.parse_iso(value) or value
+    takes = {parameter.name: parameter for parameter in COMMANDS[0].parameters}
+    if name == "metadata":
+        return value
+    return takes[name].convert(str(value), "OTEL_INVALID_ARGS") if name in takes else str(value)
