@@ -216,7 +216,7 @@ def _costs(screen: Console, rows: Sequence[Any], *names: str) -> None:
             "median": _ms(one["p50"]),
             "95 %": _ms(one["p95"]),
             "together": _ms(one["totalMs"]),
-            "not ok": one["notOk"] if "notOk" in one else _bad(one),
+            "not ok": _bad(one),
         }
         for one in rows
     ]

@@ -71,9 +71,10 @@ def traces(home: str) -> list[tuple[str, str, bool]]:
     return [(str(action), str(error or ""), bool(injected)) for action, error, injected in rows]
 
 
-def hooks_of(db: apsw.Connection, session: str) -> list[HookCall]:
-    """All hook calls of a session, oldest first."""
-    rows = db.execute(f"SELECT {_HOOK} FROM hook_call WHERE session_id = ? ORDER BY at, id", (session,))
+def hooks_of(db: apsw.Connection, session: str = "", since: int = 0) -> list[HookCall]:
+    """The hook calls of a session, or of all since a time, oldest first."""
+    where, value = ("session_id = ?", session) if session else ("at >= ?", since)
+    rows = db.execute(f"SELECT {_HOOK} FROM hook_call WHERE {where} ORDER BY at, id", (value,))
     found: list[Any] = [dict(zip(_HOOK_NAMES, row, strict=True)) for row in rows]
     return found
 
@@ -99,12 +100,6 @@ def sessions(db: apsw.Connection) -> list[str]:
         "SELECT id FROM one WHERE id <> ''"
     )
     return [str(row[0]) for row in rows]
-
-
-def hook_times(db: apsw.Connection, since: int) -> list[tuple[str, str, float]]:
-    """Client, event and ms of each hook call since a time that took a known time, quickest first."""
-    query = "SELECT client, event, ms FROM hook_call WHERE at >= ? AND ms IS NOT NULL ORDER BY client, event, ms"
-    return [(client, event, float(ms)) for client, event, ms in db.execute(query, (since,))]
 
 
 def hook_outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]:

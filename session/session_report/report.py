@@ -56,7 +56,6 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
         if outcomes.get(handed["id"]) != "echo":
             outcomes[handed["id"]] = handed["outcome"]
     became = list(outcomes.values())
-    by_event = {event: [one for one in hooks if one["event"] == event] for event in {one["event"] for one in hooks}}
     return {
         **row,
         "role": state["role"] if state else "",
@@ -76,16 +75,8 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
             "chars": sum(len(one["text"]) for one in injected),
         },
         "memories": {"injected": len(became), **{name: became.count(name) for name in ("echo", "fizzle", "open")}},
-        "hooks": cost(one["ms"] for one in hooks),
-        "hooksByEvent": _dearest(
-            {
-                "event": event,
-                **cost(one["ms"] for one in group),
-                "count": len(group),
-                "notOk": sum(one["outcome"] != "ok" for one in group),
-            }
-            for event, group in by_event.items()
-        ),
+        "hooks": _figures(hooks),
+        "hooksByEvent": _by(hooks, "event"),
         "problem": about.problem,
         "turns": turns,
     }
@@ -101,7 +92,8 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
         action = action.removeprefix("gateway.")
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
-    recalls = history.recalls(db, since)
+    recalls, hooks = history.recalls(db, since), history.hooks_of(db, since=since)
+    figures = _figures(hooks)
     hits = sum(returned > 0 for returned, _ in recalls)
     names = ("customType", "count", "tokens", "memories")
     given = [dict(zip(names, row, strict=True)) for row in history.injections_by_kind(db, since)]
@@ -113,7 +105,11 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
         "leastCounted": LEAST,
         "sessions": history.sessions_since(db, since),
         "compactions": actions.get("compaction.before", 0),
-        "hooks": _hooks(db, since),
+        "hooks": {
+            **figures,
+            "answeredRate": rate(figures["ok"] + figures["degraded"], figures["count"]),
+            "byEvent": _by(hooks, "client", "event"),
+        },
         "recalls": {
             **cost(ms for _, ms in recalls),
             "count": len(recalls),
@@ -152,28 +148,15 @@ def rate(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole >= LEAST else None
 
 
-def _dearest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _figures(hooks: Sequence[Any]) -> dict[str, Any]:
+    became = {name: sum(one["outcome"] == name for one in hooks) for name in _OUTCOMES}
+    return {**cost(one["ms"] for one in hooks), "count": len(hooks), **became}
+
+
+def _by(hooks: Sequence[Any], *names: str) -> list[dict[str, Any]]:
+    """What hooks cost and what became of them, by client or event, the dearest first."""
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for one in hooks:
+        groups.setdefault(tuple(one[name] for name in names), []).append(one)
+    rows = [{**dict(zip(names, key, strict=True)), **_figures(group)} for key, group in groups.items()]
     return sorted(rows, key=lambda one: (one.get("client", ""), -one["totalMs"], one["event"]))
-
-
-def _hooks(db: apsw.Connection, since: int) -> dict[str, Any]:
-    times: dict[tuple[str, str], list[float]] = {}
-    for client, event, ms in history.hook_times(db, since):
-        times.setdefault((client, event), []).append(ms)
-    became: dict[tuple[str, str], dict[str, int]] = {}
-    for client, event, outcome, number in history.hook_outcomes(db, since):
-        became.setdefault((client, event), dict.fromkeys(_OUTCOMES, 0))[outcome] = number
-    rows: list[dict[str, Any]] = []
-    for (client, event), outcomes in became.items():
-        bad = {name: outcomes[name] for name in _OUTCOMES[1:]}
-        figures = {**cost(times.get((client, event), ())), "count": sum(outcomes.values())}
-        rows.append({"client": client, "event": event, **figures, **bad})
-    total = {name: sum(one[name] for one in became.values()) for name in _OUTCOMES}
-    whole = sum(total.values())
-    return {
-        **cost(ms for group in times.values() for ms in group),
-        "count": whole,
-        **total,
-        "answeredRate": rate(total["ok"] + total["degraded"], whole),
-        "byEvent": _dearest(rows),
-    }

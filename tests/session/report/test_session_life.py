@@ -131,7 +131,7 @@ def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
     (injection,) = [found for found in moments(life, "injection") if found.get("customType") == "memory-recall"]
     assert injection["content"].startswith("the token is ") and token not in injection["content"]
     assert len([found for found in moments(life, "error") if " late: " in found["text"]]) == 3
-    assert life["hooks"]["count"] == 2
+    assert life["hooks"]["count"] == 5
 
 
 def test_a_beginning_of_its_id_will_do_and_an_unknown_one_names_a_near_one(run: Run, lived: Lived) -> None:
