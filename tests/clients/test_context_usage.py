@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-from clients import registry
 from core.config import Config
 from session import context_usage
 from session.context_usage import of_transcript
@@ -223,23 +222,6 @@ def test_gemini_a_history_that_was_compressed_is_a_boundary(tmp_path: Path) -> N
 
 
 # -- the window
-
-
-def test_the_first_model_that_is_known_tells_the_window() -> None:
-    rows: list[Any] = [
-        ("claude", ("claude-sonnet-4-5",), 200_000, 200_000),
-        ("claude", ("claude-sonnet-4-5",), 200_001, 1_000_000),
-        ("claude", ("claude-sonnet-4-5[1m]",), 1_000_001, 1_000_000),
-        ("codex", (), 300_000, 272_000),
-        ("codex", ("", "mock-1", "o4-mini"), 0, 200_000),
-        ("pi", ("gpt-4.1-mini", "claude-x"), 0, 1_047_576),
-        ("pi", ("GPT-4o",), 0, 128_000),
-        ("pi", ("o3", "some-1m"), 0, 1_000_000),
-        ("gemini", (), 0, 1_048_576),
-        ("of nobody", ("deepseek-chat",), 0, 128_000),
-    ]
-    for agent, models, used, window in rows:
-        assert registry.row(agent).context_window(models, used, Config({})) == window
 
 
 # -- files as they come

@@ -7,7 +7,7 @@ from typing import Any
 
 from clients.claude import entries as claude
 from clients.codex import entries as codex
-from clients.entry import Compaction, Entry, FileOperations, Line, Problems
+from clients.entry import Compaction, Entry, Line, Problems
 from clients.pi import entries as pi
 
 
@@ -47,24 +47,6 @@ def test_pi_the_header_and_what_is_no_entry() -> None:
     _, [unknown], problems = read(pi, of_pi("nobody"))
     assert (unknown.kind, unknown.role, unknown.size) == ("message", None, 0)
     assert problems.told() == ("line 1 is a message of the unknown role 'nobody'",)
-
-
-def test_pi_a_command_of_the_user() -> None:
-    rows: list[Any] = [
-        ({"output": "x"}, "Ran `ls`\n```\nx\n```"),
-        ({}, "Ran `ls`\n(no output)"),
-        ({"exitCode": 0}, "Ran `ls`\n(no output)"),
-        ({"exitCode": 2}, "Ran `ls`\n(no output)\n\nCommand exited with code 2"),
-        ({"exitCode": 2, "cancelled": True}, "Ran `ls`\n(no output)\n\n(command cancelled)"),
-        ({"truncated": True, "fullOutputPath": "/f"}, "Ran `ls`\n(no output)\n\n[Output truncated. Full output: /f]"),
-        ({"truncated": True}, "Ran `ls`\n(no output)"),
-        ({"fullOutputPath": "/f"}, "Ran `ls`\n(no output)"),
-    ]
-    for more, text in rows:
-        [message] = said(pi, of_pi("bashExecution", command="ls", **more))
-        assert (message.text, message.excluded) == (text, False)
-        [hidden] = said(pi, of_pi("bashExecution", command="ls", excludeFromContext=True))
-        assert hidden.excluded
 
 
 # -- Codex
@@ -156,20 +138,6 @@ GO_ON = "Please continue the conversation from where we left it off"
 def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
     message = {"role": kind, "content": content, **more.pop("message", {})}
     return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
-
-
-def test_claude_an_answer_of_several_lines_is_cut_before_its_first() -> None:
-    tool = [{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": "a"}}]
-    used = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
-    one = of_claude("assistant", "a1", message={"id": "m1", "model": "m", "usage": used})
-    two = of_claude("assistant", "a2", "a1", tool, message={"id": "m1"})
-    other = of_claude("assistant", "a3", "a2", message={"id": "m2", "usage": {"input_tokens": 0}})
-    loose = of_claude("assistant", "a4", "a3", message={"id": ""})
-    reader, found, _ = read(claude, one, two, other, loose, loose)
-    assert [entry.can_cut for entry in found] == [True, False, True, True, True]
-    assert [entry.group for entry in found] == ["m1", "m1", "m2", "", ""] and reader.model == "m"
-    assert found[0].used == 10 and found[1].used == found[2].used == 0
-    assert (found[1].calls, found[1].files) == (("t1",), FileOperations((), ("a",)))
 
 
 def test_claude_what_the_user_says_and_what_tools_return() -> None:

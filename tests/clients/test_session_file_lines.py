@@ -6,7 +6,6 @@ import io
 from typing import Any
 
 from clients.entry import NO_FILES, Entry, FileOperations, Line, Problems, lines, parsed, path_to, together
-from clients.pi import install
 
 
 def read(data: bytes) -> tuple[list[tuple[Line, Any]], tuple[str, ...]]:
@@ -73,20 +72,3 @@ def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
         "gone, the parent of c, is not in the file; the branch begins there",
         "the parents of d go round in a circle; the branch begins at e",
     )
-
-
-def test_a_number_of_pi_is_the_project_s_else_the_user_s() -> None:
-    rows: list[Any] = [
-        (5, 7, 5),
-        (None, 7, 7),
-        (True, 7, 7),
-        (-1, 7, 7),
-        (0, 7, 0),
-        (1.9, 7, 1),
-        (100_000_000, 7, 100_000_000),
-        (100_000_001, 7, 7),
-        ("5", False, None),
-        (None, None, None),
-    ]
-    for projects, own, count in rows:
-        assert install._tokens({"n": projects}, {"n": own}, "n") == count

@@ -45,54 +45,6 @@ def test_claude_how_a_call_ended() -> None:
         assert outcomes(claude.items(result(text, failed=failed))) == [found]
 
 
-REJECTED = "The user doesn't want to proceed with this tool use."
-
-
-def test_claude_a_process_that_has_ended() -> None:
-    rows: list[Any] = [
-        ("completed", "b-1", [False]),
-        ("failed", "b-1", [True]),
-        ("killed", "b-1", []),
-        ("completed", "", []),
-    ]
-    for status, process, failed in rows:
-        told = (
-            f"<task-notification>\n<task-id>{process}</task-id>\n<status>{status}</status>\n<summary> done </summary>\n"
-            "</task-notification>"
-        )
-        ended = [{"kind": "ended", "process": process, "text": "done", "failed": one} for one in failed]
-        assert claude.items(of_claude(told)) == ended
-        queued = {"type": "queue-operation", "operation": "enqueue", "content": told, "timestamp": STAMP}
-        assert claude.items(queued) == [{"kind": "queue", "operation": "enqueue", "text": "", "at": AT}, *ended]
-        assert claude.items({**queued, "operation": "other"}) == []
-
-
-def test_claude_what_a_process_in_the_background_returned_is_its_end() -> None:
-    done = "<retrieval_status>success</retrieval_status>\n<task_id>b-1</task_id>\n<status>completed</status>\n"
-    done += "<exit_code>2</exit_code>\n<output>\nno flour\n</output>"
-    assert claude.items(result(done))[1:] == [{"kind": "ended", "process": "b-1", "text": "no flour", "failed": True}]
-    assert len(claude.items(result(done.replace("completed", "running")))) == 1
-
-
-def test_claude_a_command_for_the_client_waits_without_words() -> None:
-    rows: list[Any] = [("/compact", ""), ("/compact now", "/compact now"), ("go on", "go on"), (None, ""), (" /x ", "")]
-    for given, text in rows:
-        line = {"type": "queue-operation", "operation": "remove", "content": given}
-        assert claude.items(line) == [{"kind": "queue", "operation": "remove", "text": text, "at": None}]
-
-
-def test_claude_what_a_line_adds_to_the_context() -> None:
-    rows: list[Any] = [
-        (of_claude("abc"), 3),
-        (of_claude([{"type": "text", "text": "abcd"}], "assistant"), 4),
-        (of_claude("abc", "system"), 0),
-        (of_claude("abc", isSidechain=True), 0),
-        (of_claude("abc", isMeta=True), 3),
-    ]
-    for line, count in rows:
-        assert claude.context_characters(line) == count
-
-
 # -- Codex
 
 
@@ -121,38 +73,6 @@ def test_codex_how_a_call_ended() -> None:
     for output, found in rows:
         line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
         assert outcomes(codex.items(line)) == [found]
-
-
-def codex_call(name: str, given: Any, **fields: Any) -> list[Any]:
-    payload = {"type": "function_call", "name": name, "call_id": "c", "arguments": given, **fields}
-    return list(codex.items(of_codex(payload)))
-
-
-def test_codex_what_a_call_is_given() -> None:
-    (said,) = codex_call("write_stdin", ' {"session_id": 7, "chars": "y"}')
-    assert (said["tools"][0]["given"], said["at"]) == ("y", AT)
-    for given, kept in (("{half", "{half"), ("plain", "plain"), (None, "")):
-        (said,) = codex_call("write_stdin", given)
-        assert said["tools"][0]["given"] == kept
-    said, plan = codex_call("update_plan", json.dumps({"plan": [{"step": "one", "status": "pending"}]}))
-    assert plan == {"kind": "plan", "whole": True, "steps": [{"id": "1", "text": "one", "status": "pending"}]}
-    assert len(codex_call("other", '{"plan": [{"step": "one"}]}')) == len(codex_call("update_plan", "{}")) == 1
-    (said,) = codex.items(of_codex({"type": "local_shell_call", "id": "i", "action": {"command": ["ls"]}}))
-    tool = said["tools"][0]
-    assert (tool["call"], tool["name"], tool["command"]) == ("i", "local_shell", "ls")
-
-
-def test_codex_what_a_line_adds_to_the_context() -> None:
-    rows: list[Any] = [
-        (of_codex({"type": "message", "content": [{"type": "input_text", "text": "abc"}]}), 3),
-        (of_codex({"type": "function_call", "name": "not counted", "arguments": "ab", "output": "c"}), 3),
-        (of_codex({"type": "local_shell_call", "action": {"command": ["ls", "-l"]}}), 4),
-        (of_codex({"content": "abc"}, "event_msg"), 0),
-        (of_codex({"message": "abcd", "replacement_history": [{"content": "ab"}, {"content": "c"}]}, "compacted"), 3),
-        (of_codex({"message": "abcd", "replacement_history": []}, "compacted"), 4),
-    ]
-    for line, count in rows:
-        assert codex.context_characters(line) == count
 
 
 # -- Gemini CLI
@@ -187,46 +107,11 @@ def test_gemini_how_a_call_ended() -> None:
     assert outcomes(gemini_call("x", {"output": "a"}, status="cancelled")) == outcomes(gemini_call("x")) == []
 
 
-HISTORY = [
-    {"id": "a", "content": [{"text": "ab"}]},
-    {"id": "b", "content": [{"text": "x"}, {"text": "<state_snapshot>"}]},
-]
-
-
-GEMINI_CALLS = [{"args": {"p": "cde"}, "result": ["no"]}, {"args": "f"}]
-
-
-def test_gemini_what_a_line_adds_to_the_context() -> None:
-    rows: list[Any] = [
-        ({"type": "user", "content": "abc"}, 3),
-        ({"type": "gemini", "content": "ab", "toolCalls": GEMINI_CALLS}, 6),
-        ({"type": "info", "content": "abc"}, 0),
-        ({"$set": {"messages": HISTORY}}, 19),
-        ({"$set": {"x": "abc"}}, 0),
-    ]
-    for line, count in rows:
-        assert gemini.context_characters(line) == count
-
-
 # -- pi
 
 
 def of_pi(message: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "message", "id": "m", "parentId": "p", "timestamp": STAMP, "message": message, **fields}
-
-
-def test_pi_what_a_line_adds_to_the_context() -> None:
-    rows: list[Any] = [
-        (of_pi({"role": "user", "content": "abc"}), 3),
-        (of_pi({"role": "bashExecution", "output": "abcd"}), 4),
-        (of_pi({"role": "bashExecution", "output": "abcd", "excludeFromContext": True}), 0),
-        ({"type": "custom_message", "content": "ab"}, 2),
-        ({"type": "compaction", "summary": "abcde"}, 5),
-        ({"type": "branch_summary", "summary": "a"}, 1),
-        ({"type": "label", "summary": "a"}, 0),
-    ]
-    for line, count in rows:
-        assert pi.context_characters(line) == count
 
 
 KEPT = [

@@ -51,16 +51,6 @@ def claude_answer(*blocks: dict[str, Any], usage: Any = None, **fields: Any) -> 
     return of_claude("assistant", message={**message, "content": list(blocks), "usage": usage}, **fields)
 
 
-def test_claude_a_result_is_an_outcome_and_not_the_users_words() -> None:
-    parts = [{"type": "text", "text": "37 pears"}, {"type": "image", "source": {"data": "aGk="}}]
-    for given_content, text in (("37 pears", "37 pears"), (parts, "37 pears"), (f"37 pears\n{OURS}", "37 pears\n")):
-        for failed in (True, False):
-            part = {"type": "tool_result", "tool_use_id": "t-2", "content": given_content, "is_error": failed}
-            assert claude.items(claude_user([part])) == [
-                {"kind": "outcome", "call": "t-2", "text": text, "failed": failed}
-            ]
-
-
 def test_claude_what_nobody_said() -> None:
     rows: list[Any] = [
         claude_user("hello", isSidechain=True),
@@ -204,12 +194,6 @@ def pi_answer(*blocks: dict[str, Any], stop: str = "stop", **used: int) -> dict[
     return of_pi({"role": "assistant", "content": list(blocks), "model": "mock-1", "usage": usage, "stopReason": stop})
 
 
-# -- tools of each client
-
-
-# -- registry
-
-
 SAMPLES = {
     "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, claude_user("hello")],
     "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello"), codex_count(5)],
@@ -226,39 +210,12 @@ SAMPLES = {
 }
 
 
-QUEUED = {"type": "queued_command", "prompt": "and the plums, too", "commandMode": "prompt"}
-
-
-def test_a_line_that_says_something_holds_a_mark() -> None:
-    rows: list[Any] = [
-        ("claude", claude_user("hello")),
-        ("claude", claude_user([{"type": "tool_result", "tool_use_id": "t-1", "content": "done"}])),
-        ("claude", of_claude("user", message={"content": "hello"})),
-        ("claude", claude_answer({"type": "text", "text": "hello"})),
-        ("claude", of_claude("attachment", attachment=QUEUED)),
-        ("codex", codex_message("user", "hello")),
-        ("codex", of_codex({"type": "function_call_output", "call_id": "c-1", "output": "done"})),
-        ("gemini", of_gemini("user", "hello")),
-        ("gemini", of_gemini("gemini", "", toolCalls=[gemini_call(output="done")])),
-        ("pi", of_pi({"role": "user", "content": "hello"})),
-        ("pi", of_pi({"role": "toolResult", "toolCallId": "c-1", "content": "done"})),
-    ]
-    for agent, line in rows:
-        assert {"said", "outcome"} & set(kinds(MODULES[agent].items(line)))
-        compact = json.dumps(line, separators=(",", ":")).encode()
-        for raw in (written(line), compact):
-            assert any(mark in raw for mark in MODULES[agent].SAID_MARKS)
-
-
 @pytest.mark.parametrize("agent", registry.KEEPING_FILES)
 def test_a_format_is_known_by_its_shape(agent: str) -> None:
     assert registry.transcript(agent) is MODULES[agent]
     assert registry.detect(SAMPLES[agent]) == agent
     assert registry.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
     assert registry.detect(SAMPLES[agent][1:]) == agent
-
-
-# -- whatever stands in a line
 
 
 keys = st.sampled_from(
@@ -315,20 +272,6 @@ def test_arbitrary_json_raises_nothing(tree: Any) -> None:
     read_everything(tree)
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path]
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        found += places(one, (*path, key))
-    return found
-
-
-# -- times
-
-
-# -- transcripts of the real clients
-
-
 def transcripts() -> list[Path]:
     return sorted(PAYLOADS.glob("*/session.jsonl"))
 
@@ -357,9 +300,6 @@ def test_a_recorded_transcript(path: Path) -> None:
             assert not {"usage", "compaction"} & set(kinds(module.items(line)))
         if not any(mark in written(line) for mark in module.SAID_MARKS):
             assert not {"said", "outcome", "summary"} & set(kinds(module.items(line)))
-
-
-# -- what it costs to import
 
 
 @pytest.mark.parametrize("agent", [*registry.KEEPING_FILES, "registry"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 from pathlib import Path
@@ -15,8 +14,6 @@ import pytest
 from claude_transcript import Transcript, long
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
 from faults import attempt, paused, read_only, small_disk, stopped, until_open, write_lock
-
-from core.store import migrations
 
 IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
 
@@ -52,19 +49,6 @@ def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path,
     result = attempt(home, "memory", "archive", str(made.path)).result
     whole(home, made, count)
     assert result["bytes"] <= made.path.stat().st_size
-
-
-def test_a_killed_one_left_part_of_it(home: Path, tmp_path: Path) -> None:
-    """What was stored by then is a beginning of the transcript."""
-    count = 800
-    made = long(tmp_path / "s.jsonl", count)
-    attempt(home, "memory", "write", "the store is there before it begins").assert_done()
-    stopped(paused(home, "memory", "archive", str(made.path), commit=6))
-    found = [name for name in export(home) if name.startswith("claude:")]
-    assert 0 < len(found) < count
-    assert sorted(found) == [f"claude:u-{number + 1:08}" for number in range(len(found))]
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
-    assert len(export(home)) == count + 1
 
 
 def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
@@ -144,16 +128,3 @@ def test_a_damaged_carry_costs_the_neighbours_only(home: Path, tmp_path: Path, c
     last = made.user("what comes behind it")
     assert attempt(home, "memory", "archive", str(made.path)).result["episodes"]["added"] == 1
     assert last in export(home)
-
-
-def test_a_store_of_the_first_schema_is_brought_up_to_date(home: Path, tmp_path: Path) -> None:
-    attempt(home, "memory", "write", "The gateway retries three times before it gives up").assert_done()
-    db = apsw.Connection(str(home / "store.db"))
-    for table in re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "".join(migrations.STEPS[1:])):
-        db.execute(f"DROP TABLE {table}")
-    db.execute("PRAGMA user_version = 1")
-    db.close()
-    assert attempt(home, "recall", "gateway retries").result["count"] == 1
-    made = long(tmp_path / "s.jsonl", 5)
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
-    assert len(export(home)) == 6

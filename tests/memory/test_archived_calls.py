@@ -434,36 +434,6 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     assert (home / "store.db").stat().st_size < 4_000_000
 
 
-@pytest.mark.parametrize(
-    ("output", "line"),
-    [
-        ("Traceback (most recent call last):\n  File x\n    y\nValueError: bad\nmore", "ValueError: bad"),
-        ("Exit code 1\nfine so far\nit failed\nerror in leaseTable", "error in leaseTable"),  # the one with a name
-        ("plain\nit failed", "it failed"),
-        ("Exit code 1\n\n  plain one\nplain two", "plain one"),
-        ("error " + "x" * 201, "error " + "x" * 194),
-        ("", ""),
-    ],
-)
-def test_the_line_that_says_what_went_wrong(output: str, line: str) -> None:
-    assert session_work.error_line(output) == line
-
-
-def test_a_passage_is_the_lines_in_which_names_stand_and_of_a_failed_call_its_errors() -> None:
-    def passage(text: str, *given: str, failed: bool = False) -> str:
-        return session_work.passage_of(text, sorted((text.index(name), name) for name in given), failed=failed)
-
-    text = "first line\n  with leaseTable in it  \nthird line with otherName and leaseTable\nit failed\nlast"
-    assert passage(text, "leaseTable") == "with leaseTable in it"
-    assert passage(text, "leaseTable", "otherName", failed=True) == (
-        "with leaseTable in it\nthird line with otherName and leaseTable\nit failed"
-    )
-    long = passage("x" * 300 + "leaseTab!" + "y" * 300, "leaseTab!")
-    assert (len(long), long.find("leaseTab!")) == (200, 50)
-    lines = [f"name_{number:03} ".ljust(200, "x") for number in range(200)]
-    assert len(passage("\n".join(lines), *(f"name_{number:03}" for number in range(200)))) <= 30_000
-
-
 def test_names_are_those_of_the_session_and_not_of_its_folder(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:

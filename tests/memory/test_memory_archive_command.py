@@ -85,10 +85,6 @@ def test_all_takes_every_client(run: Run, clients: Path) -> None:
     assert (again["unchanged"], again["bytes"], again["episodes"]) == (4, 0, {"added": 0, "updated": 0})
 
 
-def test_all_of_one_client(run: Run, clients: Path) -> None:
-    assert archive(run, "--all", "--agent", "pi", person=clients)["agents"] == {"pi": 1}
-
-
 def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_path: Path) -> None:
     Transcript(tmp_path / "cc" / "projects" / "p" / "s2.jsonl").user("claude elsewhere")
     lines(tmp_path / "cx" / "sessions" / "rollout-1.jsonl", CODEX)
@@ -122,13 +118,6 @@ def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
         "foreign.jsonl": "no transcript of a known client",
         "text.jsonl": "no JSON lines",
     }
-
-
-def test_many_foreign_files_are_told_within_bounds(run: Run, clients: Path) -> None:
-    for number in range(60):
-        (clients / f"{number}.jsonl").write_text("{}\n")
-    result = archive(run, str(clients), person=clients)
-    assert (result["skippedCount"], len(result["skipped"])) == (60, 20)
 
 
 def test_what_was_changed_last_comes_first(run: Run, clients: Path) -> None:
@@ -181,15 +170,6 @@ def test_a_session_id_is_kept_as_hooks_keep_it(run: Run, tmp_path: Path) -> None
 
 def sessions(run: Run) -> set[str]:
     return {json.loads(line)["session"] for line in run("memory", "export").out.splitlines()}
-
-
-def test_whose_name_a_session_has(run: Run, tmp_path: Path) -> None:
-    """What the lines say, whatever the file is called."""
-    for agent, entries in (("pi", PI), ("codex", CODEX), ("gemini", GEMINI)):
-        run("memory", "archive", str(lines(tmp_path / f"{agent}-file.jsonl", entries)))
-    Transcript(tmp_path / "copy.jsonl", session=SESSION).user("claude was asked about the gateway")
-    run("memory", "archive", str(tmp_path / "copy.jsonl"))
-    assert sessions(run) == {PIGEONS, "codex-session", "gemini-session", SESSION}
 
 
 FORK = "0b9f6c1e-1111-4222-8333-444455556666"

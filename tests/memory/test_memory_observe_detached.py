@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, Run
 from test_memory_observe import Fake, made, model, stored
-from test_memory_observe_faults import children
-from test_model_command import FAMILY, pids, runs, script, until
+from test_model_command import script, until
 
 from core.process import background_process
 
@@ -78,25 +75,6 @@ def test_one_at_a_time_of_a_session(run: Run, home: Path, made: Transcript, tmp_
     ended(home)
     assert len(told.read_text().split()) == 1
     assert model.prompts == []
-
-
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_is_left_of_one_that_is_killed(
-    run: Run, home: Path, made: Transcript, tmp_path: Path, model: Fake, ending: signal.Signals
-) -> None:
-    told = tmp_path / "pids"
-    command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
-    run("memory", "observe", str(made.path), "--command", command, "--detach")
-    until(told.exists)
-    observer = holder(home)
-    keeper = children(observer)
-    assert len(keeper) == 1
-    os.kill(observer, ending)
-    until(lambda: not any(map(runs, [observer, *keeper, *pids(told)])))
-    ended(home)
-    assert stored(home) == []
-    result = run("memory", "observe", str(made.path), "--command", model.command).result
-    assert result["observations"]["added"] == 4
 
 
 def test_what_goes_wrong_in_the_background_is_an_event(run: Run, home: Path, made: Transcript, model: Fake) -> None:

@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from claude_transcript import SESSION, Transcript
+from claude_transcript import Transcript
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from faults import write_lock
 from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
 from test_model_command import runs, script, until
 
@@ -76,14 +75,3 @@ def children(pid: int) -> list[int]:
         if int(fields[1]) == pid and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-def test_a_store_that_cannot_be_written(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    run("memory", "archive", str(made.path))
-    with write_lock(home):
-        done = run(
-            "memory", "observe", "--session", SESSION, "--command", model.command,
-            env={"JOELCLAW_STORE_BUSY_MS": "200"}, ok=False,
-        )  # fmt: skip
-    assert done.json["error"]["code"] == "STORE_BUSY"
-    assert run("memory", "observe", "--session", SESSION, "--command", model.command).result["turns"] == 3

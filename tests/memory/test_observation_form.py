@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memory.observe import LONGEST, NotTheFormError, parse, prompt_of
 
@@ -96,15 +94,6 @@ def test_half_a_reply_gives_what_is_whole(cut: str, kept: int) -> None:
 def test_what_is_not_the_form_is_refused(other: str) -> None:
     with pytest.raises(NotTheFormError):
         parse(other)
-
-
-@settings(deadline=None)
-@given(st.lists(st.sampled_from([*re.findall(r"<[^>]+>", WHOLE), "- one.\n", "```", "[gate=", "x", "\n"]), max_size=30))
-def test_whatever_a_model_answers_is_items_or_refused(parts: list[str]) -> None:
-    try:
-        assert all(item.text.strip() for item in parse("".join(parts))[0])
-    except NotTheFormError:
-        pass
 
 
 def test_a_turn_cannot_leave_the_frame_nor_write_the_form() -> None:

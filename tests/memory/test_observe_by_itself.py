@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -176,17 +175,6 @@ def test_without_a_model_nothing_is_started(
     assert not place(home).exists() and not lock_of(home).exists()
     assert model.prompts == [] and events(run, "started", "completed", "failed", "unchanged") == []
     assert run("hook", "claude", stdin=payload("PreCompact", made.path), cwd=tmp_path).err == ""
-
-
-def test_switched_off_while_some_wait(run: Run, home: Path, made: Transcript, model: Fake) -> None:
-    settings(home, model.command)
-    lock_of(home).parent.mkdir(parents=True)
-    with lock_of(home).open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        compaction(run, made.path)
-    settings(home, model.command, "auto = false")
-    assert run("background", "observe").result == {"session": None}
-    assert waiting(home) == [] and model.prompts == []
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGALRM])
