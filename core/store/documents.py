@@ -111,10 +111,8 @@ def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
 
 def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: float, used_at: int | None) -> None:
     """Set what use and disuse made of a document."""
-    db.execute(
-        "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?",
-        (recalls, priority, used_at, identifier),
-    )
+    counted = "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?"
+    db.execute(counted, (recalls, priority, used_at, identifier))
 
 
 def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:

@@ -59,16 +59,17 @@ def traces(home: str) -> list[tuple[str, str, bool]]:
     path = os.path.join(home, sqlite.FILE_NAME)
     if not os.path.exists(path):
         return []
+    query = (
+        "SELECT action, coalesce(error, ''), coalesce(json_array_length(metadata, '$.injected'), 0) > 0 FROM event"
+        " WHERE component = 'hook' ORDER BY seq"
+    )
     try:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        rows = db.execute(
-            "SELECT action, error, json_array_length(metadata, '$.injected') FROM event WHERE component = 'hook'"
-            " ORDER BY seq"
-        ).fetchall()
+        rows = [(action, error, bool(injected)) for action, error, injected in db.execute(query)]
         db.close()
     except apsw.Error:
         return []
-    return [(str(action), str(error or ""), bool(injected)) for action, error, injected in rows]
+    return rows
 
 
 def hooks_of(db: apsw.Connection, session: str = "", since: int = 0) -> list[HookCall]:

@@ -38,7 +38,7 @@ def session(db: apsw.Connection, identifier: str) -> Session | None:
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     """Whether nothing is to be kept of what a session does."""
-    return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).fetchone())
+    return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
 def forgotten_beginning(db: apsw.Connection, start: str) -> str:

@@ -11,9 +11,8 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
-from core.store import COLLECTIONS, candidates, documents, sqlite
+from core.store import candidates, documents, sqlite
 from core.store.candidates import LocalCandidates
-from core.store.sessions import session_rows
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": ""}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
@@ -65,29 +64,6 @@ def test_in_a_small_memory_each_term_counts_once(db: apsw.Connection) -> None:
     assert both["own"][0] == pytest.approx(idf + log(1 + 2.5 / 1.5))
     assert found(db) == found(db, "unheard") == {}
     assert found(db, 'qu"eue', "\0") == {}, "no term is read as a query of its own"
-
-
-@pytest.mark.parametrize(
-    ("filters", "names"),
-    [
-        ({}, {"a", "b", "e", "k"}), ({"collections": ["observations"]}, {"a", "b"}),
-        ({"collections": ["episodes"]}, {"e"}),
-        ({"collections": ["episodes", "knowledge"]}, {"e", "k"}),
-        ({"collections": list(COLLECTIONS)}, {"a", "b", "e", "k"}),
-        ({"session": "s"}, {"a"}), (OF_P, {"b", "e"}), ({"category": "jc:ops"}, {"k"}),
-        ({**OF_P, "collections": ["observations"]}, {"b"}), ({"session": "s", **OF_P}, set()),
-    ],
-)  # fmt: skip
-def test_the_filters_hold_for_words_and_for_meaning(
-    db: apsw.Connection, filters: dict[str, Any], names: set[str]
-) -> None:
-    near = direction(1, 2)
-    add(db, "a", "the queue", near, session_id="s")
-    add(db, "b", "the queue", near, project="p", write_verdict="hold")
-    add(db, "e", "the queue", near, "episodes", project="p")
-    add(db, "k", "the queue", near, "knowledge", category_id="jc:ops")
-    assert set(found(db, "queue", **filters)) == names
-    assert set(found(db, vector=near, **filters)) == names
 
 
 def test_meaning_finds_the_nearest(db: apsw.Connection) -> None:
@@ -155,25 +131,6 @@ def test_what_each_term_adds_is_told_of_the_rows_that_hold_it(
         )
 
 
-@pytest.mark.parametrize("others", [3, 30])
-def test_the_nearest_of_one_project_are_found_among_many_of_another(db: apsw.Connection, others: int) -> None:
-    """Near enough to be looked at first, and so far behind that only a search of the project's own rows finds them."""
-    for number in range(others):
-        add(db, f"theirs{number}", f"note {number}", direction(1, 2), project="q")
-    for name, project in (("ours", "p"), ("ours too", "p"), ("of none", "")):
-        add(
-            db,
-            name,
-            f"text of {name}",
-            direction(1, 3),
-            "episodes" if name == "ours" else "observations",
-            project=project,
-        )
-    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **OF_P)) == {"ours", "ours too"}
-    with_global = {"projects": ("p", ""), "others": ("q",)}
-    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **with_global)) == {"ours", "ours too", "of none"}
-
-
 def test_rows_of_two_collections_with_one_number_are_told_apart(db: apsw.Connection) -> None:
     """Row 1 of the observations is admitted, row 1 of the episodes is not, and is the nearest."""
     add(db, "ours", "a note", direction(1, 2), project="p")
@@ -181,22 +138,3 @@ def test_rows_of_two_collections_with_one_number_are_told_apart(db: apsw.Connect
     add(db, "ours too", "another turn", direction(1, 3), "episodes", project="p")
     assert set(found(db, vector=direction(1, 2), limits=(9, 1), collections=["episodes"], **OF_P)) == {"ours too"}
     assert set(found(db, vector=direction(1, 2), limits=(9, 2), **OF_P)) == {"ours", "ours too"}
-
-
-@pytest.mark.parametrize("others", [3, 30])
-def test_a_memory_of_an_unknown_session_belongs_to_every_project(db: apsw.Connection, others: int) -> None:
-    """Only one whose session is known to be of another project is left out, far behind others or among the first."""
-    for session, project in (("ours", "p"), ("theirs", "q"), ("nowhere", "")):
-        session_rows.save_session(
-            db,
-            {"id": session, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
-             "calls": 0, "plan": []},
-        )  # fmt: skip
-    for number in range(others):
-        add(db, f"far{number}", f"a queue {number}", direction(1, 2), project="q")
-    for session in ("ours", "theirs", "nowhere", "unknown"):
-        add(db, session, f"text of {session} and the queue", direction(1, 3), session_id=session)
-    of_p = {"projects": ("p", ""), "others": ("q",)}
-    assert set(found(db, vector=direction(1, 2), limits=(9, 3), **of_p)) == {"ours", "nowhere", "unknown"}
-    assert set(found(db, "queue", limits=(3, 9), **of_p)) == {"ours", "nowhere", "unknown"}
-    assert set(found(db, "queue", **of_p, collections=["observations"])) == {"ours", "nowhere", "unknown"}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -14,8 +12,8 @@ import pytest
 from conftest import NOW_MS
 
 from core.errors import Failure
-from core.store import documents, events, foreign_file, migrations, sqlite
-from core.store.upkeep import completeness, store_file
+from core.store import events, foreign_file, migrations, sqlite
+from core.store.upkeep import completeness
 
 
 @pytest.fixture
@@ -181,42 +179,6 @@ def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, 
         assert failure.code == code and failure.fix and str(store) in failure.message
 
 
-def waits(monkeypatch: pytest.MonkeyPatch, busy_ms: int, times: list[float]) -> tuple[list[bool], list[float]]:
-    """Whether a wait goes on at each of these times, and how long it slept."""
-    slept: list[float] = []
-    clock = iter(times)
-    monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=slept.append))
-    wait = sqlite._patience(busy_ms)
-    return [wait(tries) for tries in range(len(times))], slept
-
-
-def test_a_lock_is_waited_for_as_long_as_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on, slept = waits(monkeypatch, 500, [100.0, 100.25, 100.499, 100.5])
-    assert goes_on == [True, True, True, False] and slept == pytest.approx([0.001, 0.002, 0.003])
-    assert waits(monkeypatch, 0, [7.0]) == ([False], [])
-    late = [0.0] * 10 + [1.0, 4.0, 5.0, 9.0]
-    _, slept = waits(monkeypatch, 99_999, late)
-    assert slept == pytest.approx([*(number / 1000 for number in range(1, 11)), 0.033, 0.012, 0.005, 0.005])
-
-
-def test_the_log_is_folded_once_it_is_larger(db: apsw.Connection, store: Path) -> None:
-    emit(db, "a")
-    size = sqlite.log_bytes()
-    assert size == Path(f"{store}-wal").stat().st_size > 0
-    sqlite.fold_log(db)
-    sqlite.fold_log(db, over=size)
-    assert sqlite.log_bytes() == size
-    sqlite.fold_log(db, over=size - 1)
-    assert sqlite.log_bytes() == 0
-    emit(db, "b")
-    assert store_file.empty_log(db) == 0
-    with sqlite.transaction(db):
-        db.execute("INSERT INTO upkeep VALUES (?, 1)", ("x" * 1_000_000,))
-    assert sqlite.log_bytes() == 0, "a commit that makes it larger than a megabyte folds it"
-    Path(f"{store}-wal").unlink()
-    assert sqlite.log_bytes() == 0
-
-
 def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, store: Path) -> None:
     emit(db, "a", "b")
     assert mark(store) == "2".zfill(20) and completeness.last_event(db) == 2
@@ -248,111 +210,6 @@ def test_a_store_with_a_smaller_number_than_its_mark_is_older(
     assert completeness.look(db, marked) == (2 if found else marked)
     emit(db, "c")
     assert mark(store) == "3".zfill(20)
-
-
-def test_what_is_missing_is_told_once(store: Path) -> None:
-    assert completeness.untold(str(store)) is completeness.finding(str(store)) is None
-    completeness._found(str(store), 9, 2)
-    wrong = completeness.untold(str(store))
-    assert wrong is not None and (wrong["code"], wrong["acknowledged"], wrong["has"]) == ("STORE_OLDER", 9, 2)
-    assert "had come to event 2, and 9 were stored" in wrong["message"]
-    assert completeness.untold(str(store)) is None and finding(store) == (9, 2)
-    completeness._found(str(store), 0, 0)
-    told = completeness.finding(str(store))
-    assert told is not None and "came without its log" in told["message"]
-    assert json.loads(Path(f"{store}.older").read_text()) == {"acknowledged": 0, "has": 0, "at": NOW_MS}
-    completeness.forget(str(store))
-    assert finding(store) is None and list(store.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("head", "beside", "alone"),
-    [
-        (b"SQLite format 3\0\x10\0\2\2", "", True), (b"SQLite format 3\0\x10\0\1\1", "", False),
-        (b"another format!\0\x10\0\2\2", "", False), (b"SQLite format 3\0\x10\0\2\2", ".mark", False),
-        (b"SQLite format 3\0\x10\0\2\2", "-wal", False), (b"SQLite format 3\0\x10\0\2\1", "", False),
-    ],
-)  # fmt: skip
-def test_a_store_without_log_and_mark_came_alone(store: Path, head: bytes, beside: str, alone: bool) -> None:
-    store.write_bytes(head)
-    if beside:
-        Path(f"{store}{beside}").touch()
-    completeness.came_alone(str(store))
-    assert finding(store) == ((0, 0) if alone else None)
-
-
-def test_a_copy_is_whole_and_says_what_it_holds(db: apsw.Connection, store: Path, tmp_path: Path) -> None:
-    emit(db, "a", "b")
-    documents.insert(db, documents.blank("episodes", "d", "said", 1), b"v", signatures=False)
-    target = tmp_path / "copy.db"
-    assert store_file.copy(str(target))
-    counts = {"document": 1, "event": 2, "session": 0, "call": 0, "compaction": 0, "transcript": 0, "vector": 1}
-    assert store_file.examine(str(target)) == store_file.Examined(len(migrations.STEPS), 2, counts)
-    assert target.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(FileExistsError):
-        store_file.copy(str(target))
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [(apsw.FullError("x"), "BACKUP_FULL"), (apsw.IOError("x"), "BACKUP_FULL"),
-    (apsw.CorruptError("x"), "STORE_DAMAGED")],
-)  # fmt: skip
-def test_nothing_is_left_of_a_copy_that_fails(
-    db: apsw.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
-) -> None:
-    def fail(_: str) -> None:
-        raise error
-
-    monkeypatch.setattr(store_file.os, "fsync", fail)
-    assert code_of(lambda: store_file.copy(str(tmp_path / "copy.db"))) == code
-    assert not (tmp_path / "copy.db").exists()
-
-
-class Damaged:
-    """A store of which no page can be read."""
-
-    def execute(self, *_: Any) -> Any:
-        raise apsw.CorruptError
-
-
-@pytest.mark.parametrize(
-    ("made", "code"),
-    [
-        (f"CREATE TABLE document (x); PRAGMA user_version = {len(migrations.STEPS) + 1}", "STORE_TOO_NEW"),
-        ("CREATE TABLE document (x)", "STORE_FOREIGN"),
-        ("CREATE TABLE other (x); PRAGMA user_version = 1", "STORE_FOREIGN"),
-        ("", "STORE_FOREIGN"),
-    ],
-)  # fmt: skip
-def test_a_copy_that_is_no_store_of_ours_is_refused(tmp_path: Path, made: str, code: str) -> None:
-    path = tmp_path / "a ?#.db"
-    other = apsw.Connection(str(path))
-    other.execute(made)
-    other.close()
-    assert code_of(lambda: store_file.examine(str(path))) == code
-
-
-def test_a_copy_that_is_cut_off_is_damaged(db: apsw.Connection, tmp_path: Path) -> None:
-    target = tmp_path / "copy.db"
-    assert store_file.copy(str(target))
-    target.write_bytes(target.read_bytes()[:-4096])
-    assert code_of(lambda: store_file.examine(str(target))) == "STORE_DAMAGED"
-    target.write_bytes(b"rubbish" * 999)
-    assert code_of(lambda: store_file.examine(str(target))) == "STORE_DAMAGED"
-
-
-def test_a_purge_owes_its_wiping_until_it_is_done(db: apsw.Connection, store: Path) -> None:
-    assert not store_file.is_owed(db)
-    with sqlite.transaction(db):
-        row = documents.insert(db, documents.blank("episodes", "d", "quagga", 1), b"", signatures=False)
-        documents.remove(db, row, signatures=False)
-        store_file.owe(db)
-        store_file.owe(db)
-    assert store_file.is_owed(db)
-    store_file.wipe(db)
-    assert not store_file.is_owed(db) and b"quagga" not in store.read_bytes()
-    assert b"quagga" not in Path(f"{store}-wal").read_bytes()
 
 
 def test_a_file_of_another_program_is_read_and_never_written(tmp_path: Path) -> None:
