@@ -88,7 +88,6 @@ _joelclaw() {
     "memory observe --session") return ;;
     "memory observe --command") return ;;
     "memory index --limit" | "memory index -n") return ;;
-    "memory index --budget-seconds") return ;;
     "note --source") return ;;
     "note --tags") return ;;
     "knowledge search --type" | "knowledge search -t") return ;;
@@ -250,10 +249,10 @@ _joelclaw() {
     "memory supersede") if [[ $word == -* ]]; then offered="--undo --json --help -h"; fi ;;
     "memory import") if [[ $word == -* ]]; then offered="--format --preview --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory export") if [[ $word == -* ]]; then offered="--collection --json --help -h"; fi ;;
-    "memory archive") if [[ $word == -* ]]; then offered="--all --index --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "memory archive") if [[ $word == -* ]]; then offered="--all --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "memory index") if [[ $word == -* ]]; then offered="--limit -n --budget-seconds --json --help -h"; fi ;;
+    "memory index") if [[ $word == -* ]]; then offered="--limit -n --json --help -h"; fi ;;
     "note") if [[ $word == -* ]]; then offered="--source --tags --json --help -h"; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; fi ;;

@@ -90,7 +90,16 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     expanded, rewritten = expand(text, enabled=budget["rewriteEnabled"])
     most = query.limit if query.limit is not None else config.get_int("recall.limit")
     scope = Scope(db, query)
-    filters = _filters(query, scope)
+    category = query.category
+    if category:
+        from recall import categories
+
+        category = categories.resolve(category)
+    filters: Filters = {
+        "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
+        "projects": scope.names, "others": scope.others, "category": category, "apart": query.apart,
+        "tags": query.tags,
+    }  # fmt: skip
     wide = max(int(most * budget["fetchMultiplier"]) + 1, CANDIDATES)
     contextual = None
     if budget["applied"] == "deep":
@@ -127,7 +136,6 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
             break
     hits = found if asked is None else asked.hits(found, budget, raw=query.raw)
     nearer = contextual.found if contextual else 0
-    category = filters["category"]
     result: RecallResult = {
         "query": query.text,
         "rewrittenQuery": expanded,
@@ -157,19 +165,6 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
 
         result["explanation"] = score_trace.explanation(found_in, order, query, ranked, dropped, hits)
     return result
-
-
-def _filters(query: Query, scope: Scope) -> Filters:
-    category = query.category
-    if category:
-        from recall import categories
-
-        category = categories.resolve(category)
-    return {
-        "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
-        "projects": scope.names, "others": scope.others, "category": category, "apart": query.apart,
-        "tags": query.tags,
-    }  # fmt: skip
 
 
 def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:

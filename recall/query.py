@@ -36,14 +36,9 @@ class Query:
     """A question to the memory.
 
     Args:
-        text: what to look for.
-        limit: most hits, 1 to 100; by default `recall.limit`.
-        min_score: 0 to 1; lower hits are dropped.
+        limit, min_score: most hits, 1 to 100, by default `recall.limit`; and 0 to 1, lower ones are dropped.
         budget: lean, balanced, deep or auto.
-        category: an alias or id, "" for any.
-        collections: names of collections, empty for all; with `by_name` also `calls`.
-        tags: only what has all of them.
-        session: only its memories, "" for all.
+        category, collections, tags, session: only these (all of the tags); with `by_name` also the collection `calls`.
         project, strictly, apart, prefer: whose memories, and whose go first: see `Scope`.
         include_hold, include_discard: also what the write gate held back or discarded.
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what

@@ -29,10 +29,6 @@ def run(options: dict[str, Any]) -> Answer:
     if not options["paths"] and not options["all"]:
         fix = "name files or folders, or give --all for those that the clients keep"
         raise usage("MEMORY_INVALID_ARGS", "no transcript is named", fix)
-    if options["index"]:
-        from recall import index
-
-        index.require()
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     known = KnownFiles(sqlite.open_reading(), agent, now)
@@ -64,14 +60,7 @@ def run(options: dict[str, Any]) -> Answer:
         "skippedCount": report.skipped_count,
         "skipped": report.skipped,
     }
-    steps = [step("joelclaw recall <query>", "find what was said")]
-    if options["index"]:
-        db = sqlite.open_reading()
-        indexed, remaining = index.counts(db) if db is not None else (0, 0)
-        running = bool(remaining) and index.begin()
-        result["index"] = {"running": running, "indexed": indexed, "remaining": remaining}
-        steps.append(step("joelclaw status", "how far the index is"))
-    return Answer(result, steps)
+    return Answer(result, [step("joelclaw recall <query>", "find what was said")])
 
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:

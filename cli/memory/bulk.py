@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from cli import bulk
@@ -73,16 +72,10 @@ def index(options: dict[str, Any]) -> Answer:
     """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on."""
     contextual_index.require()
     settings = config.load()
-    with contextual_index.alone() as in_background:
-        # The vectors can be made again: no commit needs to wait for the disk.
-        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        if in_background:
-            done = contextual_index.index_all(db)
-        else:
-            with bulk.bar("embedding") as (started, advance):
-                done = contextual_index.index(
-                    db, limit=options["limit"], budget_s=options["budget_seconds"], started=started, progress=advance
-                )
+    # The vectors can be made again: no commit needs to wait for the disk.
+    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+    with bulk.bar("embedding") as (started, advance):
+        done = contextual_index.index(db, limit=options["limit"], started=started, progress=advance)
     more = step("joelclaw memory index", "embed the remaining ones")
     deep = step("joelclaw recall <query> --budget deep", "recall by meaning")
-    return Answer(asdict(done), [more if done.remaining else deep])
+    return Answer(done, [more if done["remaining"] else deep])

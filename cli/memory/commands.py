@@ -169,7 +169,6 @@ COMMANDS: tuple[Command, ...] = (
         "Take in transcripts that agents left on disk, every message as an episode.",
         P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
         P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
-        P("index", ("--index",), "then begin `memory index` in the background", kind="flag"),
         P("agent", ("--agent",), "who wrote them (default: told by the file)", choices=_keeping_files, metavar="NAME"),
         view=_TOLD,
     ),
@@ -194,7 +193,6 @@ COMMANDS: tuple[Command, ...] = (
         "bulk:index",
         "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
         P("limit", ("--limit", "-n"), "most memories to embed (default all)", kind="whole", low=1, high=100_000_000),
-        P("budget_seconds", ("--budget-seconds",), "begin none after so long", kind="number", low=0, high=1_000_000),
         view="",
     ),
 )

@@ -17,7 +17,8 @@ from recall.query import Query
 
 _CODE = "SEARCH_INVALID_ARGS"
 _SHOWN = {
-    "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks", "events": "otel_events",
+    "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks",
+    "events": "otel_events",
 }  # fmt: skip
 _NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN}}
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")

@@ -43,11 +43,6 @@ def missing(db: apsw.Connection, number: int) -> int:
     return int(db.execute(f"SELECT count(*) {_WITHOUT_VECTOR}", (number,)).get)
 
 
-def held(db: apsw.Connection, number: int) -> int:
-    """How many documents have a vector in the space."""
-    return int(db.execute("SELECT count(*) FROM vector WHERE space = ?", (number,)).get)
-
-
 def add_vectors(db: apsw.Connection, number: int, made: Sequence[tuple[Pending, bytes]]) -> int:
     """Keep vectors, inside the caller's transaction, but of texts that changed meanwhile; returns how many."""
     before = db.total_changes()

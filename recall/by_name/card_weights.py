@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 FADED = 0.01
 """A name that weighs less is told by no card."""
-MOST_CHARS = 3900
-"""Of an answer."""
-COMMAND_CHARS, COMMANDS_CHARS = 200, 1300
+MOST_CHARS, COMMAND_CHARS, COMMANDS_CHARS = 3900, 200, 1300
+"""Of an answer, of a command, of all of them."""
 _TOLD = 0.25
 """What the client's own summary has is told last."""
 _LEFT_OUT = "[redacted:"
@@ -34,12 +33,8 @@ def deal(names: Iterable[Name], weights: Mapping[str, float], room: int) -> list
 
 def weights_of(names: Iterable[Name], total: int, told: Container[str]) -> dict[str, float]:
     """The faded weights of the names that are still at work; what is told already weighs a quarter."""
-    found = {}
-    for name in names:
-        weight = faded(name, total) * (_TOLD if name["name"] in told else 1.0)
-        if weight > FADED:
-            found[name["name"]] = weight
-    return found
+    weights = {one["name"]: faded(one, total) * (_TOLD if one["name"] in told else 1.0) for one in names}
+    return {name: weight for name, weight in weights.items() if weight > FADED}
 
 
 def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
@@ -49,10 +44,9 @@ def ranked_commands(calls: Sequence[Call], longest: int) -> list[Call]:
     total = calls[-1]["number"] if calls else 0
     for call in calls:
         command = call["command"]
-        if not command or len(command) > longest or "\n" in command or _LEFT_OUT in command:
-            continue
-        weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        last[command] = call
+        if command and len(command) <= longest and "\n" not in command and _LEFT_OUT not in command:
+            weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / FADING_CALLS)
+            last[command] = call
     from core import shell_command
 
     done = [

@@ -28,17 +28,12 @@ _LEAST = 3
 _TELLING_NUMBER = 5
 """Digits from which a number tells something even among words: shorter ones are line numbers and counts."""
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
-SNIPPET_CHARS = 320
-"""Of a call where nobody says how long an answer may be."""
-LEAST_CHARS = 160
-"""Of a text in an answer of many hits: less is not understood."""
+SNIPPET_CHARS, LEAST_CHARS = 320, 160
+"""Of a call where nobody says how long an answer may be; of a text in an answer of many: less is not understood."""
 _LOOKED_AT = 50
 """Documents that are looked into for a name; more than that many hold none of its parts more often."""
-_NAME_CHARS = 820
-"""An answer to a name is to stay below 1,000 with what is asked for word for word."""
-_LEAN_CHARS, _WORDS_CHARS = 1000, 3000
-_HITS = 5
-"""Of an answer that has so many characters; more have room in proportion."""
+_NAME_CHARS, _LEAN_CHARS, _WORDS_CHARS, _HITS = 820, 1000, 3000, 5
+"""Of an answer to a name, a lean one, one to words, with so many hits; more have room in proportion."""
 
 
 class QueryNames:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
+import recall.contextual_vectors
+from core import files
 from core.store import candidates, spaces
 from core.store import sqlite as store
 
@@ -134,7 +136,7 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_dropped(
 
 
 def test_bounds_of_memory_index_are_checked(run: Run) -> None:
-    for words in (("--limit", "0"), ("--budget-seconds", "-1"), ("--limit", "many")):
+    for words in (("--limit", "0"), ("--limit", "many")):
         assert run("memory", "index", *words, ok=False).code == 2
 
 
@@ -170,7 +172,6 @@ def test_other_budgets_do_not_look_at_the_contextual_space(run: Run, budget: str
 @with_extra
 def test_index_goes_on_where_it_stopped(run: Run, home: Path) -> None:
     fill(run)
-    assert run("memory", "index", "--budget-seconds", "0").result["indexed"] == 0
     first = run("memory", "index", "--limit", "1").result
     assert (first["indexed"], first["remaining"]) == (1, 3)
     partly = deep(run, PARAPHRASE)
@@ -241,3 +242,10 @@ def test_numpy_is_not_imported(run: Run) -> None:
     assert answer.result["semantic"] == "contextual"
     assert "ctypes" in answer.err
     assert "numpy" not in answer.err
+
+
+def test_a_second_one_is_told_that_one_is_at_work(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall.contextual_vectors, "available", lambda: True)
+    with files.FileLock(str(home / "cache" / "contextual-index.lock")):
+        busy = run("memory", "index", ok=False)
+    assert (busy.code, busy.json["error"]["code"]) == (1, "INDEX_BUSY")

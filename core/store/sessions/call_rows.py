@@ -109,16 +109,12 @@ def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCa
         where += f" AND +rowid IN (SELECT rowid FROM call WHERE session_id IN ({of_them}))"
         parameters += projects
     if not where:
-        newest = db.execute(
-            "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
-            (match, MOST_SCORED),
-        ).get
-        if newest is not None:
-            where = " AND rowid > ?"
-            parameters.append(newest)
+        later = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
+        where = " AND rowid > ?"
+        parameters.append(db.execute(later, (match, MOST_SCORED)).get or 0)
     best = f"SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY bm25(call_lexicon) LIMIT {MOST}"
     place = {int(row): at for at, (row,) in enumerate(db.execute(best, tuple(parameters)))}
-    rows = db.execute(f"{_FOUND} call.rowid IN ({marks(place)})", tuple(place)) if place else ()
+    rows = db.execute(f"{_FOUND} call.rowid IN ({marks(place)})", tuple(place))
     return sorted(map(_found, rows), key=lambda call: place[call["rowid"]])
 
 

@@ -33,27 +33,19 @@ def drop(db: apsw.Connection, identifier: str) -> int:
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
     db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, name_rows.PURGED_SUMMARY))
-    if _has_purged(db, identifier):
-        db.execute(
-            f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?", (call_rows.FORGOTTEN_CALL, *values)
-        )
+    purged = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"
+        " WHERE session_id = ?1 AND summary = ?3 UNION ALL SELECT 1 FROM session WHERE id = ?1 AND plan = ?4)",
+        (*values, name_rows.PURGED_SUMMARY, session_rows.PURGED_PLAN),
+    ).get
+    if purged:
+        emptied = f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND outcome <> ?"
+        db.execute(emptied, (call_rows.FORGOTTEN_CALL, *values))
         db.execute("UPDATE session SET plan = '[]' WHERE id = ? AND plan <> ?", (identifier, session_rows.PURGED_PLAN))
     else:
         db.execute("DELETE FROM call WHERE session_id = ?", (identifier,))
         db.execute("DELETE FROM session WHERE id = ?", (identifier,))
     return len(rows)
-
-
-def _has_purged(db: apsw.Connection, identifier: str) -> bool:
-    """Whether something of a session was forgotten or purged, and must not come back."""
-    return bool(
-        db.execute(
-            "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2) OR EXISTS (SELECT 1 FROM"
-            " compaction WHERE session_id = ?1 AND summary = ?3) OR EXISTS (SELECT 1 FROM session WHERE id = ?1 AND"
-            " plan = ?4)",
-            (identifier, call_rows.FORGOTTEN_CALL, name_rows.PURGED_SUMMARY, session_rows.PURGED_PLAN),
-        ).get
-    )
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
