@@ -184,40 +184,39 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
         Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be.
     """
     kinds: list[str] = []
-    more, fewer = clean_tags(add, kinds), set(clean_tags(remove, kinds))
+    more, fewer = clean_tags(add, kinds), clean_tags(remove, kinds)
     if not (more or fewer):
         raise usage(_CODE, "no tag is named", "give --add or --remove with tags, joined by commas")
-    with sqlite.transaction(db):
-        older = _observation(db, identifier, superseded=True)
-        wanted = list(dict.fromkeys([*(one for one in older["tags"] if one not in fewer), *more]))
-        tags = clean_tags(wanted, kinds)
-        if len(tags) < len(wanted):
-            raise usage(_CODE, f"a memory has {len(tags)} tags at most", "remove some in the same call: --remove CSV")
-        result = _retagged(db, older, tags, stale=older["stale"])
+    older, result = _retagged(db, identifier, more, fewer)
     return {
         **result,
-        "added": [name for name in tags if name not in older["tags"]],
-        "removed": [name for name in older["tags"] if name not in tags],
+        "added": [name for name in result["tags"] if name not in older["tags"]],
+        "removed": [name for name in older["tags"] if name not in result["tags"]],
         "redacted": list(dict.fromkeys(kinds)),
     }
 
 
 def pin(db: apsw.Connection, identifier: str, *, undo: bool = False) -> dict[str, Any]:
     """Pin a memory, so that it neither decays nor goes stale, or undo that. A mark as stale goes with pinning."""
+    more, fewer = ([], [PINNED]) if undo else ([PINNED], [STALE])
+    return {**_retagged(db, identifier, more, fewer, fresh=not undo)[1], "undo": undo}
+
+
+def _retagged(
+    db: apsw.Connection, identifier: str, more: list[str], fewer: list[str], *, fresh: bool = False
+) -> tuple[Document, dict[str, Any]]:
+    """The memory as it was, and what its new tags answer; `fresh` takes a mark as stale away."""
     with sqlite.transaction(db):
-        older = _observation(db, identifier, superseded=undo)
-        unwanted = PINNED if undo else STALE
-        tags = [name for name in older["tags"] if name != unwanted]
-        if not undo and PINNED not in tags:
-            tags.append(PINNED)
-        return {**_retagged(db, older, tags, stale=older["stale"] and undo), "undo": undo}
-
-
-def _retagged(db: apsw.Connection, older: Document, tags: list[str], *, stale: bool) -> dict[str, Any]:
-    changed = tags != older["tags"] or stale != older["stale"]
-    if changed:
-        curation.set_tags(db, older["rowid"], tags, stale=stale)
-    return _changed({**older, "tags": tags, "stale": stale}, changed)
+        older = _observation(db, identifier, superseded=not fresh)
+        wanted = list(dict.fromkeys([*(one for one in older["tags"] if one not in fewer), *more]))
+        tags = clean_tags(wanted, [])
+        if len(tags) < len(wanted):
+            raise usage(_CODE, f"a memory has {len(tags)} tags at most", "remove some in the same call: --remove CSV")
+        stale = older["stale"] and not fresh
+        changed = tags != older["tags"] or stale != older["stale"]
+        if changed:
+            curation.set_tags(db, older["rowid"], tags, stale=stale)
+    return older, _changed({**older, "tags": tags, "stale": stale}, changed)
 
 
 def supersede(

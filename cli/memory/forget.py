@@ -47,12 +47,9 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
-    if undo:
-        message = "a tool call that was forgotten cannot be brought back: its text was deleted"
-        raise usage(CODE, message, "bring back memories by their ids")
-    if len(calls) < len(ids):
-        message = "tool calls are forgotten for good, memories can be brought back: not both at once"
-        raise usage(CODE, message, f"begin with joelclaw memory forget {' '.join(map(quoted, calls[:5]))}")
+    if undo or len(calls) < len(ids):
+        message = "a tool call that was forgotten cannot be brought back: its text was deleted; memories can"
+        raise usage(CODE, message, "name memories and tool calls in calls of their own, and --undo with memories alone")
     if sqlite.open_reading() is None:
         raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {calls[0]}", "nothing is stored yet")
     names = curation.forget_calls(writing()[0], calls)
@@ -60,32 +57,28 @@ def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 
 
 def _session(options: dict[str, Any]) -> Answer:
-    if options["undo"]:
-        fix = "bring its memories back by their ids, which `forget --session` printed: joelclaw memory forget --undo ID"
-        raise usage(CODE, "--session cannot be undone as a whole: its tool calls were deleted", fix)
-    if options["ids"]:
-        raise usage(CODE, "--session and ids do not go together", "give --session alone, or ids alone")
+    if options["undo"] or options["ids"]:
+        fix = "give --session alone; its memories come back by the ids it printed: joelclaw memory forget --undo ID"
+        raise usage(CODE, "--session goes with no ids, and cannot be undone: its tool calls are deleted", fix)
     db, about = writing()
     names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
-    what = "bring its memories back" if len(names) <= _MOST_NAMED else f"bring {_MOST_NAMED} back; `ids` has them all"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
-    return Answer(result, [step(back, what)] if names else [])
+    return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])
 
 
 def _purge(options: dict[str, Any]) -> Answer:
     """Delete what fits for good, or say what would go."""
-    before = _checked(options)
+    before = clock.parse_iso(options["before"]) if options["before"] else None
+    wrong, fix = _wrong(options, before)
+    if wrong:
+        raise usage(CODE, wrong, fix)
     from session.backup.purge import Purge
 
     purge = Purge(
-        config.load(),
-        options["ids"],
-        session=(options["session"] or "").strip(),
-        project=options["project"].strip(),
-        before=before,
-        match=options["match"],
-    )
+        config.load(), options["ids"], session=(options["session"] or "").strip(), project=options["project"].strip(),
+        before=before, match=options["match"],
+    )  # fmt: skip
     if options["dry_run"]:
         words = [quoted(one) for one in options["ids"]]
         words += [f"--{name} {quoted(options[name])}" for name in _FILTERS if options[name]]
@@ -98,29 +91,23 @@ def _purge(options: dict[str, Any]) -> Answer:
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
 
 
-def _checked(options: dict[str, Any]) -> int | None:
-    """The day of `--before` in ms; None for none."""
+def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
+    """What is wrong with the words of a purge, and what to do about it."""
     has_filters = any(options[name] for name in _FILTERS)
-    before = clock.parse_iso(options["before"]) if options["before"] else None
-    wrong = ("", "")
     if not options["purge"]:
-        wrong = "--project, --before, --match, --yes and --dry-run go with --purge", "give --purge; see --dry-run"
-    elif options["undo"]:
-        wrong = "what is purged cannot be brought back", "leave --undo or --purge out"
-    elif bool(options["ids"]) == has_filters:
-        wrong = (
-            "ids and filters do not go together" if has_filters else "nothing says what is to go",
-            "give ids, or some of --session, --project, --before and --match",
-        )
-    elif options["match"] and len(options["match"].strip()) < _LEAST_MATCH:
-        wrong = "--match is too short", f"give {_LEAST_MATCH} characters or more"
-    elif options["before"] and before is None:
-        wrong = f"--before is {options['before'][:60]!r}, which is no day", "give it as 2026-01-31"
-    elif not (options["dry_run"] or options["yes"] or _on_terminal()):
-        wrong = "--purge deletes for good, and nobody can be asked here", "give --yes, or --dry-run first"
-    if wrong[0]:
-        raise usage(CODE, *wrong)
-    return before
+        return "--project, --before, --match, --yes and --dry-run go with --purge", "give --purge; see --dry-run"
+    if options["undo"]:
+        return "what is purged cannot be brought back", "leave --undo or --purge out"
+    if bool(options["ids"]) == has_filters:
+        wrong = "ids and filters do not go together" if has_filters else "nothing says what is to go"
+        return wrong, "give ids, or some of --session, --project, --before and --match"
+    if options["match"] and len(options["match"].strip()) < _LEAST_MATCH:
+        return "--match is too short", f"give {_LEAST_MATCH} characters or more"
+    if options["before"] and before is None:
+        return f"--before is {options['before'][:60]!r}, which is no day", "give it as 2026-01-31"
+    if not (options["dry_run"] or options["yes"] or _on_terminal()):
+        return "--purge deletes for good, and nobody can be asked here", "give --yes, or --dry-run first"
+    return "", ""
 
 
 def _on_terminal() -> bool:

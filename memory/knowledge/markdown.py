@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
@@ -66,13 +66,13 @@ class MarkdownDocument:
 def parse(text: str, path: str) -> MarkdownDocument:
     """The text of the file at `path` (read for its name and folders only). Never raises."""
     front, body = front_matter(text)
-    nodes = _nodes(body)
+    parts = _parts(body)
     name = os.path.basename(path)
     title = _one(front, "title") or (_one(front, "name") if name.lower() == "skill.md" else "")
-    if not title and len(nodes) > 1 and nodes[1].level == 1:
-        title = nodes[1].headings[-1]
+    if not title and len(parts) > 1 and parts[1][0][0][0] == 1:
+        title = parts[1][0][0][1]
     title = " ".join((title or os.path.splitext(name)[0]).split())
-    nodes[0].lines[:0] = [_one(front, "description") or _one(front, "summary"), ""]
+    parts[0] = ([], f"{_one(front, 'description') or _one(front, 'summary')}\n\n{parts[0][1]}".strip())
     kind = _type(front, path, title)
     status = told(front, body).get("status", "") if kind == "adr" else _one(front, "status")
     tags = front.get("tags") or front.get("tag") or []
@@ -83,7 +83,7 @@ def parse(text: str, path: str) -> MarkdownDocument:
         tags=[tag for tag in (tag.strip().lstrip("#") for tag in listed) if tag],
         category=_one(front, "category"),
         stale=bool(_OVER.match(status)),
-        sections=_sections(nodes),
+        sections=_sections(parts),
     )
 
 
@@ -152,55 +152,40 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
     return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), "note")
 
 
-@dataclass
-class _Node:
-    """A heading with what stands below it, up to the next one."""
-
-    headings: tuple[str, ...]
-    level: int
-    parent: _Node | None
-    lines: list[str] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
-    """Texts of tiny sections below, the last one first."""
-    has_sections: bool = False
+_Part = tuple[list[tuple[int, str]], str]
+"""The headings above a part, each with its level, and what stands below them."""
 
 
-def _nodes(text: str) -> list[_Node]:
+def _parts(text: str) -> list[_Part]:
+    """A text without front matter, cut at its headings."""
     text = _plain_ends(text)
     lines = text.split("\n")
-    nodes = [_Node((), 0, None)]
+    parts: list[_Part] = []
+    above: list[tuple[int, str]] = []
     at = 0
     for token, inside in pairwise(_BLOCKS.parse(text)):
-        if token.type != "heading_open" or token.level or token.map is None:
-            continue
-        nodes[-1].lines = lines[at : token.map[0]]
-        at = token.map[1]
-        level = int(token.tag[1])
-        above = nodes[-1]
-        while above.level >= level and above.parent is not None:
-            above = above.parent
-        nodes.append(_Node((*above.headings, " ".join(inside.content.split())), level, above))
-    nodes[-1].lines = lines[at:]
-    return nodes
+        if token.type == "heading_open" and not token.level and token.map is not None:
+            parts.append((above, "\n".join(lines[at : token.map[0]]).strip()))
+            at, level = token.map[1], int(token.tag[1])
+            above = [*(one for one in above if one[0] < level), (level, " ".join(inside.content.split()))]
+    return [*parts, (above, "\n".join(lines[at:]).strip())]
 
 
-def _sections(nodes: list[_Node]) -> list[Section]:
-    """The sections of a text without front matter, in order."""
+def _sections(parts: list[_Part]) -> list[Section]:
+    """The parts as sections; a tiny one goes into the one above it, an empty heading is told by those below it."""
     kept: list[tuple[tuple[str, ...], str]] = []
-    for node in reversed(nodes):  # what is below a heading comes before it
-        own = "\n".join(node.lines).strip()
-        body = "\n\n".join(part for part in (own, *reversed(node.merged)) if part)
-        above = node.parent
-        if len(body) >= TINY or (body and above is None):
-            kept.append((node.headings, body))
-            node.has_sections = True
-        elif above is not None and (body or not node.has_sections):  # else the sections below it carry its heading
-            above.merged.append(f"{node.headings[-1]}\n{body}".strip())
-        if above is not None:
-            above.has_sections |= node.has_sections
+    for (above, body), (below, _) in zip(parts, [*parts[1:], ([], "")], strict=False):
+        if not body and len(below) > len(above):
+            continue
+        headings = tuple(title for _, title in above)
+        if len(body) < TINY and kept:
+            own = [title for title in headings if title not in kept[-1][0]] or headings[-1:]
+            kept[-1] = (kept[-1][0], "\n".join([kept[-1][1], "", *own, body]).strip())
+        else:
+            kept.append((headings, body or " ".join(headings)))
     sections: list[Section] = []
     counted: dict[tuple[str, ...], int] = {}
-    for headings, body in reversed(kept):
+    for headings, body in kept:
         for part in pieces(body):
             counted[headings] = counted.get(headings, 0) + 1
             sections.append(Section(headings, part, counted[headings]))

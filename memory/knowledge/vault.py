@@ -40,6 +40,7 @@ _PROJECT = re.compile(r"projects?[\s:#/-]+(.+)$", re.IGNORECASE | re.DOTALL)
 _NUMBERED = re.compile(r"(adr[-_ #]*)?0*(\d{1,6})(?!\d)", re.IGNORECASE)
 _DECISIONS = ("decisions", "decision", "adr", "adrs")
 _INDEXES = ("readme.md", "index.md", "_index.md")
+_ENDINGS = markdown_files.ENDINGS
 _NAME_WEIGHT, _LEAST_HELD = 0.3, 0.5
 _MOST_SEARCHED, _MOST_SKIPPED = 16, 20
 
@@ -155,7 +156,7 @@ def _resolve(vault: str, reference: str) -> list[Means]:
 
 def _by_path(vault: str, reference: str) -> str:
     """The file that a path names, with or without its ending; of a folder its index. "" where there is none."""
-    for ending in ("", *markdown_files.ENDINGS) if reference else ():
+    for ending in ("", *_ENDINGS) if reference else ():
         path = _inside(vault, reference + ending)
         if path and os.path.isfile(path):
             return path
@@ -207,7 +208,7 @@ def _index(folder: str) -> str:
 
 def _best(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str, float]]:
     """The best matches among (key, relative path) pairs as (key, score), best first, at most MOST."""
-    found = words.split(_stem(reference))
+    found = words.split(os.path.splitext(reference)[0] if reference.lower().endswith(_ENDINGS) else reference)
     wanted = list(dict.fromkeys([word for word in found if word not in words.STOP_WORDS] or found))
     if not wanted or len(wanted) > _MOST_WORDS:
         return []
@@ -218,43 +219,32 @@ def _best(reference: str, names: Iterable[tuple[str, str]]) -> list[tuple[str, f
         own, above = _spelt(base), [] if asks else _spelt(folder)
         covers = [max(_nearest(word, own), _FOLDER * _nearest(word, above)) for word in wanted]
         covered = sum(covers) / len(wanted)
-        if covered < _LEAST_COVERED or (asks and not all(covers)):
-            continue
         named = [word for word in own if not word.isdigit()] or own
         back = sum(_nearest(word, wanted) for word in named) / max(len(named), 1)
         score = round(0.75 * covered + 0.25 * back, 4)
-        if score >= _LEAST:
+        if score >= _LEAST and covered >= _LEAST_COVERED and (all(covers) or not asks):
             scored.append((key, score))
     return sorted(scored, key=lambda one: (-one[1], len(one[0]), one[0]))[:MOST]
 
 
-def _stem(name: str) -> str:
-    stem, ending = os.path.splitext(name)
-    return stem if ending.lower() in markdown_files.ENDINGS else name
-
-
 def _spelt(name: str) -> list[str]:
     """The words of a name, with the parts of camelCase ones."""
-    stem = _stem(name)
+    stem = os.path.splitext(name)[0] if name.lower().endswith(_ENDINGS) else name
     return list(dict.fromkeys([*words.split(stem), *words.parts(stem).split()]))
 
 
 def _nearest(word: str, among: Sequence[str]) -> float:
     """How much the most alike of some words is this one: 1 is the same."""
-    if word.isdigit():
-        return float(any(other.isdigit() and int(other) == int(word) for other in among))
-    return max((_alike(word, other) for other in among), default=0.0)
-
-
-def _alike(word: str, other: str) -> float:
-    if word == other:
-        return 1.0
-    if min(len(word), len(other)) < _SHORTEST:
-        return 0.0
-    if other.startswith(word) or word.startswith(other):
-        return _BEGINS
-    alike = SequenceMatcher(None, word, other).ratio()
-    return alike if alike >= _LEAST_ALIKE else 0.0
+    best = 0.0
+    for other in among:
+        if word == other or (word.isdigit() and other.isdigit() and int(word) == int(other)):
+            return 1.0
+        if word.isdigit() or min(len(word), len(other)) < _SHORTEST:
+            continue
+        begins = other.startswith(word) or word.startswith(other)
+        alike = _BEGINS if begins else SequenceMatcher(None, word, other).ratio()
+        best = max(best, alike if alike >= _LEAST_ALIKE else 0.0)
+    return best
 
 
 def by_meaning(
@@ -278,11 +268,10 @@ def by_meaning(
 
 
 def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
-    """The notes that hold the words of a query, whatever their case: `hits`, best first, and how many were `found`.
+    """The notes that hold half of the words of a query or more: `hits`, best first, and how many were `found`.
 
-    A word counts wherever it stands, also inside another. Notes with less than half of the words are left out. Of a
-    hit, `line` is the first (from 1) that holds most of the words, 0 where only the name has them. `complete` is False
-    where time ran out before all `files` were read.
+    Of a hit, `line` is the first (from 1) that holds most of the words, 0 where only the name has them. `complete` is
+    False where time ran out before all `files` were read.
     """
     until = time.monotonic() + SLOWEST_S
     asked = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
@@ -295,8 +284,21 @@ def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
             listed.complete = False
             break
         files += 1
-        if hit := _held(vault, path, markdown_files.text_of(path) or "", wanted):
-            hits.append(hit)
+        text = markdown_files.text_of(path) or ""
+        name, lower = os.path.relpath(path, vault).lower(), text.lower()
+        covered = sum(word in name or word in lower for word in wanted) / len(wanted)
+        if covered < _LEAST_HELD:
+            continue
+        held = [sum(word in line for word in wanted) for line in lower.split("\n")]
+        best = max(held)
+        line = held.index(best) + 1 if best else 0
+        # All words in one line beat all words in one note; the name beats both.
+        in_name = sum(word in name for word in wanted) / len(wanted)
+        score = covered * (1 - _NAME_WEIGHT) * (0.6 + 0.4 * best / len(wanted)) + _NAME_WEIGHT * in_name
+        shown = text.split("\n")[line - 1].strip() if line else ""
+        title = os.path.splitext(os.path.basename(path))[0]
+        score = round(min(score, 1.0), 4)
+        hits.append({"path": path, "title": title, "score": score, "snippet": shown, "line": line})
     hits.sort(key=lambda hit: (-hit["score"], hit["path"]))
     for hit in hits[:limit]:  # only those that are shown
         hit["snippet"] = sections.snippet(hit["snippet"], query)
@@ -304,28 +306,3 @@ def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
     return {
         "found": len(hits), "hits": hits[:limit], "files": files, "complete": listed.complete, "skipped": skipped,
     }  # fmt: skip
-
-
-def _held(vault: str, path: str, text: str, wanted: list[str]) -> dict[str, Any] | None:
-    """A note as a hit; None where it has too few of the words."""
-    lower = text.lower()
-    name = os.path.relpath(path, vault).lower()
-    covered = sum(word in name or word in lower for word in wanted) / len(wanted)
-    if covered < _LEAST_HELD:
-        return None
-    best, number, shown = 0, 0, ""
-    for at, line in enumerate(text.split("\n"), 1):
-        folded = line.lower()
-        count = sum(word in folded for word in wanted)
-        if count > best:
-            best, number, shown = count, at, line.strip()
-    # All words in one line beat all words in one note; the name beats both.
-    in_name = sum(word in name for word in wanted) / len(wanted)
-    score = covered * (1 - _NAME_WEIGHT) * (0.6 + 0.4 * best / len(wanted)) + _NAME_WEIGHT * in_name
-    return {
-        "path": path,
-        "title": os.path.splitext(os.path.basename(path))[0],
-        "score": round(min(score, 1.0), 4),
-        "snippet": shown,
-        "line": number,
-    }
