@@ -113,19 +113,11 @@ def listing(db: apsw.Connection | None, options: Mapping[str, Any], *, now: int)
         if project:
             asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
         found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
-    named = [
-        *(("tag", one) for one in asked["tags"]),
-        ("category", asked["category"]), ("project", project), ("source", asked["source"]),
-        *(("write_verdict", one) for one in asked["verdicts"]),
-        ("since", clock.iso(since) if since else ""), ("before", clock.iso(before) if before else ""),
-    ]  # fmt: skip
-    applied = [f"{name}:{value}" for name, value in named if value]
     return {
         "found": found,
         "page": page,
         "limit": limit,
         "count": len(shown),
-        "filtersApplied": applied if whatever else [*applied, "not forgotten", "not superseded"],
         "memories": [_row(document) for document in shown],
     }
 

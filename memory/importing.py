@@ -108,7 +108,7 @@ class _Import:
         )
         counts = (self._all, "added", "updated", "merged", "unchanged", "forgotten", self._refused)
         self.result: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
-        self.result |= {"verdicts": {}, "categories": {}, "redacted": {}, "first": [], self._why: []}
+        self.result |= {"redacted": {}, "first": [], self._why: []}
 
     def of_lines(self, lines: Iterable[Line], progress: Callable[[int], None]) -> Iterator[Incoming]:
         """The lines as memories; a bad one is refused, a blank one passed over."""
@@ -252,18 +252,16 @@ class _Import:
 
     def _count(self, outcome: str, one: Incoming, document: Document) -> None:
         """Count a memory as it is now: added, updated, merged, unchanged, forgotten, or "" for none of these."""
-        verdict, category = document["write_verdict"], categories.short(document["category_id"])
-        named = [("redacted", kind) for kind in one.redacted]
-        if outcome in ("added", "updated"):
-            named += [("verdicts", verdict), ("categories", category)]
-        for what, name in named:
-            self.result[what][name] = self.result[what].get(name, 0) + 1
+        redacted = self.result["redacted"]
+        for kind in one.redacted:
+            redacted[kind] = redacted.get(kind, 0) + 1
         if outcome:
             self.result[outcome] += 1
         if outcome and len(self.result["first"]) < _LISTED:
             self.result["first"].append({
-                "where": one.where, "outcome": outcome, "id": document["id"], "verdict": verdict,
-                "category": category, "tags": document["tags"], "observation": _excerpt(document["text"]),
+                "where": one.where, "outcome": outcome, "id": document["id"], "tags": document["tags"],
+                "verdict": document["write_verdict"], "category": categories.short(document["category_id"]),
+                "observation": _excerpt(document["text"]),
             })  # fmt: skip
 
 

@@ -30,8 +30,7 @@ MOST_LISTED = 50
 TOGETHER = 200
 """Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
 _FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
-_TITLE_CHARS = 400
-_NOTE_TITLE_CHARS = 120
+_TITLE_CHARS, _NOTE_TITLE_CHARS = 400, 120
 _STATE_VERSION = 2
 """Of what is made of a file: with another one every file is read again."""
 _RACY_MS = 2_000
@@ -85,7 +84,10 @@ def sync_folders(
         Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says.
     """
     kept = _load()[0]
-    folders = [_real_folder(one, kept) for one in given]
+    folders = [os.path.realpath(os.path.expanduser(one)) if one else "" for one in given]
+    for folder, one in zip(folders, given, strict=True):
+        if not folder or not (os.path.isdir(folder) or folder in kept):  # a kept one may have vanished
+            raise usage("KNOWLEDGE_INVALID_ARGS", f"{one!r} is no folder", "name a folder that holds markdown files")
     if not folders and not kept:
         fix = "name one with markdown files: joelclaw knowledge sync ~/Vault/docs"
         raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)
@@ -114,15 +116,6 @@ def sync_folders(
     run.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
     about = {"folders": [stored_path(one) for one in run.wanted], "missing": run.missing, "pruned": run.pruned}
     return {"collection": "knowledge", "indexed": run.indexed, **about}, db
-
-
-def _real_folder(given: str, kept: Sequence[str]) -> str:
-    """The real path of a folder; one that was kept may have vanished."""
-    folder = os.path.realpath(os.path.expanduser(given)) if given else ""
-    if not folder or not (os.path.isdir(folder) or folder in kept):
-        what = "is a file" if os.path.isfile(folder) else "is no folder"
-        raise usage("KNOWLEDGE_INVALID_ARGS", f"{given!r} {what}", "name a folder that holds markdown files")
-    return folder
 
 
 def stored_path(path: str) -> str:
@@ -218,9 +211,8 @@ class _Run:
 
     def sync_file(self, name: str, path: str, status: os.stat_result) -> None:
         """One file: nothing where its size and times are as before, else its changed sections."""
-        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-        if changed_ns // 1_000_000 > self.now - _RACY_MS:
+        if max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > self.now - _RACY_MS:
             stamp = ""  # it may change again unnoticed
         rows = self.stored_rows.get(name, [])
         before, live, note = self.entries.get(name, ("", -1, ""))
@@ -237,11 +229,8 @@ class _Run:
             self.indexed["sections"] += len(rows)
             return
         self.indexed["read"] += 1
-        note = ""
-        if more:
-            data = data[: data.rfind(b"\n") + 1 or len(data)]
-            note = f"larger than {markdown_files.LARGEST >> 20} MiB: only its beginning was taken"
-        text = markdown_files.decode(data)
+        text = markdown_files.decode(data[: data.rfind(b"\n") + 1 or len(data)] if more else data)
+        note = f"larger than {markdown_files.LARGEST >> 20} MiB: only its beginning was taken" if more else ""
         if text is None:
             note = "binary: no text was taken"
         if note:
@@ -262,13 +251,9 @@ class _Run:
         for section in file.sections:
             about = "\0".join((path, *section.headings, "", str(section.ordinal)))
             title = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
-            document = _document(f"kn-{ids.fingerprint(about)}", section.text, title, at, category)
-            document["path"] = name
-            document["source"] = documents.SYNC
-            document["observation_type"] = kind
-            document["tags"] = tags
-            document["stale"] = file.stale
-            made.append(document)
+            named: Any = {"title": title, "path": name, "source": documents.SYNC, "observation_type": kind}
+            named |= {"tags": tags, "stale": file.stale}
+            made.append(_document(f"kn-{ids.fingerprint(about)}", section.text, at, category, named))
         redacted = self.indexed["redacted"]
         for one in found:
             redacted[one] = redacted.get(one, 0) + 1
@@ -295,21 +280,8 @@ class _Run:
         return live
 
 
-def _counts(older: Document | None) -> bool:
-    """Whether a section will be in recall: new, or not forgotten by the user."""
-    return older is None or (older["forgotten_at"] is None and older["collection"] == "knowledge")
-
-
-def _differs(older: Document | None, newer: Document) -> bool:
-    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
-    if older is None:
-        return True
-    return _counts(older) and any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]
-
-
-def _document(identifier: str, text: str, title: str, at: int, category: str = "") -> Document:
-    document = documents.blank("knowledge", identifier, text, at)
-    document["title"] = title
+def _document(identifier: str, text: str, at: int, category: str, named: Any) -> Document:
+    document: Document = {**documents.blank("knowledge", identifier, text, at), **named}
     document["fingerprint"] = ids.fingerprint(text.lower())
     archived(document, "archived")
     set_category(document, category, "")
@@ -320,10 +292,21 @@ def _put(
     db: apsw.Connection, older: Document | None, document: Document, vector: bytes, *, now: int, vectors: bool
 ) -> None:
     if older is None:
-        document["updated_at"] = now
-        documents.insert(db, document, vector, signatures=vectors)
+        documents.insert(db, {**document, "updated_at": now}, vector, signatures=vectors)
     else:
         documents.replace(db, succeeding(older, document, now), vector, signatures=vectors)
+
+
+def _counts(older: Document | None) -> bool:
+    """Whether a section will be in recall: new, or not forgotten by the user."""
+    return older is None or (older["forgotten_at"] is None and older["collection"] == "knowledge")
+
+
+def _differs(older: Document | None, newer: Document) -> bool:
+    """Whether there is something to write. What was forgotten stays so, whatever the file says."""
+    if older is None:
+        return True
+    return _counts(older) and any(older[name] != newer[name] for name in _FIELDS)  # type: ignore[literal-required]
 
 
 def store_note(
@@ -342,13 +325,12 @@ def store_note(
     lines = [summary, *(f"{name}: {value}" for name, value in about.items() if value)]
     text, kinds = redact("\n".join(lines))
     found = list(kinds)
-    title = clean_name(" ".join(summary.split())[:_NOTE_TITLE_CHARS], found)
-    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, title, now)
-    document["source"] = "turn-note"
-    document["observation_type"] = "turn_note"
-    document["session_id"] = clean_name(session, found)
-    document["project"] = clean_name(project, found)
-    document["tags"] = clean_tags(tags, found)
+    named = {
+        "title": clean_name(" ".join(summary.split())[:_NOTE_TITLE_CHARS], found), "source": "turn-note",
+        "observation_type": "turn_note", "session_id": clean_name(session, found),
+        "project": clean_name(project, found), "tags": clean_tags(tags, found),
+    }  # fmt: skip
+    document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", named)
     vector = document_vector(document["text"], "", document["title"])
     with sqlite.transaction(db):
         if vectors:

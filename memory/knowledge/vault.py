@@ -63,6 +63,10 @@ def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
     Raises:
         Failure: NO_MATCH; KNOWLEDGE_SEARCH_FAILED where the store cannot answer.
     """
+    is_path = reference.startswith(("/", "~/", "../", "./")) or "/../" in reference or reference in ("~", "..")
+    if is_path and _inside(vault, reference) is None:
+        message = f"{reference[:200]!r} is outside the vault {vault}"
+        raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
     named = _resolve(vault, reference.strip())
     try:
         notes = [(one, content) for one in named if (content := _read(one[0])) is not None]
@@ -72,9 +76,6 @@ def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
         return notes
     if named:
         raise Failure("NO_MATCH", f"{named[0][0]} cannot be read as text", "open it with another program")
-    if _names_outside(vault, reference):
-        message = f"{reference[:200]!r} is outside the vault {vault}"
-        raise Failure("NO_MATCH", message, "name a note below it, or set VAULT_PATH")
     hits, _, synced = by_meaning(vault, reference, limit=MOST, unasked=True)
     if hits:
         return [((hit["path"], "semantic", hit["score"]), _of_hit(vault, hit)) for hit in hits]
@@ -122,12 +123,6 @@ def _inside(vault: str, reference: str) -> str | None:
     return path if markdown_files.is_below(path, vault) else None
 
 
-def _names_outside(vault: str, reference: str) -> bool:
-    """Whether a reference is plainly a path, and one that leads out of the vault."""
-    plain = reference.startswith(("/", "~/", "../", "./")) or "/../" in reference or reference in ("~", "..")
-    return plain and _inside(vault, reference) is None
-
-
 def _resolve(vault: str, reference: str) -> list[Means]:
     """The notes that a reference names, best first, at most MOST; empty where names do not help."""
     if reference.startswith("[[") and reference.endswith("]]"):  # a wiki link, without what it says inside the note
@@ -135,8 +130,6 @@ def _resolve(vault: str, reference: str) -> list[Means]:
     path = _by_path(vault, reference)
     if path:
         return [(path, "path", 1.0)]
-    if _names_outside(vault, reference):
-        return []
     # Listed only now: a path needs none of it.
     listed = list(markdown_files.below(vault, until=time.monotonic() + SLOWEST_S).files)
     numbers = list(dict.fromkeys(int(number) for number in _ADR.findall(reference)))
