@@ -91,7 +91,7 @@ def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = Fal
     return document
 
 
-def listing(db: apsw.Connection | None, options: Mapping[str, Any], *, now: int) -> dict[str, Any]:
+def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dict[str, Any]:
     """A page of the observations, the newest first; without `all` or a verdict those that recall may hand out.
 
     Args:
@@ -106,13 +106,10 @@ def listing(db: apsw.Connection | None, options: Mapping[str, Any], *, now: int)
         "verdicts": (verdict,) if verdict else () if whatever else ("allow",), "source": options["source"] or "",
         "since": since, "before": before, "whatever": whatever,
     }  # fmt: skip
-    found: int = 0
-    shown: list[Document] = []
     limit, page = options["limit"], options["page"]
-    if db is not None:
-        if project:
-            asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
-        found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
+    if project:
+        asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
+    found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
     return {
         "found": found,
         "page": page,

@@ -38,9 +38,8 @@ _METRICS = {
 }  # fmt: skip
 
 
-def recent(db: apsw.Connection | None, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
+def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
     """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
-    since = int(now - hours * clock.HOUR_MS)
     return [
         {
             "id": document["id"],
@@ -50,38 +49,33 @@ def recent(db: apsw.Connection | None, *, hours: float, count: int, now: int) ->
             "source": document["source"],
             "verdict": document["write_verdict"],
         }
-        for document in (documents.recent(db, "observations", since, count) if db is not None else ())
+        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
     ]
 
 
-def stats(db: apsw.Connection | None) -> dict[str, Any]:
+def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
-    counts = overview.counts(db) if db is not None else {}
-    span: Any = overview.span(db) if db is not None else {"merges": 0, "oldest": None, "newest": None}
-    archived, kept = session_rows.totals(db) if db is not None else (0, 0)
-    category, source, project = (
-        overview.largest(db, name, _MOST_NAMED) if db is not None else {} for name in ("category", "source", "project")
-    )
-    by_verdict = {name: sum(entry.get(name, 0) for entry in counts.values()) for name in VERDICTS}
+    counts, span = overview.counts(db), overview.span(db)
+    archived, kept = session_rows.totals(db)
+    category, source, project = (overview.largest(db, name, _MOST_NAMED) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),
         "forgotten": sum(entry["forgotten"] for entry in counts.values()),
         "merged": span["merges"],
         "sessions": archived,
         "toolCalls": kept,
-        "collections": {name: counts[name]["total"] if counts else 0 for name in COLLECTIONS},
-        "verdicts": by_verdict if counts else {},
+        "collections": {name: counts[name]["total"] for name in COLLECTIONS},
+        "verdicts": {name: sum(entry.get(name, 0) for entry in counts.values()) for name in VERDICTS},
         "categories": category,
         "sources": source,
         "projects": project,
-        **{name: None if span[name] is None else clock.iso(span[name]) for name in ("oldest", "newest")},
+        **{name: None if (at := span[name]) is None else clock.iso(at) for name in ("oldest", "newest")},
     }
 
 
-def scorecard(db: apsw.Connection | None, *, hours: float, now: int) -> dict[str, Any]:
+def scorecard(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     """The rates over the last `hours`; `now` in ms. The overall status is that of the worst, the red ones breach."""
-    counted = {} if db is None else _counted(db, int(now - hours * clock.HOUR_MS))
-    metrics = [_metric(name, *counted.get(name, (0, 0))) for name in _METRICS]
+    metrics = [_metric(name, *counted) for name, counted in _counted(db, int(now - hours * clock.HOUR_MS)).items()]
     statuses = [metric["status"] for metric in metrics if metric["status"] != NOT_ENOUGH]
     return {
         "hours": hours,

@@ -10,7 +10,7 @@ from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from cli.memory.write import read_stdin
 from core import clock, config
 from core.errors import Failure, usage
-from core.store import sqlite
+from core.store import migrate, sqlite
 from core.store.sessions import observed
 from memory import curation, json_form
 from recall.by_name import calls as found_calls
@@ -22,7 +22,7 @@ _PASSED_ON = ("category", "project", "verdict", "source", "days", "older_than")
 
 def list_(options: dict[str, Any]) -> Answer:
     """A page of the observations, the newest first."""
-    result = curation.listing(sqlite.open_reading(), options, now=clock.now_ms())
+    result = curation.listing(sqlite.open_reading() or migrate.in_memory(), options, now=clock.now_ms())
     steps = []
     if result["memories"]:
         first = quoted(result["memories"][0]["id"])

@@ -11,11 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import apsw
+
 
 def recent(options: dict[str, Any]) -> Answer:
     """The newest observations of the last hours that were not forgotten, whatever the gate said of them."""
     hours, count = options["hours"], options["count"]
-    observations = reports.recent(sqlite.open_reading(), hours=hours, count=count, now=clock.now_ms())
+    observations = reports.recent(_store(), hours=hours, count=count, now=clock.now_ms())
     return Answer({"count": len(observations), "hours": hours, "observations": observations})
 
 
@@ -24,9 +26,19 @@ def scorecard(options: dict[str, Any]) -> Answer:
     from otel import log
 
     log.store_waiting()
-    return Answer(reports.scorecard(sqlite.open_reading(), hours=options["hours"], now=clock.now_ms()))
+    return Answer(reports.scorecard(_store(), hours=options["hours"], now=clock.now_ms()))
 
 
 def stats(_options: dict[str, Any]) -> Answer:
     """How many memories there are, and which."""
-    return Answer(reports.stats(sqlite.open_reading()))
+    return Answer(reports.stats(_store()))
+
+
+def _store() -> apsw.Connection:
+    """The store; where there is none yet one in memory, which is empty."""
+    db = sqlite.open_reading()
+    if db is None:
+        from core.store import migrate
+
+        db = migrate.in_memory()
+    return db
