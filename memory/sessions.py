@@ -190,12 +190,18 @@ def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: i
 
 
 def extract(session: Transcript, query: str) -> dict[str, Any]:
-    """What the session holds about a topic; of one without a match, of its beginning."""
+    """What the session holds about a topic, word for word or in all its words; of one without, of its beginning."""
     near: set[int] = set()
+    wanted, terms = query.lower().strip(), [word for word in words.split(query) if len(word) > 2]
     for at, line in enumerate(session.lines):
-        if query and _holds(line.text, query):
+        lower = line.text.lower()
+        if wanted and (wanted in lower or (terms and all(term in lower for term in terms))):
             near.update(range(max(0, at - BEFORE), min(len(session.lines), at + AFTER + 1)))
     chosen = [session.lines[at] for at in sorted(near)] or session.lines[:HEAD]
+    files: dict[str, None] = {}
+    for line in chosen:
+        named = _FILE.findall(line.text[:4000]) if line.kind == "message" else []
+        files |= dict.fromkeys(filter(None, [line.file, *named]))
     made: dict[str, Any] = {
         **session.about,
         "query": query,
@@ -204,7 +210,7 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         "evidence": _shown(chosen, 16),
         "userPrompts": _shown([line for line in chosen if line.role == "user"], 10),
         "commandsRun": _shown([line for line in chosen if line.command], 16),
-        "filesTouched": _files(chosen),
+        "filesTouched": list(files)[:_MOST_FILES],
     }
     for key, (most, telling) in _PARTS.items():
         pattern = re.compile(rf"\b(?:{telling})\b", re.IGNORECASE)
@@ -213,23 +219,8 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
     return {**made, "redacted": session.redacted()}
 
 
-def _holds(text: str, query: str) -> bool:
-    """Whether a text holds the query as it stands, or every word of it."""
-    lower, wanted = text.lower(), query.lower().strip()
-    terms = [word for word in words.split(query) if len(word) > 2]
-    return bool(wanted and wanted in lower) or (bool(terms) and all(term in lower for term in terms))
-
-
 def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:
     return [line.shown() for line in lines if line.text][:most]
-
-
-def _files(lines: Iterable[Line]) -> list[str]:
-    found: dict[str, None] = {}
-    for line in lines:
-        named = _FILE.findall(line.text[:4000]) if line.kind == "message" else []
-        found |= dict.fromkeys(filter(None, [line.file, *named]))
-    return list(found)[:_MOST_FILES]
 
 
 def markdown(extraction: dict[str, Any]) -> str:
@@ -241,11 +232,10 @@ def markdown(extraction: dict[str, Any]) -> str:
     )]  # fmt: skip
     for key, title in _TITLES.items():
         lines += ["", f"## {title}", ""]
-        lines += [_bullet(entry) for entry in extraction[key]] or ["- none found"]
+        lines += [
+            f"- {one}"
+            if isinstance(one, str)
+            else f"- L{one['line']} {one['role']}/{one['kind']}: {' '.join(one['text'].split())}"
+            for one in extraction[key]
+        ] or ["- none found"]
     return "\n".join(lines) + "\n"
-
-
-def _bullet(entry: Any) -> str:
-    if isinstance(entry, str):
-        return f"- {entry}"
-    return f"- L{entry['line']} {entry['role']}/{entry['kind']}: {' '.join(entry['text'].split())}"

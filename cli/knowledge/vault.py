@@ -99,23 +99,17 @@ def adr(options: dict[str, Any]) -> Answer:
         about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": dict(_VERBS)}
         return Answer(about, [step("joelclaw vault adr list", "all of them")])
     records = decisions.every(root)
-    if verb == "list":
-        return _listed(records, options)
+    collisions = decisions.collisions(records)
     if verb == "collisions":
-        found = decisions.collisions(records)
-        return Answer({"total": len(records), "collision_count": len(found), "collisions": found})
-    limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
-    matches = decisions.locate(records, query, limit)
-    if not matches:
-        message = f"no decision record is called {query[:200]!r}"
-        raise Failure("NO_MATCH", message, "see which there are: joelclaw vault adr list")
-    return Answer(
-        {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches},
-        [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")],
-    )
-
-
-def _listed(records: list[decisions.Record], options: dict[str, Any]) -> Answer:
+        return Answer({"total": len(records), "collision_count": len(collisions), "collisions": collisions})
+    if verb == "locate":
+        limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
+        matches = decisions.locate(records, query, limit)
+        if not matches:
+            message = f"no decision record is called {query[:200]!r}"
+            raise Failure("NO_MATCH", message, "see which there are: joelclaw vault adr list")
+        result = {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches}
+        return Answer(result, [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")])
     status = (options["status"] or "").strip().lower()
     if status and status not in decisions.STATUSES:
         known = ", ".join(decisions.STATUSES)
@@ -128,7 +122,7 @@ def _listed(records: list[decisions.Record], options: dict[str, Any]) -> Answer:
         "filtered": len(chosen),
         "status_filter": status or None,
         "limit": limit,
-        "collisions": len(decisions.collisions(records)),
+        "collisions": len(collisions),
         "items": [{key: getattr(one, key) for key in keys} for one in chosen[:limit]],
     }
     return Answer(result, [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else [])
