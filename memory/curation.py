@@ -22,7 +22,7 @@ from core.store import curation, document_rows, documents, history, sqlite
 from core.store.curation import PINNED
 from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
-from memory import gate, near_duplicate
+from memory import gate
 from memory.json_form import to_view
 from memory.write import (
     CATEGORY_FIELDS,
@@ -31,12 +31,12 @@ from memory.write import (
     clean_tags,
     composed,
     placed,
+    store,
     take,
     with_history,
 )
 from recall import categories
 from recall.by_name import calls
-from recall.static_vectors import document_vector
 
 STALE = "stale"
 SHORTEST_PREFIX = 8
@@ -140,10 +140,8 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already.
     """
     kinds: list[str] = []
-    fresh, _ = composed(text, kinds, now=now, config=config)
+    fresh = composed(text, kinds, now=now, config=config)
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
         older = _observation(db, identifier)
         one: Document = {**older}
         changed = older["text"] != fresh["text"]
@@ -157,13 +155,9 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             take(one, fresh, ("text", "fingerprint", "updated_at", *VERDICT_FIELDS))
             if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
                 take(one, fresh, CATEGORY_FIELDS)
-            _index(db, one, vectors)
+            store(db, one, vectors=vectors)
     about = {"before": older["text"], "reason": one["write_reason"], "redacted": list(dict.fromkeys(kinds))}
     return {**_changed(one, changed), **about}
-
-
-def _index(db: apsw.Connection, one: Document, vectors: bool) -> None:
-    documents.replace(db, one, document_vector(one["text"], one["context"], one["title"]), signatures=vectors)
 
 
 def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
@@ -221,16 +215,13 @@ def supersede(
             MEMORY_DUPLICATE where it says the same as the old one.
     """
     kinds: list[str] = []
-    fresh, tokens = composed(text, kinds, now=now, config=config)
+    fresh = composed(text, kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
         message = f"the new text would not be handed out ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "say it in a sentence; or put [gate=allow] in front of it")
-    vector = document_vector(fresh["text"])
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
         older = _observation(db, identifier)
-        if near_duplicate.Tokens(older["text"]).key == tokens.key:
+        if older["fingerprint"] == fresh["fingerprint"]:
             fix = f"to change its wording: joelclaw memory edit {older['id']} TEXT"
             raise Failure("MEMORY_DUPLICATE", "the new text says the same as the old one", fix)
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
@@ -238,7 +229,7 @@ def supersede(
         take(fresh, older, ("project", "session_id"))
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
             take(fresh, older, CATEGORY_FIELDS)
-        newer, was_merged = placed(db, fresh, tokens, vector, now=now, vectors=vectors)
+        newer, was_merged = placed(db, fresh, now=now, vectors=vectors)
         curation.link(db, older, newer, now)
     return {
         **_changed({**newer, "supersedes": older["id"]}, True),
@@ -294,15 +285,13 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
         Failure: MEMORY_PURGED.
     """
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
         found = _all(db, identifiers)
         for one in found:
             if one["write_reason"] == PURGED and not one["text"]:
                 message = f"{one['id']} was purged: nothing of it is kept"
                 raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
             if one["forgotten_at"] is not None:
-                _index(db, {**one, "forgotten_at": None, "updated_at": now}, vectors)
+                store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
         _renew(db, found)
     return found
 

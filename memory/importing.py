@@ -24,9 +24,8 @@ from core.store.upkeep import store_file
 from memory import json_form, near_duplicate, other_stores
 from memory.json_form import Incoming
 from memory.other_stores import LeftOut, Pieces
-from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, clean_name, composed, take, with_history
+from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, clean_name, composed, store, take, with_history
 from recall import categories
-from recall.static_vectors import document_vector
 
 OURS = "ours"
 READERS: dict[str, Callable[[str], Pieces]] = {
@@ -38,7 +37,7 @@ READERS: dict[str, Callable[[str], Pieces]] = {
 }
 BATCH_OF_LINES, BATCH_OF_ITEMS = 500, 20
 """Memories of one transaction: a tenth of a second, which a hook's write waits at most. Items are compared with what is
-there, and take longer. Nothing is locked while the next ones are read, redacted and embedded."""
+there, and take longer. Nothing is locked while the next ones are read and redacted."""
 MOST_ITEMS = 200_000
 _HEAD = 1024 * 1024
 _LISTED = 20
@@ -142,7 +141,7 @@ class _Import:
             kinds: list[str] = []
             tags = [tag for tag in piece.tags if tag.lower() not in _RESERVED]
             try:
-                document, _ = composed(
+                document = composed(
                     piece.text, kinds, category=piece.category, tags=tags, source="import", project=piece.project,
                     now=self._now, config=self._config,
                 )  # fmt: skip
@@ -170,14 +169,10 @@ class _Import:
             else:
                 db = sqlite.open_writing(busy_ms=self._config.get_int("store.busy_ms"), durable=True)
             vectors = sqlite.load_vectors(db)
-            if vectors:
-                with sqlite.transaction(db):
-                    documents.ensure_signatures(db)
             put = self._put_line if self._is_ours else self._put_item
             while batch:
-                made = [_vector(one.document) for one in batch]
                 with sqlite.transaction(db):
-                    outcomes = [put(db, one, vector, vectors) for one, vector in zip(batch, made, strict=True)]
+                    outcomes = [put(db, one, vectors) for one in batch]
                 for one, (outcome, document) in zip(batch, outcomes, strict=True):
                     self._count(outcome, one, document)
                 batch = list(islice(ready, size))
@@ -194,12 +189,11 @@ class _Import:
             raise Failure(failure.code, f"{failure.message}; {done:,} of its memories are in", fix) from None
         return self.result
 
-    def _put_line(self, db: apsw.Connection, one: Incoming, vector: bytes, vectors: bool) -> tuple[str, Document]:
+    def _put_line(self, db: apsw.Connection, one: Incoming, vectors: bool) -> tuple[str, Document]:
         """Known by its id; only what the line names changes, and a new text is judged and categorised anew."""
         older = documents.by_id(db, one.document["id"])
         if older is None:
-            documents.insert(db, one.document, vector, signatures=vectors)
-            return "added", one.document
+            return "added", store(db, one.document, vectors=vectors)
         if older["collection"] != one.document["collection"]:  # which its row number says
             self._refuse(one.where, f"its id is that of a document in {older['collection']}")
             return "", older
@@ -217,10 +211,9 @@ class _Import:
             names.update(CATEGORY_FIELDS)
         newer: Document = {**older, "updated_at": self._now}
         take(newer, one.document, tuple(names))
-        documents.replace(db, newer, _vector(newer), signatures=vectors)
-        return "updated", newer
+        return "updated", store(db, newer, vectors=vectors)
 
-    def _put_item(self, db: apsw.Connection, one: Incoming, vector: bytes, vectors: bool) -> tuple[str, Document]:
+    def _put_item(self, db: apsw.Connection, one: Incoming, vectors: bool) -> tuple[str, Document]:
         """Known by its key: what it says anew goes in, what a person made of it stays; else by what says the same."""
         fresh = one.document
         known = documents.by_id(db, fresh["id"])
@@ -232,12 +225,10 @@ class _Import:
                 return "unchanged", known
             update: Document = {**known, "history": with_history(known), "updated_at": self._now}
             take(update, fresh, ("text", "context", "fingerprint", "write_verdict", "write_reason", "write_confidence"))
-            documents.replace(db, update, vector, signatures=vectors)
-            return "updated", update
-        same = near_duplicate.find(db, fresh, near_duplicate.Tokens(fresh["text"]), vector, vectors=vectors)
+            return "updated", store(db, update, vectors=vectors)
+        same = near_duplicate.find(db, fresh, vectors=vectors)
         if same is None:
-            documents.insert(db, fresh, vector, signatures=vectors)
-            return "added", fresh
+            return "added", store(db, fresh, vectors=vectors)
         tags = list(dict.fromkeys([*same["tags"], *fresh["tags"]]))
         if tags == same["tags"]:
             return "unchanged", same
@@ -268,10 +259,6 @@ class _Import:
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-
-
-def _vector(document: Document) -> bytes:
-    return document_vector(document["text"], document["context"], document["title"])
 
 
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:

@@ -8,10 +8,11 @@ what one has more is no name, no number and no word that turns or limits what is
 
 from __future__ import annotations
 
-from core import ids, words
+from core import words
 from core.project import same as same_project
 from core.store import documents
 from core.store.candidates import LocalCandidates
+from recall.static_vectors import document_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,14 +99,15 @@ def same(one: Tokens, other: Tokens) -> bool:
     return all(word.isalpha() and word.islower() and word not in _TURNING for word in (*added, *rest))
 
 
-def find(db: apsw.Connection, document: Document, tokens: Tokens, vector: bytes, *, vectors: bool) -> Document | None:
+def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document | None:
     """The stored document that says the same, by fingerprint, else by vector (without, by words), or None."""
     collection, project = document["collection"], document["project"]
-    exact = documents.by_fingerprint(db, ids.fingerprint(tokens.key), collection)
+    exact = documents.by_fingerprint(db, document["fingerprint"], collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
         return exact
     filters: Filters = {"collections": [collection]}
     source = LocalCandidates(db, vectors=vectors)
+    tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
     # Words cost four times what the vector does, and find nothing of this likeness that it does not.
     terms = [] if vector and source.semantic else words.query_terms(document["text"][:_LONGEST])
     rare = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:_TERMS]

@@ -27,11 +27,10 @@ from core.config import Config
 from core.errors import Failure
 from core.process.model_command import Model
 from core.redaction import redact
-from core.store import documents, sqlite
+from core.store import sqlite
 from core.store.sessions import observed
 from memory import gate, write
 from recall import categories
-from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from core.store.sessions.observed import Episode
@@ -275,22 +274,20 @@ class Observer:
         made = []
         for item in items:
             text = item.text[: self._config.get_int("memory.max_chars")]
-            document, tokens = write.composed(
+            document = write.composed(
                 text, [], source=SOURCE, session=self._session, project=project, now=now, config=self._config
             )
             document["observation_type"] = item.type
-            made.append((document, tokens, document_vector(document["text"])))
+            made.append(document)
         report, verdicts, merged = self._report, [], 0
         with sqlite.transaction(self._db):
             if observed.position(self._db, self._session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it goes on from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
-            if self._vectors and made:
-                documents.ensure_signatures(self._db)
             ids_of = [one["id"] for one in episodes]
             number = observed.add_range(self._db, self._session, ids_of, now) if made else 0
-            for document, tokens, vector in made:
-                kept, is_merged = write.placed(self._db, document, tokens, vector, now=now, vectors=self._vectors)
+            for document in made:
+                kept, is_merged = write.placed(self._db, document, now=now, vectors=self._vectors)
                 observed.add_evidence(self._db, kept["id"], number)
                 verdicts.append(kept["write_verdict"])
                 merged += is_merged

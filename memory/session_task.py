@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from core import ids
 from core.store import documents, sqlite
-from memory.write import clean_name, composed, placed, succeeding
-from recall.static_vectors import document_vector
+from memory.write import clean_name, composed, placed, store, succeeding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,23 +48,20 @@ def write(
         about: as `memory.write.composed` takes it.
     """
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
         older, free = _own(db, clean_name(session, []), known, tags[-1])
         if older is not None:
             text = grown(older["text"], text, min(CHARS, config.get_int("memory.max_chars")))
-        fresh, tokens = composed(text, [], session=session, tags=tags, now=now, config=config, **about)
-        vector = document_vector(fresh["text"])
+        fresh = composed(text, [], session=session, tags=tags, now=now, config=config, **about)
         if older is None:
             fresh["id"] = free
-            return placed(db, fresh, tokens, vector, now=now, vectors=vectors)[0]["id"]
+            return placed(db, fresh, now=now, vectors=vectors)[0]["id"]
         if fresh["text"] != older["text"]:
             one = succeeding(older, fresh, now)
             one["tags"] = list(dict.fromkeys([*older["tags"], *fresh["tags"]]))
             one["project"] = fresh["project"] or older["project"]
             one["merged_count"] = older["merged_count"] + 1
             one["supersedes"] = older["supersedes"]
-            documents.replace(db, one, vector, signatures=vectors)
+            store(db, one, vectors=vectors)
         return older["id"]
 
 

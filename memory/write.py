@@ -53,12 +53,9 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
         Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
     """
     found: list[str] = []
-    document, tokens = composed(text, found, now=now, config=config, **about)
-    vector = document_vector(document["text"])
+    document = composed(text, found, now=now, config=config, **about)
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
-        document, was_merged = placed(db, document, tokens, vector, now=now, vectors=vectors)
+        document, was_merged = placed(db, document, now=now, vectors=vectors)
     is_plain = document["category_id"] == categories.OPERATIONS
     category = _DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"])
     result: dict[str, Any] = {
@@ -86,8 +83,8 @@ def composed(
     project: str = "",
     now: int,
     config: Config,
-) -> tuple[Document, near_duplicate.Tokens]:
-    """The observation as it is to be stored (redacted, judged, categorised), and its tokens.
+) -> Document:
+    """The observation as it is to be stored (redacted, judged, categorised).
 
     `found` gets the kinds of what was redacted. The category is an id or alias; "" lets annotation or words decide.
     """
@@ -102,22 +99,27 @@ def composed(
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(category, found), judged["category"])
     set_verdict(document, judged)
-    tokens = near_duplicate.Tokens(document["text"])
-    document["fingerprint"] = ids.fingerprint(tokens.key)
-    return document, tokens
+    document["fingerprint"] = ids.fingerprint(near_duplicate.Tokens(document["text"]).key)
+    return document
 
 
-def placed(
-    db: apsw.Connection, document: Document, tokens: near_duplicate.Tokens, vector: bytes, *, now: int, vectors: bool
-) -> tuple[Document, bool]:
+def placed(db: apsw.Connection, document: Document, *, now: int, vectors: bool) -> tuple[Document, bool]:
     """Store an observation inside the caller's transaction; as it is stored, and whether it was merged into another."""
-    older = near_duplicate.find(db, document, tokens, vector, vectors=vectors)
-    if older is None:
+    older = near_duplicate.find(db, document, vectors=vectors)
+    one = document if older is None else merged(older, document, now)
+    return store(db, one, vectors=vectors), older is not None
+
+
+def store(db: apsw.Connection, document: Document, *, vectors: bool) -> Document:
+    """Store a document with its vector inside the caller's transaction, in its row, or in a new one; as it is then."""
+    if vectors:
+        documents.ensure_signatures(db)
+    vector = document_vector(document["text"], document["context"], document["title"])
+    if document["rowid"]:
+        documents.replace(db, document, vector, signatures=vectors)
+    else:
         document["rowid"] = documents.insert(db, document, vector, signatures=vectors)
-        return document, False
-    document = merged(older, document, now)
-    documents.replace(db, document, vector, signatures=vectors)
-    return document, True
+    return document
 
 
 def trimmed(text: str, longest: int) -> str:

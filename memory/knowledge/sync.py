@@ -22,8 +22,7 @@ from core.records import Document
 from core.redaction import redact
 from core.store import documents, sqlite
 from memory.knowledge import markdown, markdown_files
-from memory.write import archived, clean_name, clean_tags, set_category, succeeding
-from recall.static_vectors import document_vector
+from memory.write import archived, clean_name, clean_tags, set_category, store, succeeding
 
 MOST_LISTED = 50
 """Skipped files that are listed with their reason."""
@@ -132,9 +131,6 @@ class _Run:
         self.db = db
         self.now = now
         self.vectors = sqlite.load_vectors(db)
-        if self.vectors:
-            with sqlite.transaction(db):
-                documents.ensure_signatures(db)
         self.folders, self.entries = _load()
         self.before = (list(self.folders), dict(self.entries))
         # A kept folder below a wanted one may be hidden from its walk.
@@ -262,18 +258,15 @@ class _Run:
     def _store(self, sections: list[Document], rows: list[int]) -> int:
         """Write what differs, and remove rows that are no section any more; returns how many sections are in recall."""
         older = {one["id"]: documents.by_id(self.db, one["id"]) for one in sections}
-        # Embedded before anything is locked.
-        changed = [
-            (one, document_vector(one["text"], "", one["title"])) for one in sections if _differs(older[one["id"]], one)
-        ]
+        changed = [one for one in sections if _differs(older[one["id"]], one)]
         live = sum(_counts(one) for one in older.values())
         self.indexed["unchanged"] += live - len(changed)
         for start in range(0, len(changed), TOGETHER):
             with sqlite.transaction(self.db):
-                for one, vector in changed[start : start + TOGETHER]:
+                for one in changed[start : start + TOGETHER]:
                     before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
                     if before is None or _differs(before, one):
-                        _put(self.db, before, one, vector, now=self.now, vectors=self.vectors)
+                        _put(self.db, before, one, self.now, self.vectors)
                         self.indexed["added" if before is None else "updated"] += 1
         kept = {one["rowid"] for one in older.values() if one is not None}
         self._remove([row for row in rows if row not in kept])
@@ -288,13 +281,8 @@ def _document(identifier: str, text: str, at: int, category: str, named: Any) ->
     return document
 
 
-def _put(
-    db: apsw.Connection, older: Document | None, document: Document, vector: bytes, *, now: int, vectors: bool
-) -> None:
-    if older is None:
-        documents.insert(db, {**document, "updated_at": now}, vector, signatures=vectors)
-    else:
-        documents.replace(db, succeeding(older, document, now), vector, signatures=vectors)
+def _put(db: apsw.Connection, older: Document | None, one: Document, now: int, vectors: bool) -> None:
+    store(db, {**one, "updated_at": now} if older is None else succeeding(older, one, now), vectors=vectors)
 
 
 def _counts(older: Document | None) -> bool:
@@ -321,7 +309,6 @@ def store_note(
     now: int,
 ) -> tuple[str, list[str]]:
     """Keep what a turn came to, in the place of what was told of it before; its id, and the kinds of secrets in it."""
-    vectors = sqlite.load_vectors(db)
     lines = [summary, *(f"{name}: {value}" for name, value in about.items() if value)]
     text, kinds = redact("\n".join(lines))
     found = list(kinds)
@@ -331,9 +318,7 @@ def store_note(
         "project": clean_name(project, found), "tags": clean_tags(tags, found),
     }  # fmt: skip
     document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", named)
-    vector = document_vector(document["text"], "", document["title"])
+    vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
-        if vectors:
-            documents.ensure_signatures(db)
-        _put(db, documents.by_id(db, document["id"]), document, vector, now=now, vectors=vectors)
+        _put(db, documents.by_id(db, document["id"]), document, now, vectors)
     return document["id"], list(dict.fromkeys(found))

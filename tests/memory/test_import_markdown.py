@@ -157,7 +157,7 @@ def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp
     path.write_text("".join(f"- station {n} reports its gauge every {n + 3} minutes\n" for n in range(50)))
     words = ["memory", "import", str(path)]
     run("memory", "write", "the harbour has a store already", env=NOW)
-    faults.stopped(faults.paused(home, *words, commit=3, env=NOW))
+    faults.stopped(faults.paused(home, *words, commit=2, env=NOW))
     assert len(run("memory", "export").out.splitlines()) == 21, "the first batch, and what was there"
     again = run(*words, env=NOW).result
     assert (again["added"], again["unchanged"]) == (30, 20)
