@@ -76,7 +76,7 @@ def _pack() -> Pack | None:
     try:
         from core import bytecode_pack
 
-        pack = bytecode_pack.Pack(bytecode_pack.place())
+        pack = bytecode_pack.Pack()
         if pack.open():
             sys.meta_path.insert(0, pack)
     except ImportError:  # a later Python, that calls its parts otherwise

@@ -1,10 +1,9 @@
 """One file with the bytecode of our modules, so that a hot command opens one file and not ninety.
 
-Python looks each module up in its folder and opens it: of 45 ms that a hook's ninety imports took, 12 went there. The
-pack lies in a `__pycache__`, is put together from the files in them, and is believed like them: while source and
-bytecode have the size and time that stand in it. One that is missing, damaged or cannot be written changes nothing but
-the time. Imports nothing but what Python itself has loaded at its start. It
-stays for what it saves: .25 of a bare start of Python at a prompt's hook (2.28 without, 2.00 with; 40 pairs).
+It lies in a `__pycache__`, is put together from the files there, and is believed like them: while source and bytecode
+have the size and time that stand in it. One that is missing, damaged or cannot be written changes nothing but the time.
+It stays for what it saves: .25 of a bare start of Python at a prompt's hook (2.28 without, 2.00 with; 40 pairs).
+Imports nothing but what Python itself has loaded at its start.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Entry = tuple[bool, int, int, int, int]
     """Whether it is a package, its source's time (s since the epoch) and bytes, where its bytecode begins, and ends."""
 
-ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
+_ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
 """Of a `.pyc` file: magic number, flags, time and size of the source. Of the pack: magic number, the index's bytes."""
@@ -32,14 +31,10 @@ _TAG = sys.implementation.cache_tag
 
 
 class Pack:
-    """The pack as a finder of modules (`sys.meta_path`).
+    """The pack, where Python keeps the bytecode of `core`, as a finder of modules (`sys.meta_path`)."""
 
-    Args:
-        path: where it lies, or would.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self) -> None:
+        self.path = f"{_ROOT}/core/__pycache__/rooms.{_TAG}.pack"
         self._descriptor = -1
         self._index: dict[str, Entry] = {}
         self._begin = 0
@@ -92,26 +87,42 @@ class Pack:
         """Write the pack anew where this process imported modules of ours that it lacks; `already`: without it."""
         lacking: dict[str, tuple[bool, int, int, bytes]] = {}
         for name, module in list(sys.modules.items()):
-            if name in already or name.partition(".")[0] not in ROOMS:
+            if name in already or name.partition(".")[0] not in _ROOMS:
                 continue
             loader = getattr(getattr(module, "__spec__", None), "loader", None)
-            if isinstance(loader, _Loader) and name in self._index:
-                continue
-            found = _compiled(name, getattr(module, "__file__", None))
+            known = isinstance(loader, _Loader) and name in self._index
+            found = None if known else _compiled(name, getattr(module, "__file__", None))
             if found is not None:
                 lacking[name] = found
-        folder = os.path.dirname(self.path)
-        if not lacking or sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+        if not lacking or sys.dont_write_bytecode or not os.access(os.path.dirname(self.path), os.W_OK):
             return
-        known = {
+        modules = {
             name: (*entry[:3], self._bytes(entry))
             for name, entry in self._index.items()
-            if self._is_current(name, entry)
-        }
-        _write(self.path, {**known, **lacking})
+            if _stamp(_source(name, is_package=entry[0])) == entry[1:3]
+        } | lacking
+        index: dict[str, Entry] = {}
+        at = 0
+        for name, (is_package, time, size, code) in modules.items():
+            index[name] = (is_package, time, size, at, at + len(code))
+            at += len(code)
+        listed = marshal.dumps(index)
+        head = MAGIC_NUMBER + bytes(4) + len(listed).to_bytes(8, "little")
+        self._write(head + listed + b"".join(code for _, _, _, code in modules.values()))
 
-    def _is_current(self, name: str, entry: Entry) -> bool:
-        return _stamp(_source(name, is_package=entry[0])) == entry[1:3]
+    def _write(self, data: bytes) -> None:
+        """Replace the pack by rename, readable as Python's own files are."""
+        temporary = f"{self.path}.{os.getpid()}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # once in an installation: what is believed must not be half there
+            os.replace(temporary, self.path)
+        except OSError:
+            os.unlink(temporary)
+            raise
 
     def _bytes(self, entry: Entry) -> bytes:
         return os.pread(self._descriptor, entry[4] - entry[3], self._begin + entry[3])
@@ -127,11 +138,6 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType | None:
         """The bytecode, compiled from the source where the pack's cannot be read."""
         return self._pack.code(fullname) or super().get_code(fullname)
-
-
-def place() -> str:
-    """Where the pack lies: where Python keeps the bytecode of `core`."""
-    return os.path.join(os.path.dirname(_pyc(os.path.join(_ROOT, "core", "__init__.py"))), f"rooms.{_TAG}.pack")
 
 
 def _pyc(source: str) -> str:
@@ -156,36 +162,13 @@ def _stamp(source: str) -> tuple[int, int] | None:
 def _compiled(name: str, source: str | None) -> tuple[bool, int, int, bytes] | None:
     """What Python wrote of a module of ours, where that is of its source as it is now."""
     is_package = source is not None and source.endswith("/__init__.py")
-    if source is None or source != _source(name, is_package=is_package):
+    stamp = _stamp(source) if source is not None and source == _source(name, is_package=is_package) else None
+    if source is None or stamp is None:
         return None
-    stamp = _stamp(source)
     try:
         with open(_pyc(source), "rb") as file:
             data = file.read()
     except OSError:
         return None
-    if stamp is None or data[:_HEAD] != MAGIC_NUMBER + b"".join(part.to_bytes(4, "little") for part in (0, *stamp)):
-        return None
-    return is_package, *stamp, data[_HEAD:]
-
-
-def _write(path: str, modules: dict[str, tuple[bool, int, int, bytes]]) -> None:
-    """Replace the pack by rename, readable as Python's own files are."""
-    index: dict[str, Entry] = {}
-    at = 0
-    for name, (is_package, time, size, code) in modules.items():
-        index[name] = (is_package, time, size, at, at + len(code))
-        at += len(code)
-    listed = marshal.dumps(index)
-    head = MAGIC_NUMBER + bytes(4) + len(listed).to_bytes(8, "little")
-    temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(head + listed + b"".join(code for _, _, _, code in modules.values()))
-            file.flush()
-            os.fsync(file.fileno())  # once in an installation: what is believed must not be half there
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
+    head = MAGIC_NUMBER + b"".join(part.to_bytes(4, "little") for part in (0, *stamp))
+    return (is_package, *stamp, data[_HEAD:]) if data.startswith(head) else None

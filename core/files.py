@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-_UNSAFE_LIMIT = 120
-_CHANGE_WAIT_S = 2.0
 OTHERS = 0o077
 """What a mode gives to anybody but the owner."""
 SWITCHES = "switches.json"
@@ -28,6 +26,8 @@ SWITCHES = "switches.json"
 STORE = "store.db"
 corrected: list[str] = []
 """What `home_files.put_right` has closed."""
+_LONGEST_NAME = 120
+_CHANGE_WAIT_S = 2.0
 
 
 def home() -> str:
@@ -65,17 +65,16 @@ def private_folder(path: str) -> str:
             private_folder(parent)
         try:
             os.mkdir(path, 0o700)
+            os.chmod(path, 0o700)
         except FileExistsError:
             if not os.path.isdir(path):
                 raise
-        else:
-            os.chmod(path, 0o700)
     return path
 
 
 def touch_private(path: str) -> None:
     """Create an empty 0600 file unless it is there; the folder is made too."""
-    _look(path)
+    _put_right(path)
     if not os.path.exists(path):
         private_folder(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -89,8 +88,7 @@ def write_whole(path: str, data: bytes) -> None:
     Raises:
         OSError: nothing was replaced.
     """
-    folder = private_folder(os.path.dirname(path))
-    _look(folder)
+    _put_right(private_folder(os.path.dirname(path)))
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -141,9 +139,8 @@ def start_of(path: str, most: int, *, links: bool = True) -> str:
     except (OSError, ValueError):
         return ""
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
-        return os.read(descriptor, most).decode("utf-8", "replace")
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, most).decode("utf-8", "replace") if is_regular else ""
     except OSError:
         return ""
     finally:
@@ -157,15 +154,16 @@ def take_corrected() -> list[str]:
     return found
 
 
-def _look(*paths: str) -> None:
-    """Put the home right where it, or one of these in it, is open to others."""
+def _put_right(path: str) -> None:
+    """Close the home where it, or this in it, is open to others."""
     root = home()
-    for path in (root, *paths):
-        if path.startswith(root) and is_open_to_others(path) and root != os.path.expanduser("~"):
-            from core import home_files
+    if root != os.path.expanduser("~"):
+        for one in (root, path) if path.startswith(root) else (root,):
+            if is_open_to_others(one):
+                from core import home_files
 
-            home_files.put_right(root, path)
-            return
+                home_files.put_right(root, one)
+                return
 
 
 def is_open_to_others(path: str) -> bool:
@@ -178,11 +176,11 @@ def is_open_to_others(path: str) -> bool:
 
 def set_aside(path: str) -> str:
     """Rename a damaged file to `<name>.damaged-<ms>` beside it, and return the new path. Never deletes."""
-    target = f"{path}.damaged-{clock.now_ms()}"
+    target = first = f"{path}.damaged-{clock.now_ms()}"
     count = 1
     while os.path.exists(target):
         count += 1
-        target = f"{path}.damaged-{clock.now_ms()}-{count}"
+        target = f"{first}-{count}"
     os.rename(path, target)
     return target
 
@@ -198,7 +196,7 @@ def safe_name(identifier: str) -> str:
     )
     if name.startswith("."):
         name = "%2E" + name[1:]
-    if len(name) > _UNSAFE_LIMIT:
+    if len(name) > _LONGEST_NAME:
         from core.ids import fingerprint
 
         name = name[:80] + "~" + fingerprint(identifier)

@@ -35,12 +35,6 @@ class _ScannerContext:
 _WHITE = " \t\n\r"
 
 
-def _public_loads(text: str) -> Any:
-    import json
-
-    return json.loads(text, parse_constant=_refuse_constant)
-
-
 def _not_serialisable(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
@@ -78,6 +72,12 @@ def _make_encode(ascii_only: bool) -> Callable[[Any, int], tuple[str, ...]] | No
 
 _scan = _make_scan()
 _encode = _make_encode(ascii_only=False)
+
+
+def _public_loads(text: str) -> Any:
+    import json
+
+    return json.loads(text, parse_constant=_refuse_constant)
 
 
 def loads(text: str | bytes) -> Any:

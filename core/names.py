@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import filterfalse
 
 LONGEST = 80
-LONGEST_PATH = 160
+_LONGEST_PATH = 160
 MOST = 5000
 """Of a text: more hold only listings and data."""
 _LEAST = 4
@@ -23,7 +23,7 @@ ENDINGS = frozenset(
     " rst sass scala scss sh snap sol sql sum svelte swift tex tf toml ts tsx txt vue xml yaml yml zig zsh".split()
 )
 """Of file names."""
-PRODUCTS = frozenset(
+_PRODUCTS = frozenset(
     "ChatGPT DevOps DynamoDB GitHub GitLab GraphQL IntelliJ JavaScript LangChain LinkedIn LlamaIndex MongoDB MySQL"
     " NumPy OAuth OpenAI OpenSearch OpenTelemetry PostgreSQL PowerShell PyPI PyTorch RabbitMQ SaaS SQLite StackOverflow"
     " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS".split()
@@ -40,10 +40,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """Identifiers and file names; and what else can be asked for by name.
-
-    That is numbers, hashes and versions, paths, names in kebab case, `a.b`, and `--flags`.
-    """
+    """Identifiers and file names; and what else can be asked for by name: numbers, paths, `kebab-case`, `--flags`."""
     found = names_in_order(text)
     return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
 
@@ -87,7 +84,7 @@ def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
     pieces[-1] = _without_line(pieces[-1])
     if len(pieces) > 1:
         path = "/".join(pieces)
-        if _LEAST <= len(path) <= LONGEST_PATH and not path.replace("/", "").isdigit():
+        if _LEAST <= len(path) <= _LONGEST_PATH and not path.replace("/", "").isdigit():
             found.setdefault(path, False)
     for piece in pieces:
         _add_piece(piece, found)
@@ -98,7 +95,7 @@ def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
 
 def _add_piece(piece: str, found: dict[str, bool]) -> None:
     """Add the names in a part of a path, or in a token that is no path."""
-    if _is_file(piece):
+    if is_file(piece):
         found.setdefault(piece, True)
         if piece.count(".") == 1 and "-" not in piece:
             return
@@ -106,7 +103,7 @@ def _add_piece(piece: str, found: dict[str, bool]) -> None:
         found.setdefault(piece, False)
     for part in piece.replace("-", ".").split("."):
         if _is_identifier(part):
-            found.setdefault(part, part not in PRODUCTS)
+            found.setdefault(part, part not in _PRODUCTS)
         elif _is_number(part):
             found.setdefault(part, False)
 
@@ -118,7 +115,7 @@ def _without_line(piece: str) -> str:
         return piece
     place = piece.find("-", len(stem))
     while place > 0:
-        if piece[place + 1 : place + 2].isdigit() and _is_file(piece[:place]):
+        if piece[place + 1 : place + 2].isdigit() and is_file(piece[:place]):
             return piece[:place]
         place = piece.find("-", place + 1)
     return piece
@@ -141,12 +138,9 @@ def _is_joined(piece: str) -> bool:
 
 def is_file(path: str) -> bool:
     """Whether a path ends like the name of a file."""
-    return _is_file(path.rpartition("/")[2])
-
-
-def _is_file(piece: str) -> bool:
-    stem, dot, ending = piece.rpartition(".")
-    return bool(dot and stem) and ending in ENDINGS and len(piece) <= LONGEST and not stem.isdigit()
+    name = path.rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return bool(dot and stem) and ending in ENDINGS and len(name) <= LONGEST and not stem.isdigit()
 
 
 def _is_identifier(part: str) -> bool:

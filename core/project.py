@@ -27,21 +27,22 @@ def name_of(cwd: str) -> str:
     if not top:
         return ""
     repository, root = _repository(top)
-    named = _named_by(_origin(repository + "/config")) if repository else ""
-    return named or os.path.basename(_without_worktree(root))
+    named = _named_by(_value(repository + "/config", ["remote", "origin"], "url")) if repository else ""
+    for mark in _WORKTREES:
+        root = root.partition(mark)[0]
+    return named or os.path.basename(root)
 
 
 def folder_of(cwd: str) -> str:
     """The top folder of the working tree, to which the paths of its files are relative; `cwd` where there is none."""
-    here = os.path.normpath(cwd) if cwd else ""
+    top = here = os.path.normpath(cwd) if cwd else ""
     for _ in range(_MOST_UP):
         if os.path.lexists(here + "/.git"):
             return here
-        above = os.path.dirname(here)
-        if above == here or not above:
+        here, below = os.path.dirname(here), here
+        if not here or here == below:
             break
-        here = above
-    return os.path.normpath(cwd) if cwd else ""
+    return top
 
 
 def relative(path: str, folder: str) -> str:
@@ -119,18 +120,6 @@ def _root_of(repository: str) -> str:
     if os.path.basename(repository).startswith("."):
         return os.path.dirname(repository)
     return repository.removesuffix(".git")
-
-
-def _without_worktree(folder: str) -> str:
-    for mark in _WORKTREES:
-        if mark in folder:
-            return folder.partition(mark)[0]
-    return folder
-
-
-def _origin(path: str) -> str:
-    """The URL of the remote `origin` in a git configuration, "" without one."""
-    return _value(path, ["remote", "origin"], "url")
 
 
 def _value(path: str, section: list[str], name: str) -> str:

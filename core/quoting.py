@@ -55,12 +55,8 @@ def one_line(text: str) -> str:
 def as_code(text: str) -> str:
     """A command between backticks, word for word; "" where it has several lines or could pass for a mark of ours."""
     harmless = text.isascii() and text.isprintable() and "`" not in text and DELIMITER not in text.lower()
-    opened = any(text[at + 1 : at + 2].isalpha() or text[at + 1 : at + 2] in "/!?" for at in _all(text, "<"))
+    opened = any(rest[:1].isalpha() or rest[:1] in "/!?" for rest in text.split("<")[1:])
     return f"`{text}`" if text and harmless and not opened else ""
-
-
-def _all(text: str, sign: str) -> list[int]:
-    return [at for at, character in enumerate(text) if character == sign]
 
 
 def opening(source: str) -> str:

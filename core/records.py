@@ -56,8 +56,7 @@ class Filters(TypedDict, total=False):
     projects: Sequence[str]
     """The names of a project, and "" for what belongs to none, nor to a session: see `core.project`."""
     others: Sequence[str]
-    """The names in use that mean other projects, with "" where what is of none is left out too; where there are none,
-    nothing has to be left out."""
+    """The names in use that mean other projects, with "" where what is of none is left out too."""
     category: str
     tags: Sequence[str]
     """All of them."""
@@ -106,27 +105,16 @@ class CandidateSource(Protocol):
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """The best `lexical` documents by BM25 and the best `semantic` by cosine, each with both scores.
-
-        Args:
-            vector: the query's, b"" for none.
-        """
+        """The best `lexical` documents by BM25, the best `semantic` by cosine (b"" for no vector), with both scores."""
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """The documents themselves, in the order asked for."""
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """What the segments around episodes say: BM25, and the share of the query's weight that they cover.
-
-        Both 0 where nothing matches; documents that belong to no segment are left out.
-        """
+        """What the segments around episodes say, if any: BM25, and how much of the query's weight they cover."""
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """What each term of the search adds to the BM25 of these documents: term → row → weight, over 0.
-
-        Asked after `candidates`, with its terms, to explain a score. Terms that were too common to be scored are left
-        out.
-        """
+        """What each term of `candidates` adds to the BM25 of these documents: term → row → weight, over 0."""
 
     def absent(self, terms: Sequence[str]) -> float:
         """The share of a query's single words that stand in no document, 0 to 1; asked after `candidates`."""
@@ -233,10 +221,9 @@ class Event(TypedDict):
     duration_ms: NotRequired[float]
     error: NotRequired[str]
     injected: NotRequired[dict[str, str]]
-    """Of an event about an injection, its `kind` and `text`, which go into a table of their own: they are in no list of
-    events, and no collector gets them."""
+    """Of an injection its `kind` and `text`, in a table of their own: no list of events and no collector has them."""
     hook: NotRequired[dict[str, Any]]
-    """Of an event about a hook, the event's `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
+    """Of a hook its event's `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
 
 
 class EventQuery(TypedDict, total=False):
@@ -313,8 +300,7 @@ class FoundCall(Call):
 
 
 class HookCall(TypedDict):
-    """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed, or late (it
-    gave the empty answer when its time was over)."""
+    """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed or late."""
 
     session: str
     at: int

@@ -38,21 +38,16 @@ def clean(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if _escaped(text) else _replace(text)
+        try:
+            return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        except UnicodeEncodeError:
+            return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
     return text
 
 
 def unescaped(text: str) -> str:
     r"""The text with spaces for the ends of lines and tabs that JSON within it writes as `\n`, `\r`, `\t`."""
     return text.replace("\\n", "  ").replace("\\t", "  ").replace("\\r", "  ")
-
-
-def _escaped(text: str) -> bool:
-    return all(0xDC80 <= ord(c) <= 0xDCFF for c in text if 0xD800 <= ord(c) <= 0xDFFF)
-
-
-def _replace(text: str) -> str:
-    return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in text)
 
 
 def split(text: str) -> list[str]:
@@ -117,16 +112,13 @@ def parts(text: str) -> str:
     found: list[str] = []
     for word in _spaced(text).split():
         # `istitle` covers ordinary capitalised words, the common case.
-        if not (word.islower() or word.isupper() or word.istitle() or word.isdigit()) or _mixed(word):
+        plain = word.islower() or word.isupper() or word.istitle() or word.isdigit()
+        if not plain or (not word.isalpha() and not word.isdigit() and len(word) <= 64):
             found.extend(humps(word))
     if not text.isascii() and any(map(_unspaced, set(text))):
         for run in _runs(text):
             found.extend(pairs(run))
     return " ".join(found)
-
-
-def _mixed(word: str) -> bool:
-    return word.isalnum() and not word.isalpha() and not word.isdigit() and len(word) <= 64
 
 
 def _only_apostrophes(chunk: str) -> bool:
