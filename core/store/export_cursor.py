@@ -10,8 +10,6 @@ from core import json_text
 from core.records import Event
 from core.store import events
 
-_FIRST = -(1 << 62)
-
 
 @dataclass(frozen=True)
 class Cursor:
@@ -62,15 +60,11 @@ def waiting(db: apsw.Connection, after: int) -> int:
 
 def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
     """The next events behind number `after`, `most` or about `most_bytes` of them, and the number of the last one."""
-    first = db.execute("SELECT min(seq) FROM event WHERE seq > ? AND seq <= ?", (after, upto)).get
-    if first is None:
-        return [], after
-    last = min(upto, int(first) + most - 1)
-    found = events.between(db, {"since": _FIRST}, int(first) - 1, last)
+    found = [(number, event) for number, event in events.after(db, after, most) if number <= upto]
     size = 0
-    for number, event in enumerate(found):
+    for place, (_, event) in enumerate(found):
         size += 400 + len(event.get("error", "")) + len(json_text.dumps(event["metadata"]))
-        if size > most_bytes and number:
-            kept = found[:number]
-            return kept, int(db.execute("SELECT seq FROM event WHERE id = ?", (kept[-1]["id"],)).get)
-    return found, last
+        if size > most_bytes and place:
+            found = found[:place]
+            break
+    return [event for _, event in found], found[-1][0] if found else after
