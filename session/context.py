@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from core.repository.switches import Switches
     from session.records import ContextUsage, Fault, SessionState
     from session.session_store import SessionStore
-    from session.store_access import StoreAccess
 
 
 class Context:
@@ -55,7 +54,7 @@ class Context:
         """What must be done even when the time is over before the answer is there."""
         self._deferred = deferred
         self._recalled: list[str] = []
-        self._access: StoreAccess | None = None
+        self._store: SessionStore | None = None
         self._previous: SessionState | None = None
         self._has_read = False
         self._stamp: tuple[int, int, int] | None = None
@@ -65,24 +64,13 @@ class Context:
         self._has_switches = files.has_switches()
 
     @property
-    def access(self) -> StoreAccess:
-        """The store to archive into and to read from."""
-        if self._access is None:
-            from session.store_access import StoreAccess
-
-            self._access = StoreAccess(self.config, self.now, self.faults)
-        return self._access
-
-    @property
     def store(self) -> SessionStore:
-        """The same with what injections and checkpoints ask of it."""
-        from session.session_store import SessionStore
+        """The store; imported at the first need, since some calls need none."""
+        if self._store is None:
+            from session.session_store import SessionStore
 
-        known = self._access
-        if not isinstance(known, SessionStore):
-            known = SessionStore(self.config, self.now, self.faults, known)
-            self._access = known
-        return known
+            self._store = SessionStore(self.config, self.now, self.faults)
+        return self._store
 
     @property
     def previous(self) -> SessionState | None:
@@ -127,7 +115,7 @@ class Context:
 
     def write_events(self) -> bool:
         """Store the events in one transaction; whether they are stored. What is not stays in `events`."""
-        if not self.events or not self.access.append(self.events, self._recalled):
+        if not self.events or not self.store.append(self.events, self._recalled):
             return False
         self.events, self._recalled = [], []
         return True

@@ -38,7 +38,7 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     kind = event["kind"]
     if kind == "summary":
         if not context.is_excluded(event["cwd"]):
-            context.access.keep_summary(context.session_id, event["summary"])
+            context.store.keep_summary(context.session_id, event["summary"])
         return []
     if kind == "before_branch":
         from session.compaction import client_compaction
@@ -157,9 +157,9 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
         return []
     about = {"agent": context.agent, "session": context.session_id, "cwd": cwd}
     if event["items"]:
-        context.access.archive_items(event["items"], **about)
+        context.store.archive_items(event["items"], **about)
         return event["items"]
-    return context.access.archive(event["transcript"], **about, until=until) if event["transcript"] else []
+    return context.store.archive(event["transcript"], **about, until=until) if event["transcript"] else []
 
 
 def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) -> list[Step]:

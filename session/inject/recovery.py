@@ -61,7 +61,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     requests = [query for query in last if query]
     made: Note | None = None
     with fault_boundary(context.faults, "work"):
-        db, _ = context.access.reading()
+        db, _ = context.store.reading()
         if db is not None:
             identity = state["sessionId"]
             made = recovery_note.of(db, identity, kept=situation.kept, max_tokens=most, agent=agent, requests=requests)
