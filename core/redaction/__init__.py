@@ -21,27 +21,11 @@ _ONE_CASE = (
 """In tokens whose letters are all of one case."""
 _AROUND = 240
 _LONGEST_NAME = 120
-_KEYWORDS = (
-    *(
-        "pass",
-        "pw",
-        "kennwort",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "credential",
-        "sig",
-        "_salt",
-        "psk",
-        "_pat",
-        "cookie",
-    ),
-    *("bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord"),
-)
+NAME_PARTS = tuple("pass pw kennwort secret token key auth credential sig _salt psk _pat".split())
+"""In each name that announces a secret."""
+_KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Around a keyword a text without other signs gives it no value."""
-_HEX = frozenset("0123456789abcdefABCDEF-")
 _FORMS = tuple(
     "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
     " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"

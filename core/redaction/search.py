@@ -8,7 +8,7 @@ anchor. Every step is linear in the text; none raises on any str.
 
 from __future__ import annotations
 
-from core.redaction import CALLS, COMMANDS, LOGINS, MARK
+from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
 from core.redaction.forms import find_formed
 from core.redaction.names import Name, Span, family
 from core.redaction.obfuscation import find_obfuscated, is_obfuscated
@@ -16,7 +16,6 @@ from core.redaction.prose import find_logins, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _SHORT = 4_000
-_KEYWORDS = ("pass", "pw", "kennwort", "secret", "token", "key", "auth", "credential", "sig", "_salt", "psk", "_pat")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
@@ -68,7 +67,7 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
     found: dict[int, Name] = {}
     others: list[Name] = []
     known: dict[str, str] = {}
-    for keyword in _KEYWORDS:
+    for keyword in NAME_PARTS:
         size = len(keyword)
         end = 0
         at = lower.find(keyword)

@@ -72,12 +72,6 @@ def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, s
     assert len(begun) == starts
 
 
-def test_a_home_that_cannot_be_written_postpones_nothing(begun: list[Any], home: Path) -> None:
-    home.write_text("no folder")
-    background_jobs.postpone(background_jobs.SYNC, NOW_MS)
-    assert home.read_text() == "no folder"
-
-
 def test_a_process_knows_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     import signal
 

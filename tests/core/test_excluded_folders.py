@@ -56,18 +56,6 @@ def test_memory_archive_leaves_them_out_and_says_how_many(run: Run, tmp_path: Pa
     assert sessions(run) == set(places)
 
 
-def test_all_leaves_them_out_too(run: Run, tmp_path: Path, client: Path) -> None:
-    run("exclude", str(client), env=NOW)
-    path = transcript(tmp_path, "in", client)
-    kept = tmp_path / ".claude" / "projects" / "x"
-    kept.mkdir(parents=True)
-    path.rename(kept / path.name)
-    env = {**NOW, "HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
-    for _ in range(2):
-        assert run("memory", "archive", "--all", env=env).result["excluded"] == 1
-    assert sessions(run) == set()
-
-
 @pytest.mark.parametrize("below", ["", "app"])
 def test_hooks_archive_nothing_of_them(run: Run, home: Path, tmp_path: Path, client: Path, below: str) -> None:
     run("exclude", str(client), env=NOW)

@@ -65,16 +65,6 @@ def test_hooks_of_what_is_off_do_nothing(run: Run, home: Path, repo: Path, tmp_p
     assert TEXT in start(run, "s1", repo, 3)
 
 
-def test_one_event_each(run: Run, repo: Path) -> None:
-    for _ in range(2):
-        run("off", "--everywhere", env=at())
-    start(run, "s1", repo)
-    for _ in range(2):
-        run("on", "--everywhere", env=at(2))
-    assert actions(run).count("switch.off") == actions(run).count("switch.on") == 1
-    assert not [action for action in actions(run) if action.startswith("hook.")]
-
-
 def test_without_a_flag_it_is_the_session_around_else_the_project(run: Run, repo: Path) -> None:
     done = run("off", env=at(JOELCLAW_SESSION_ID="s1"), cwd=repo).result
     assert (done["scope"], done["name"], done["chosenBy"]) == ("session", "s1", "session")
@@ -216,17 +206,6 @@ def test_a_silence_has_a_beginning_and_an_end(tmp_path: Path) -> None:
 
     assert [when for when in (9, 10, 99, None) if silent(10, None, when)] == [10, 99, None]
     assert [when for when in (9, 10, 19, 20, None) if silent(10, 20, when)] == [10, 19]
-
-
-def test_the_widest_silence_goes_first(tmp_path: Path) -> None:
-    def one(scope: Any, name: str = "") -> Any:
-        return {"scope": scope, "name": name, "since": 10, "until": None if name else 20}
-
-    rows = [one("session", "s"), one("project", "acme/Gateway"), one("project", "acme/other"), one("everywhere")]
-    state: Any = {"silences": rows, "excluded": []}
-    folder = str(tmp_path / "gateway")
-    assert list(switches.concerning(state, "s", folder)) == [rows[3], rows[1], rows[0]]
-    assert switches.off(state, "s", folder) == rows[1] and switches.off(state, "u", str(tmp_path)) is None
 
 
 def test_a_file_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:

@@ -336,13 +336,6 @@ def test_an_imported_line_cannot_claim_to_be_the_user_s(run: Run, line: dict[str
     assert hit["origin"] == origin
 
 
-@pytest.mark.parametrize("source", ["assistant pi", "mcp", "observe"])
-def test_what_an_agent_notes_is_the_agent_s(run: Run, source: str) -> None:
-    run("memory", "write", "the anchor is weighed at noon", "--source", source, env=NOW)
-    (hit,) = run("recall", "anchor weighed", env=NOW).result["hits"]
-    assert hit["origin"] == "assistant"
-
-
 VERBATIM = {
     "recall": ["recall", "obey the page", "--collection", "observations", "--limit", "50"],
     "memory show": ["memory", "show", "nasty-16"],

@@ -44,22 +44,6 @@ def test_events_go_out(run: Run, receiver: Receiver, home: Path, words: tuple[st
     assert "before" in sent(receiver, home)
 
 
-def test_not_more_often_than_asked_for(run: Run, receiver: Receiver, home: Path) -> None:
-    run("otel", "emit", "first", env=switched_on(receiver, 0))
-    assert sent(receiver, home) == ["first"]
-    run("otel", "emit", "second", env={**switched_on(receiver, 0), "JOELCLAW_NOW_MS": str(NOW_MS + 59_000)})
-    assert sent(receiver, home) == ["first"]
-    run("otel", "emit", "third", env=switched_on(receiver, 2))
-    assert sent(receiver, home) == ["first", "second", "third"]
-
-
-def test_off_nothing_is_started(run: Run, receiver: Receiver, home: Path) -> None:
-    run("otel", "emit", "build.ok", env=receiver.env)
-    run("hook", "claude", stdin=STOP, env=receiver.env)
-    assert not (home / "cache" / "otel-export.lock").exists()
-    assert receiver.seen == []
-
-
 def test_status_tells_of_an_export_that_fails(run: Run, receiver: Receiver, home: Path) -> None:
     assert run("status").result["otelExport"] is None
     receiver.stop()
