@@ -17,7 +17,7 @@ from cli import commands, complaints, execution
 from cli.answer import runnable
 from cli.parameter import Command, Parameter, session_around
 from clients import registry
-from core import VERSION, config
+from core import VERSION, config, json_text
 from core.errors import Failure, usage
 from core.output import shown
 from core.process import extras
@@ -40,8 +40,6 @@ HIT_CHARS = 2_000
 SHOWN_CHARS = 16_000
 """Of all lines of one answer."""
 FAILURE_CHARS = 1_000
-_NUMBER = ("number", (int, float, str))
-_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {"flag": ("boolean", (bool,)), "text": ("string", (str,))}
 _KINDS = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
 
@@ -152,8 +150,8 @@ def _given(name: str, tool: Tool, command: Command, arguments: dict[str, Any]) -
         value = arguments.get(one)
         if value is None:
             continue
-        wanted, types = _TYPES.get(parameter.kind, _NUMBER)
-        if not isinstance(value, types) or isinstance(value, bool) != (wanted == "boolean"):
+        wanted = _KINDS.get(parameter.kind, "string")
+        if isinstance(value, bool) != (wanted == "boolean") or not isinstance(value, (str, int, float)):
             raise usage(CODE, f"{one} is no {wanted}", f"give {one} as a {wanted}")
         if wanted != "boolean":
             text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
@@ -191,23 +189,8 @@ def _remembered(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _shown(result: dict[str, Any]) -> Iterator[str]:
-    for key, value in result.items():
-        if value in (None, "", [], {}, 0, False):
-            continue
-        if isinstance(value, list):
-            yield f"{key}:"
-            yield from (f"- {one_line(_plain(one))}" for one in value)
-        elif isinstance(value, str):
-            lines = [line for line in map(one_line, value.splitlines()) if line]
-            yield from (f"  {line}" if at else f"{key}: {line}" for at, line in enumerate(lines))
-        else:
-            yield f"{key}: {one_line(_plain(value))}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{key} {_plain(one)}" for key, one in value.items() if one not in (None, ""))
-    return str(value)
+    filled = {key: value for key, value in result.items() if value not in (None, "", [], {}, 0, False)}
+    yield from map(one_line, json_text.pretty(filled).splitlines())
 
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:

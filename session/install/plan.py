@@ -21,6 +21,7 @@ from session.install.undo import Receipt
 CODE = "INSTALL_FAILED"
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
+_SHARED_SERVER = "whoever uses this project and lacks `joelclaw` is told by his client that its server failed to start"
 _FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
 
 
@@ -144,7 +145,7 @@ class Plan:
         if ours.has_foreign_server(wanted) and mcp:
             self.notes.append(_FOREIGN_SERVER)
         elif ours.server and entries.SERVER in wanted.get("mcpServers", {}):
-            self.notes += self._of_server()
+            self.notes += [_SHARED_SERVER] * self.project
         now = entries.paths(wanted)
         self._write(new, created=there, made=frozenset(made & now | now - entries.paths(value)))
 
@@ -153,7 +154,7 @@ class Plan:
         if server.is_there and not server.is_ours:
             self.notes = [_FOREIGN_SERVER if self.receipt is None else self._changed_server()]
         elif mcp or server.is_ours:
-            new, self.notes = server.put_in(command), self._of_server()
+            new, self.notes = server.put_in(command), [_SHARED_SERVER] * self.project
         self._write(new, created=server.is_ours)
 
     def _write(self, new: str, *, created: bool, made: frozenset[str] = frozenset()) -> None:
@@ -180,12 +181,6 @@ class Plan:
 
     def _changed_server(self) -> str:
         return f"{self.path}: [mcp_servers.joelclaw] was changed by somebody; it was left as it is"
-
-    def _of_server(self) -> list[str]:
-        """A project's file is read by people who lack our server, and clients say that it failed."""
-        lacking = f"where `joelclaw` is not on the PATH, {self.client.name} shows a server `joelclaw`"
-        told = f"this is shared with the project: {lacking} that failed to start; without --mcp those who lack it see"
-        return [f"{told} nothing"] if self.project else []
 
     def _of_hooks(self, value: Any) -> list[str]:
         """What the user still has to do after an installation, or has to know."""

@@ -71,7 +71,7 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
         found, _ = await call("recall", query="tide tables of Husum", limit=2)
         assert found == f"1. [observations, assistant, {found[29:39]}; id {identifier}] {NOTE}"
         shown, _ = await call("show", id=identifier)
-        assert f"observation: {NOTE}" in shown.splitlines()
+        assert f'"observation": "{NOTE}"' in shown
         forgotten, _ = await call("forget", id=identifier)
         assert forgotten == f"forgotten: {identifier}; bring it back: joelclaw memory forget --undo {identifier}"
         assert await call("recall", query="tide tables of Husum") == ("nothing was found", False)
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_told_with_its_fix_and_the_server_goes_on(home: Path, t
         for name, given, code in (
             ("recall", {}, "MCP_INVALID_ARGS"),
             ("recall", {"query": "  "}, "MCP_INVALID_ARGS"),
-            ("recall", {"query": 7}, "MCP_INVALID_ARGS"),
+            ("recall", {"query": [7]}, "MCP_INVALID_ARGS"),
             ("recall", {"query": "x", "limit": 1000}, "RECALL_INVALID_ARGS"),
             ("recall", {"query": "x", "batch": "/etc/passwd"}, "MCP_INVALID_ARGS"),
             ("remember", {"text": "-"}, "MCP_INVALID_ARGS"),

@@ -202,3 +202,9 @@ def test_without_its_package_nothing_is_changed(install: Install, user: Path, mo
         "'mcp" in failed["error"]["message"] and "install" in failed["fix"] and "nothing was changed" in failed["fix"]
     )
     assert not list(user.glob(".claude*"))
+
+
+def test_a_shared_server_fails_where_joelclaw_is_not(install: Install) -> None:
+    notes = install("claude", "--project", "--mcp")["agents"][0]["notes"]
+    assert sum("failed to start" in note for note in notes) == 1
+    assert not any("failed to start" in note for note in install("claude", "--mcp")["agents"][0]["notes"])
