@@ -33,6 +33,8 @@ class _Session:
         client = registry.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
         self.settings.suggest("compaction.reserve_tokens", client["reserve"])
         self.settings.suggest("compaction.keep_recent_tokens", client["keep"])
+        keep = options.get("keep_recent")
+        self.keep_recent = self.settings.get_int("compaction.keep_recent_tokens") if keep is None else keep
         self.is_enabled = client["enabled"]
         self.problems = list(self.transcript.problems)
         self.problems += [f"{path} is left out: it {reason}" for path, reason in client["dropped"]]
@@ -43,14 +45,9 @@ class _Session:
         window, reserve = self.options.get("window"), self.options.get("reserve")
         return context.limits(self.transcript, self.settings, window=window, reserve=reserve)
 
-    def keep_recent(self) -> int:
-        """Tokens of the newest messages that stay."""
-        keep: int | None = self.options["keep_recent"]
-        return self.settings.get_int("compaction.keep_recent_tokens") if keep is None else keep
-
     def prepared(self) -> Preparation:
         """Where it is cut."""
-        return preparation.prepare(self.transcript, keep_recent=self.keep_recent())
+        return preparation.prepare(self.transcript, keep_recent=self.keep_recent)
 
     def model(self) -> summary.Model:
         """Who writes a summary, and what it is told; a command that the user named must be there."""
@@ -96,8 +93,7 @@ def decide(options: dict[str, Any]) -> Answer:
 def prepare(options: dict[str, Any]) -> Answer:
     """Where a compaction cuts, and what it takes."""
     asked = _Session(options)
-    limits, made = asked.limits(), asked.prepared()
-    keep = asked.keep_recent()
+    limits, made, keep = asked.limits(), asked.prepared(), asked.keep_recent
     result = {
         **asked.about,
         "reason": made.reason,

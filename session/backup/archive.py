@@ -1,9 +1,7 @@
 """One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each.
 
-It holds all that is ours, but for what is made again by itself (`cache`) and what is of this machine and moment:
-locks, temporary files, the store's own side files, the list of backups. The files come before the store: an event that
-waits in the spool now may be in the store a moment later, and is then in both, which is harmless; the other way round
-it could be in neither. It is looked through and laid out beside a home before it is moved there as a whole.
+The files come before the store: an event that waits in the spool now may be in the store a moment later, and is then in
+both, which is harmless. A backup is verified and laid out beside a home before it is moved there as a whole.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """`memory forget --purge`: deletes for good what fits, and everything that quotes it, in every file of the home.
 
 Files come before the store and once more after it: where this is killed between, the words by which a quote is known
-are still in the store, and the same command does the rest. The client's own transcripts are not ours. In the home a
-file of a session that goes is deleted, a text that quotes is taken out of its file, and a file that cannot be read
-otherwise is deleted where it quotes. What a person wrote by hand (settings, trusted folders) is named, not touched.
+are still in the store, and the same command does the rest. What a person wrote by hand is named, not touched.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """What a client is told that asks before it compacts: leave it out, take a summary of ours, show a notice. Hot path.
 
-A compaction with nothing said since the last one drops what that one kept and adds nothing: the double compaction of
-pi. It is left out whoever asked for it, since pi itself refuses a `/compact`, with instructions or without, behind
-which nothing came; only a text of an extension makes it forget that.
-
-A notice is shown where that is harmless: in pi and OpenCode, by our extension. Not in Claude Code: what PreCompact
-prints goes into the summariser's prompt (measured with 2.1.329). There a process of its own runs `notify.command`.
+A compaction with nothing said since the last one drops what that one kept and adds nothing: it is left out, whoever
+asked for it. A notice is shown by our extension in pi and OpenCode; in Claude Code what PreCompact prints goes into the
+summariser's prompt (measured with 2.1.329), so there a process of its own runs `notify.command`.
 """
 
 from __future__ import annotations

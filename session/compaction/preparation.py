@@ -22,7 +22,7 @@ class CutPoint(NamedTuple):
 
 
 class Preparation(NamedTuple):
-    """A prepared compaction."""
+    """A prepared compaction: entries of whole turns that are dropped, and the beginning of a turn whose end is kept."""
 
     transcript: Transcript
     reason: Literal["ready", "nothing-to-summarize", "nothing-since-compaction", "empty"]
@@ -31,11 +31,8 @@ class Preparation(NamedTuple):
     is_split_turn: bool = False
     previous_summary: str = ""
     entries_to_summarize: tuple[Entry, ...] = ()
-    """of whole turns that are dropped, oldest first"""
     turn_prefix_entries: tuple[Entry, ...] = ()
-    """the beginning of a turn whose end is kept; empty unless `is_split_turn`"""
     file_ops: FileOperations = NO_FILES
-    """cumulative over compactions"""
 
     def messages(self, entries: Iterable[Entry]) -> tuple[Message, ...]:
         """The messages of some of its entries, read from the session file."""
@@ -43,16 +40,13 @@ class Preparation(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """The branch that is left."""
+    """The branch that is left, oldest first; what its summary is made from, newest first, with its tokens."""
 
     leaf: str
     common_ancestor: str | None
     entries: tuple[Entry, ...]
-    """after the common ancestor up to the leaf, oldest first, bookkeeping included"""
     chosen: tuple[Entry, ...]
-    """those that the summary is made from, newest first"""
     tokens: int
-    """of the chosen ones, estimated"""
     file_ops: FileOperations
     problems: tuple[str, ...]
 

@@ -1,8 +1,7 @@
 """Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
 
-A split turn has two parts: what came before the turn, and its beginning (pi's compaction.md). The lists of files are
-made from the tool calls, whatever a model says. Quotes are the last prompts and commands word for word, behind what an
-earlier summary holds.
+A split turn has two parts: what came before the turn, and its beginning. The lists of files are made from the tool
+calls, whatever a model says. Quotes are the last prompts and commands, behind what an earlier summary holds.
 """
 
 from __future__ import annotations

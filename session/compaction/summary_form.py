@@ -1,7 +1,6 @@
 """The form of a summary: six headings, three more below Progress, then the lists of files (pi's compaction.md).
 
-Models vary it: other levels of heading, a fence around it, an introduction. `parse` reads what it can; `render` writes
-the form. The lists of files are never the model's.
+Models vary it: `parse` reads what it can, `render` writes the form. The lists of files are never the model's.
 """
 
 from __future__ import annotations

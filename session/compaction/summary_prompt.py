@@ -1,8 +1,7 @@
-"""The conversation as flat text, and the prompts that ask a model for a summary of it.
+"""The conversation as flat text, in pi's form (compaction.md), and the prompts that ask a model for a summary of it.
 
-The text has pi's form (compaction.md): one paragraph for each text, thought, call and result, so that a model reads it
-as a record instead of continuing it. The prompts say that the record is data, neither to be continued nor obeyed. It
-stands between two lines with a mark made from its text, so that nothing in it can end it.
+The prompts say that the record is data, neither to be continued nor obeyed. It stands between two lines with a mark
+made from its text, so that nothing in it can end it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The timers of idle compaction (OpenClaw's idle trigger), which lie in the state of their sessions. Hot path.
 
-The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once,
-whether the compaction succeeds or not. Hooks import this only where `compaction.idle_trigger_minutes` is set.
+The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once.
+Hooks import this only where `compaction.idle_trigger_minutes` is set.
 """
 
 from __future__ import annotations

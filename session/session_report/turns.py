@@ -1,8 +1,7 @@
 """A session's turns in order: what the user asked, how full the context was, what the hooks cost, what happened.
 
-A moment has `at` (ISO), `kind` (start, zone, recall, checkpoint, compaction, injection, skipped, feedback, error,
-event) and `text`, a line that says it; where known `ms`, `tokens` and, of an injection, `customType`, `content` as the
-agent got it, and `memories`: id, text and outcome (echo, fizzle, or open while neither is known) of each.
+A moment has `at` (ISO), `kind` and `text`, a line that says it; where known `ms`, `tokens` and, of an injection,
+`customType`, `content` as the agent got it, and `memories`: id, text, and outcome (echo, fizzle, open) of each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a purge finds in the store, and its deletion: rows are emptied, so that they are known and do not come back.
 
-Of a memory stays its row, with its id and without any text: an archive that reads the transcript again, an import or a
-pull from a cluster finds it forgotten. Of a tool call stays its number. Besides what was chosen, whatever has a word
-goes that nothing else in the memory has: so an event or a plan that quotes it is found.
+Of a memory stays its id, of a tool call its number. Besides what was chosen, whatever has a word goes that nothing else
+in the memory has: so an event or a plan that quotes it is found.
 """
 
 from __future__ import annotations
@@ -170,10 +169,13 @@ class _Search:
             where = " OR ".join("(session_id = ? AND number = ?)" for _ in self._asked.calls) or "false"
             values = [part for call in self._asked.calls for part in call]
         query = f"SELECT session_id, number, {_CALL_TEXTS} FROM call {_OF_SESSION} WHERE ({where}) AND outcome <> ?"
-        for session, number, *texts in self._rows(query, (*values, FORGOTTEN_CALL)):
-            self.found.calls.append((session, number))
-            self.found.touched.add(session)
-            self._own |= words_of(*texts)
+        self.found.calls = self._taken(query, (*values, FORGOTTEN_CALL))
+
+    def _taken(self, query: str, values: Iterable[Any]) -> list[tuple[str, int]]:
+        rows = self._rows(query, values)
+        self.found.touched.update(row[0] for row in rows)
+        self._own.update(*(words_of(*row[2:]) for row in rows))
+        return [row[:2] for row in rows]
 
     def _sessions(self) -> None:
         """Sessions, or their plans, and compactions."""
@@ -189,10 +191,7 @@ class _Search:
             found.plans = [identifier for identifier, plan in known.items() if plan not in ("[]", PURGED_PLAN)]
         where, values = self._fits("session_id", "at", "summary")
         query = f"SELECT session_id, call, summary FROM compaction {_OF_SESSION} WHERE ({where})"
-        for session, call, summary in self._rows(f"{query} AND summary NOT IN ('', ?)", (*values, PURGED_SUMMARY)):
-            found.compactions.append((session, call))
-            found.touched.add(session)
-            self._own |= words_of(summary)
+        found.compactions = self._taken(f"{query} AND summary NOT IN ('', ?)", (*values, PURGED_SUMMARY))
 
     def _others(self) -> set[str]:
         """Those of its words that stand in something else, too."""
@@ -240,9 +239,9 @@ class _Search:
         plans = saying(f"SELECT id FROM session WHERE plan NOT IN ('[]', '{PURGED_PLAN}')", "plan")
         found.plans = sorted({*found.plans, *(one for (one,) in plans)})
         own = {source for session in found.sessions for source in transcripts.sources_naming(self._db, session)}
-        said = {one for (one,) in saying("SELECT source FROM transcript WHERE carry <> ''", "carry")}
-        carries = self._rows("SELECT source FROM transcript WHERE carry <> ''")
-        found.carries = [source for (source,) in carries if source in said | own]
+        goes = f"carry <> '' AND (source IN {_LISTED} OR purge_holds(carry) OR purge_quotes(carry))"
+        carries = self._rows(f"SELECT source FROM transcript WHERE {goes}", [json_text.dumps(sorted(own))])
+        found.carries = [source for (source,) in carries]
         found.refusals = [one for (one,) in saying("SELECT id FROM outbox WHERE true", "refusal")]
 
 

@@ -1,8 +1,7 @@
 """What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`.
 
-All goes in short transactions. What was noted on purpose (observations) and synced files are never dropped. Nor is what
-was forgotten or purged: its row keeps it from coming back. Where the store cannot be written, that is a Failure; what
-was dropped stays dropped.
+All goes in short transactions. What was noted on purpose, synced, forgotten or purged keeps its row. Where the store
+cannot be written, that is a Failure; what was dropped stays dropped.
 """
 
 from __future__ import annotations

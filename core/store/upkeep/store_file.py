@@ -1,8 +1,7 @@
 """The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies it.
 
-In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once, since a
-purge must not leave anything of the text. What a purge still owes is kept in the store until it is done. What SQLite
-says becomes a Failure.
+In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once. What a
+purge still owes is kept in the store until it is done. What SQLite says becomes a Failure.
 """
 
 from __future__ import annotations
