@@ -174,6 +174,8 @@ class Exchange:
         """Merge documents of the cluster into the local file; what the local file knows better is queued."""
         wanted = [(collection, identifier) for identifier in identifiers]
         rows = self.cluster.documents(wanted, exclude_fields=mapping.SEARCHED).values()
+        if not rows:
+            return
         changed = 0
         back: list[str] = []
         with sqlite.transaction(self.db):
