@@ -22,19 +22,8 @@ from core.store import curation, document_rows, documents, history, sqlite
 from core.store.curation import PINNED
 from core.store.sessions import forgotten, segments, session_rows
 from core.store.upkeep.purge import PURGED
-from memory import gate
+from memory import gate, write
 from memory.json_form import to_view
-from memory.write import (
-    CATEGORY_FIELDS,
-    COLLECTION,
-    VERDICT_FIELDS,
-    clean_tags,
-    composed,
-    placed,
-    store,
-    take,
-    with_history,
-)
 from recall import categories
 from recall.by_name import calls
 
@@ -78,7 +67,7 @@ def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = Fal
     """The observation that `find` finds; one whose place another has taken only where `superseded` says so."""
     document = find(db, identifier)
     name, newest = document["id"], document["superseded_by"]
-    if document["collection"] != COLLECTION:
+    if document["collection"] != write.COLLECTION:
         what = "what a file says" if document["collection"] == "knowledge" else "what was said in a session"
         fix = "write what holds as a memory of its own: joelclaw memory write TEXT"
         raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and stays as it is", fix)
@@ -109,7 +98,7 @@ def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dic
     limit, page = options["limit"], options["page"]
     if project:
         asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
-    found, shown = curation.listed(db, COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
+    found, shown = curation.listed(db, write.COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
     return {
         "found": found,
         "page": page,
@@ -140,22 +129,22 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
         Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already.
     """
     kinds: list[str] = []
-    fresh = composed(text, kinds, now=now, config=config)
+    fresh = write.composed(text, kinds, now=now, config=config)
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         one: Document = {**older}
         changed = older["text"] != fresh["text"]
         if changed:
-            same = documents.by_fingerprint(db, fresh["fingerprint"], COLLECTION)
-            is_other = same is not None and same["id"] != older["id"] and same["project"] == older["project"]
-            if same is not None and is_other and same["write_verdict"] == "allow":
+            same = documents.by_fingerprint(db, fresh["fingerprint"], write.COLLECTION)
+            is_told = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
+            if same is not None and is_told and same["id"] != older["id"]:
                 fix = f"take this one out: joelclaw memory forget {older['id']}"
                 raise Failure("MEMORY_DUPLICATE", f"another memory says that already: {same['id']}", fix)
-            one["history"] = with_history(older)
-            take(one, fresh, ("text", "fingerprint", "updated_at", *VERDICT_FIELDS))
+            one["history"] = write.with_history(older)
+            write.take(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
             if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
-                take(one, fresh, CATEGORY_FIELDS)
-            store(db, one, vectors=vectors)
+                write.take(one, fresh, write.CATEGORY_FIELDS)
+            write.store(db, one, vectors=vectors)
     about = {"before": older["text"], "reason": one["write_reason"], "redacted": list(dict.fromkeys(kinds))}
     return {**_changed(one, changed), **about}
 
@@ -167,7 +156,7 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
         Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be.
     """
     kinds: list[str] = []
-    more, fewer = clean_tags(add, kinds), clean_tags(remove, kinds)
+    more, fewer = write.clean_tags(add, kinds), write.clean_tags(remove, kinds)
     if not (more or fewer):
         raise usage(_CODE, "no tag is named", "give --add or --remove with tags, joined by commas")
     older, result = _retagged(db, identifier, more, fewer)
@@ -192,7 +181,7 @@ def _retagged(
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=not fresh)
         wanted = list(dict.fromkeys([*(one for one in older["tags"] if one not in fewer), *more]))
-        tags = clean_tags(wanted, [])
+        tags = write.clean_tags(wanted, [])
         if len(tags) < len(wanted):
             raise usage(_CODE, f"a memory has {len(tags)} tags at most", "remove some in the same call: --remove CSV")
         stale = older["stale"] and not fresh
@@ -215,7 +204,7 @@ def supersede(
             MEMORY_DUPLICATE where it says the same as the old one.
     """
     kinds: list[str] = []
-    fresh = composed(text, kinds, now=now, config=config)
+    fresh = write.composed(text, kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
         message = f"the new text would not be handed out ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "say it in a sentence; or put [gate=allow] in front of it")
@@ -226,10 +215,10 @@ def supersede(
             raise Failure("MEMORY_DUPLICATE", "the new text says the same as the old one", fix)
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
-        take(fresh, older, ("project", "session_id"))
+        write.take(fresh, older, ("project", "session_id"))
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
-            take(fresh, older, CATEGORY_FIELDS)
-        newer, was_merged = placed(db, fresh, now=now, vectors=vectors)
+            write.take(fresh, older, write.CATEGORY_FIELDS)
+        newer, was_merged = write.placed(db, fresh, now=now, vectors=vectors)
         curation.link(db, older, newer, now)
     return {
         **_changed({**newer, "supersedes": older["id"]}, True),
@@ -291,7 +280,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
                 message = f"{one['id']} was purged: nothing of it is kept"
                 raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
             if one["forgotten_at"] is not None:
-                store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
+                write.store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
         _renew(db, found)
     return found
 

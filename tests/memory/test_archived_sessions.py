@@ -51,13 +51,6 @@ def test_a_session_is_found_by_what_was_said(run: Run, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_with_extract_each_hit_has_what_it_holds(run: Run) -> None:
-    result = run("sessions", "search", "retry queue", "--extract").result
-    assert result["extractions"] == [hit["extraction"] for hit in result["hits"]]
-    assert result["hits"][0]["extraction"]["sessionId"] == SESSION
-
-
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("words", [["--source", "ssh", "--ssh-target", "me@there"], ["--machine", "elsewhere"]])
 def test_other_machines_are_not_asked_and_that_is_said(run: Run, words: list[str]) -> None:
     result = run("sessions", "search", "retry queue", *words).result

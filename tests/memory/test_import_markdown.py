@@ -107,14 +107,6 @@ def test_a_preview_stores_nothing_and_tells_what_the_import_then_does(run: Run, 
     assert run("memory", "import", str(page), env=NOW).result["added"] == 6
 
 
-def test_the_same_file_again_stores_nothing(run: Run, page: Path) -> None:
-    run("memory", "import", str(page), env=NOW)
-    before = run("memory", "export").out
-    again = run("memory", "import", str(page), env=NOW).result
-    assert (again["added"], again["merged"], again["unchanged"]) == (0, 0, 7)
-    assert run("memory", "export").out == before
-
-
 def test_what_a_person_made_of_it_stays(run: Run, page: Path) -> None:
     ids = [row["id"] for row in run("memory", "import", str(page), env=NOW).result["first"]]
     run("memory", "forget", ids[0])

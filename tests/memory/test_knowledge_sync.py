@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import Run
-from faults import attempt, paused, stopped, write_lock
+from faults import paused, stopped
 
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
@@ -244,15 +244,6 @@ def test_a_sync_that_is_killed_is_completed_by_the_next(run: Run, home: Path, tm
     assert sorted({row["path"] for row in rows(home)}) == sorted(map(str, folder.iterdir()))
     assert len({row["id"] for row in rows(home)}) == len(rows(home)) == 1200
     assert counts(synced(run)) == (0, 0, 0, 1200)
-
-
-def test_a_store_that_is_locked_is_told(run: Run, home: Path, vault: Path) -> None:
-    synced(run, vault)
-    put(vault / "new.md", f"{BODY} Newt.", age_s=10)
-    with write_lock(home):
-        failed = attempt(home, "knowledge", "sync", env={"JOELCLAW_STORE_BUSY_MS": "50"})
-    assert failed.assert_failed() == "STORE_BUSY"
-    assert counts(synced(run)) == (1, 0, 0, 5)
 
 
 @pytest.mark.parametrize("words", [["nowhere"], ["vault/note.markdown"], [""]])

@@ -143,16 +143,6 @@ def test_a_pinned_memory_is_handed_out_after_a_year(run: Run, old: str) -> None:
     assert run("memory", "show", old).result["tags"] == []
 
 
-def test_its_score_is_that_of_one_written_now_and_no_higher(run: Run, old: str) -> None:
-    run("memory", "pin", old, env=NOW)
-    (pinned,) = hits(run)
-    run("memory", "forget", old, env=NOW)
-    run("memory", "write", TEXT, env=NOW)
-    (fresh,) = hits(run)
-    left = [hit["score"] / (hit["rawScore"] * hit["usageBoost"]) for hit in (pinned, fresh)]
-    assert left == pytest.approx([1, 1], abs=0.001)
-
-
 def test_a_mark_as_stale_goes_with_pinning(run: Run) -> None:
     run("memory", "write", TEXT, "--tags", "stale", env=NOW)
     identifier = run("memory", "list", env=NOW).result["memories"][0]["id"]

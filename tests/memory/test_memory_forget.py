@@ -47,16 +47,6 @@ def test_all_or_none(run: Run, kept: str) -> None:
     assert run("recall", "zebra cache").result["count"] == 1
 
 
-def test_a_forgotten_id_is_not_imported_again(run: Run, kept: str) -> None:
-    line = run("memory", "export").out
-    run("memory", "forget", kept)
-    result = run("memory", "import", "-", stdin=line).result
-    assert (result["forgotten"], result["added"], result["updated"]) == (1, 0, 0)
-    changed = json.dumps({**json.loads(line), "text": "The zebra cache is gone for good"})
-    assert run("memory", "import", "-", stdin=changed).result["forgotten"] == 1
-    assert run("recall", "zebra cache").result["hits"] == []
-
-
 def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
     for n in ("10", "11", "2"):
         run("memory", "import", "-", stdin=json.dumps({"id": f"memory-{n}", "text": f"fact number {n} of the list"}))

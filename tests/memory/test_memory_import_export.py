@@ -32,16 +32,6 @@ def test_importing_again_changes_nothing(run: Run, tmp_path: Path) -> None:
     assert _exported(run) == before
 
 
-def test_a_changed_line_updates_its_memory(run: Run) -> None:
-    run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The zebra port is 8080", "tags": ["x"]}))
-    result = run("memory", "import", "-", stdin=_lines({"id": "a", "text": "The zebra port is 8081"})).result
-    assert (result["updated"], result["added"]) == (1, 0)
-    shown = run("memory", "show", "a").result
-    assert (shown["observation"], shown["tags"]) == ("The zebra port is 8081", ["x"])
-    assert run("recall", "8080").result["hits"] == [] or run("recall", "8081").result["hits"][0]["id"] == "a"
-    assert run("memory", "stats").result["total"] == 1
-
-
 def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     bad = [
         "not json", "[1]", "{}", '{"text": 5}', '{"text": "  "}', '{"text": "x", "collection": "dreams"}',

@@ -93,18 +93,6 @@ def test_bad_input_changes_nothing(run: Run, old: str, words: list[str], code: s
     assert recalled(run) == [TUESDAY]
 
 
-def test_export_and_import_carry_the_link(run: Run, home: Path, old: str) -> None:
-    run("memory", "supersede", old, FRIDAY)
-    lines = run("memory", "export").out
-    for path in home.glob("store.db*"):
-        path.unlink()
-    run("memory", "import", "-", stdin=lines)
-    assert recalled(run) == [FRIDAY]
-    assert {json.loads(line)["id"] for line in run("memory", "export").out.splitlines()} == {
-        json.loads(line)["id"] for line in lines.splitlines()
-    }
-
-
 @pytest.mark.spawned
 @pytest.mark.parametrize("undo", [False, True])
 def test_killed_within_its_commit_the_old_state_holds(run: Run, home: Path, old: str, undo: bool) -> None:
