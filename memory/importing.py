@@ -23,6 +23,7 @@ from core.store.sessions import segments
 from core.store.upkeep import store_file
 from memory import json_form, near_duplicate, other_stores
 from memory.json_form import Incoming
+from memory.knowledge import markdown_files
 from memory.other_stores import LeftOut, Pieces
 from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, clean_name, composed, store, take, with_history
 from recall import categories
@@ -52,8 +53,7 @@ Line = tuple[int, bytes | None]
 def form_of(path: str) -> str:
     """The form of a file or folder, told by what stands in it: one of READERS, or OURS for anything else."""
     if os.path.isdir(path):
-        has_notes = any(name.endswith(".md") for _, _, names in os.walk(path) for name in names)
-        return "basic-memory" if has_notes else OURS
+        return "basic-memory" if markdown_files.below(path).files else OURS
     try:
         with open(path, "rb") as handle:
             data = handle.read(_HEAD)

@@ -18,6 +18,7 @@ from core import clock
 from core.errors import Failure
 from core.project import repository_of
 from core.store import foreign_file
+from memory.knowledge import markdown_files
 from memory.knowledge.markdown import front_matter
 
 MOST_JSON_BYTES = 64 * 1024 * 1024
@@ -44,11 +45,7 @@ _KNOWN = {
 
 @dataclass(frozen=True)
 class Item:
-    """One memory of another tool.
-
-    `where` is its place in the file, for people; `key` tells it from others in its store, and stays when it is taken in
-    again; `context` stands around it: headings, a title. `category` is "" to go by the words, `created_at` in ms.
-    """
+    """One memory of another tool: where it stands, for people; what tells it from others in its store for good."""
 
     text: str
     where: str
@@ -289,10 +286,8 @@ def _pieces(text: str) -> tuple[dict[str, Any], list[_Piece]]:
 
 
 def _text(path: str) -> str:
-    """A whole text file; bytes that are not UTF-8 become U+FFFD, a tenth of it at most."""
-    data = _read(path, MOST_MARKDOWN_BYTES)
-    text = data.decode("utf-8-sig", "replace")
-    if b"\0" in data or text.count("\ufffd") * 10 > len(text):
+    text = markdown_files.decode(_read(path, MOST_MARKDOWN_BYTES))
+    if text is None:
         raise Failure("IMPORT_FAILED", f"{path} is no text file", "name a file of markdown in UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -347,11 +342,8 @@ def notes(path: str) -> Pieces:
     if not os.path.isdir(path):
         yield from _of_note(path, os.path.basename(path))
         return
-    files: list[str] = []
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(".md"))
-        files += [one for one in paths if not os.path.islink(one)]
+    path = os.path.realpath(path)
+    files = list(markdown_files.below(path).files)
     for one in files[:MOST_FILES]:
         yield from _of_note(one, os.path.relpath(one, path))
     if len(files) > MOST_FILES:

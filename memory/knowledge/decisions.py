@@ -65,16 +65,24 @@ def collisions(records: list[Record]) -> list[dict[str, Any]]:
 
 
 def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]:
-    """The records and sections that a number, a name, a title or a heading means, best first."""
-    wanted = words.split(query)
-    number = _ASKED_NUMBER.match(query.strip())
-    asked = query.strip().lower()
+    """The records and sections that a number, a name, a title or a heading means, best first, and why."""
+    wanted, asked = words.split(query), query.strip().lower()
+    number = _ASKED_NUMBER.match(asked)
     found = []
-    for record in records:
-        for section in _sections(record):
-            score, reason = _fit(section, asked, wanted, int(number[1]) if number else None)
-            if score:
-                found.append({**section, "reason": reason, "score": score})
+    for section in (section for record in records for section in _sections(record)):
+        is_file, name = section["kind"] == "file", section["id"].lower()
+        is_numbered = number is not None and int(number[1]) == int(section["number"])
+        own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
+        covered = sum(word in own for word in wanted) / max(len(wanted), 1)
+        if is_file and (is_numbered or asked in (name, section["filename"].lower())):
+            score, reason = 1000, "exact ADR"
+        elif not is_file and asked in (name, section["title"].lower()):
+            score, reason = 950, "exact section"
+        elif number is None and covered >= _LEAST_COVERED:
+            score, reason = round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
+        else:
+            continue
+        found.append({**section, "reason": reason, "score": score})
     found.sort(key=lambda one: (-one["score"], one["filename"], one["start_line"]))
     return found[:most]
 
@@ -94,22 +102,6 @@ def _sections(record: Record) -> Iterator[dict[str, Any]]:
             "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
             "body": " ".join(" ".join(body).split())[:_BODY_CHARS],
         }  # fmt: skip
-
-
-def _fit(section: dict[str, Any], asked: str, wanted: list[str], number: int | None) -> tuple[int, str]:
-    """How well a query means a section, 0 to 1000, and why."""
-    is_file, name = section["kind"] == "file", section["id"].lower()
-    if is_file and (asked in (name, section["filename"].lower()) or number == int(section["number"])):
-        return 1000, "exact ADR"
-    if not is_file and asked in (name, section["title"].lower()):
-        return 950, "exact section"
-    if number is not None or not wanted:
-        return 0, ""
-    own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
-    covered = sum(word in own for word in wanted) / len(wanted)
-    if covered < _LEAST_COVERED:
-        return 0, ""
-    return round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
 
 
 def entries(vault: str, section: str) -> list[Any]:

@@ -216,7 +216,7 @@ def test_our_own_lines_are_taken_as_before_and_previewed(run: Run, home: Path, t
     [
         ("x.db", b"SQLite format 3\0" + b"\1" * 200, [], "IMPORT_FAILED"),
         ("x.json", b"[]", ["--format", "mem0"], "IMPORT_FAILED"),
-        ("x.md", b"\xff\xfe\0\0", [], "IMPORT_FAILED"),
+        ("x.md", b"a\0b", [], "IMPORT_FAILED"),
         ("x.json", b"[1, 2]", ["--format", "mcp-memory"], "IMPORT_FAILED"),
         ("x.md", b"# only a heading", [], "IMPORT_FAILED"),
         ("missing.md", None, ["--format", "markdown"], "IMPORT_FAILED"),
