@@ -36,8 +36,7 @@ _KEYS = (
     "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
     "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten",
 )  # fmt: skip
-_DERIVED = ("keyword", "fallback")
-"""Sources of a category that the words of the text chose."""
+_DERIVED = ("keyword", "fallback")  # sources of a category that the words of the text chose
 
 
 def find(db: apsw.Connection | None, identifier: str) -> Document:

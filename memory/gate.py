@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 
 VERSION = "v1"
-VERDICTS = ("allow", "hold", "discard")
-"""The better one first."""
-SHORTEST = 12
-"""Characters below which a text says too little (the mirrored CLI's trust pass has the same bound)."""
+VERDICTS = ("allow", "hold", "discard")  # the better one first
+SHORTEST = 12  # characters below which a text says too little (the mirrored CLI's trust pass has the same bound)
 MAX_REASON = 120
 _ANNOTATED_CONFIDENCE = 0.65
 _WIDE = 3  # a character of a script without spaces says as much as some three letters
@@ -47,8 +45,7 @@ _NO_NAMES = frozenset("not mind ok yes no again more less".split())
 _QUESTION_MARKS = "?？؟"
 _STATEMENT_ENDS = (". ", "! ", ".\n", "\n", "。", "！", ": ")
 _PAUSES = ".,!;:—–"
-NOT_REMEMBERED = "not remembered: say it in a sentence: what, and why"
-"""What whoever wrote a discarded text is told."""
+NOT_REMEMBERED = "not remembered: say it in a sentence: what, and why"  # what whoever wrote a discarded text is told
 
 
 def judge(text: str) -> Gated:

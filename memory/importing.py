@@ -43,11 +43,9 @@ MOST_ITEMS = 200_000
 _HEAD = 1024 * 1024
 _LISTED = 20
 _SHOWN_CHARS = 160
-_RESERVED = frozenset((curation.PINNED, "stale"))
-"""Tags that do something here, and meant something else there."""
+_RESERVED = frozenset((curation.PINNED, "stale"))  # tags that do something here, and meant something else there
 
-Line = tuple[int, bytes | None]
-"""Its number, and None for one that was too long to read."""
+Line = tuple[int, bytes | None]  # its number, and None for one that was too long to read
 
 
 def form_of(path: str) -> str:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.records import Document
 
-CHARS = 1_500
-"""The longest that such a memory grows; the oldest messages go first."""
+CHARS = 1_500  # the longest that such a memory grows; the oldest messages go first
 _FILES = " | Files: "
 _JOINT = " | "
 _EARLIER = "\nEarlier: "

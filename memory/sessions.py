@@ -25,13 +25,11 @@ from memory.archive import transcript_files
 from recall import engine, snippet
 from recall.query import Query
 
-MOST_LINES = 20_000
-"""The last of a session; a longer one is cut at its head."""
+MOST_LINES = 20_000  # the last of a session; a longer one is cut at its head
 LINE_CHARS = 600
 BEFORE, AFTER = 4, 10
 """Lines around one that matches, which belong to it."""
-HEAD = 80
-"""Lines that are looked at where none matches."""
+HEAD = 80  # lines that are looked at where none matches
 _MOST_MATCHES = 8
 _MOST_FILES = 80
 _SNIPPETS, _SNIPPET_CHARS = 3, 500

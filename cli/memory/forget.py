@@ -18,8 +18,7 @@ from session.session_report import listing
 _FILTERS = ("session", "project", "before", "match")
 _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
 _LEAST_MATCH = 3
-_MOST_NAMED = 500
-"""Ids in a command that is printed: a shell takes them all."""
+_MOST_NAMED = 500  # ids in a command that is printed: a shell takes them all
 
 
 def run(options: dict[str, Any]) -> Answer:

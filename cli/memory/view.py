@@ -11,8 +11,7 @@ from cli.answer import Answer
 from cli.terminal import console, next_steps, safe, told
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
-_TEXTS = ("observation", "text", "place")
-"""What of an answer says what the memory says."""
+_TEXTS = ("observation", "text", "place")  # what of an answer says what the memory says
 
 
 def memory(answer: Answer) -> None:

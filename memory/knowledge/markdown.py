@@ -17,10 +17,8 @@ from markdown_it import MarkdownIt
 
 from memory.knowledge.search import TYPE_NAMES, parse_type
 
-LONGEST = 1500
-"""Characters of a section's text."""
-TINY = 80
-"""Characters below which a section has nothing to be found by on its own."""
+LONGEST = 1500  # characters of a section's text
+TINY = 80  # characters below which a section has nothing to be found by on its own
 _FRONT_LINES = 400
 _STATUS_LINES = 30
 _NEAREST = 4
@@ -152,8 +150,7 @@ def _type(front: FrontMatter, path: str, title: str) -> str:
     return next((_FOLDER_TYPES[one] for one in above if one in _FOLDER_TYPES), "note")
 
 
-_Part = tuple[list[tuple[int, str]], str]
-"""The headings above a part, each with its level, and what stands below them."""
+_Part = tuple[list[tuple[int, str]], str]  # the headings above a part, each with its level, and what stands below them
 
 
 def _parts(text: str) -> list[_Part]:

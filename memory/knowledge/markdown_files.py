@@ -8,8 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 ENDINGS = (".md", ".mdx", ".markdown")
-LARGEST = 2 * 1024 * 1024
-"""Bytes of a file that are read."""
+LARGEST = 2 * 1024 * 1024  # bytes of a file that are read
 _SKIPPED = ("node_modules", "__pycache__")
 _SNIFFED = 8192
 

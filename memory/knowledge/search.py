@@ -27,15 +27,13 @@ TYPE_NAMES = {
     "turn-note": "turn_note", "turn-notes": "turn_note", "failed-target": "failed_target",
 }  # fmt: skip
 _LONGEST_TYPE = 40
-SNIPPET = 200
-"""Characters of a hit's snippet."""
+SNIPPET = 200  # characters of a hit's snippet
 PER_FILE = 2
 """Sections of one file among the hits: the others would say the same."""
 _DEPTH = 4
 """How many times the hits that are asked for are looked at, since a file may have many among the first."""
 _TYPES_DEPTH = 200
-_FOLDER_DEPTH = 500
-"""Hits that are looked at where only those of some types, or of one folder, count."""
+_FOLDER_DEPTH = 500  # hits that are looked at where only those of some types, or of one folder, count
 _KEYS = ("id", "type", "title", "score")
 
 

@@ -24,8 +24,7 @@ from core.store import documents, sqlite
 from memory.knowledge import markdown, markdown_files
 from memory.write import archived, clean_name, clean_tags, set_category, store, succeeding
 
-MOST_LISTED = 50
-"""Skipped files that are listed with their reason."""
+MOST_LISTED = 50  # skipped files that are listed with their reason
 TOGETHER = 200
 """Sections of one transaction: a file with more is stored by several, or a hook's write would wait too long."""
 _FIELDS = ("text", "title", "path", "observation_type", "tags", "stale", "source")
@@ -141,10 +140,8 @@ class _Run:
         self.indexed: dict[str, Any] = {**dict.fromkeys(counts, 0), "redacted": {}, "skipped": [], "skippedCount": 0}
         self.missing: list[str] = []
         self.pruned: list[str] = []
-        self.found: dict[str, tuple[str, os.stat_result]] = {}
-        """Stored path → path and status."""
-        self.kept_below: list[str] = []
-        """Folders of which nothing may be removed: not listed, or vanished."""
+        self.found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
+        self.kept_below: list[str] = []  # folders of which nothing may be removed: not listed, or vanished
         self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:

@@ -26,8 +26,7 @@ MOST = 3
 """Notes that one reference may mean."""
 MOST_LINES, MOST_CHARS = 500, 400_000
 """What is shown of a note."""
-SLOWEST_S = 5.0
-"""Seconds that listing or searching a vault may take."""
+SLOWEST_S = 5.0  # seconds that listing or searching a vault may take
 _LARGEST = 64 * 1024 * 1024
 _LEAST, _LEAST_COVERED = 0.55, 0.66
 _BEGINS, _LEAST_ALIKE, _FOLDER = 0.85, 0.8, 0.6
@@ -44,8 +43,7 @@ _ENDINGS = markdown_files.ENDINGS
 _NAME_WEIGHT, _LEAST_HELD = 0.3, 0.5
 _MOST_SEARCHED, _MOST_SKIPPED = 16, 20
 
-Means = tuple[str, str, float]
-"""A note that a reference may mean: its path, why, and how sure that is (0 to 1)."""
+Means = tuple[str, str, float]  # A note that a reference may mean: its path, why, and how sure that is (0 to 1)
 
 
 def root() -> str:
