@@ -17,16 +17,9 @@ _LONG = 1_000_000
 _LONG_MARKS = ("[1m]", "-1m")
 # Part of a model's name → its window. GPT-5 and Codex's models: what remains for input.
 _BY_MODEL = (
-    ("claude", 200_000),
-    ("gemini", 1_048_576),
-    ("gpt-5", 272_000),
-    ("codex", 272_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("o4-mini", 200_000),
-    ("o3", 200_000),
-    ("deepseek", 128_000),
-)
+    ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
+)  # fmt: skip
 _LONGEST_TEXT = 20_000
 _LONGEST_SUMMARY = 300_000
 """Far more than is kept (100,000): the store cuts it when it has taken out its secrets."""

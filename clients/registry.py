@@ -35,16 +35,10 @@ def row(name: str) -> Client:
 
 
 def transcript(name: str) -> Format:
-    """What reads a line of a client's session file.
-
-    Raises:
-        Failure: UNKNOWN_AGENT (exit 2), for a client that keeps no such file, too.
-    """
-    client = row(name)
-    if not client.session_file:
-        known = ", ".join(KEEPING_FILES)
-        raise usage("UNKNOWN_AGENT", f"no transcripts of {name!r} are known", f"name one of {known}")
-    return client.transcript()
+    """What reads a line of a client's session file; UNKNOWN_AGENT (exit 2) for one that keeps none."""
+    if name not in KEEPING_FILES:
+        raise usage("UNKNOWN_AGENT", f"no transcripts of {name!r} are known", f"name one of {', '.join(KEEPING_FILES)}")
+    return CLIENTS[name].transcript()
 
 
 def detect(lines: Iterable[object]) -> str | None:

@@ -103,11 +103,7 @@ class RecordedRecall:
         return result
 
     def save(self, *, counting: bool = False) -> None:
-        """Keep the events where the next hook or search of the log takes them in, else in the store, where it can be.
-
-        Args:
-            counting: note in the store that the hits were recalled.
-        """
+        """Keep the events for the next hook or search of the log, else in the store; `counting`: note the recalls."""
         if self._events and not spool.keep(self._events):
             from otel import log
 

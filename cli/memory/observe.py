@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from cli.answer import Answer, quoted
+from cli.answer import Answer, quoted, step
 from core import config
 from core.errors import usage
 from core.process import background_process, model_command
@@ -26,17 +26,11 @@ def run(options: dict[str, Any]) -> Answer:
         raise model_command.not_configured()
     if options["detach"]:
         observation.observe_in_background(settings, session, _words(options))
-        outcome: Any = {
-            "command": "joelclaw otel search memory.observe --hours 1",
-            "description": "what came of it",
-        }
+        outcome = step("joelclaw otel search memory.observe --hours 1", "what came of it")
         return Answer({"session": session, "detached": True}, [outcome])
     result = observation.observe(settings, model, session, transcript, locked=in_background)
-    rest: Any = {
-        "command": f"joelclaw memory observe --session {quoted(session)}",
-        "description": "go on with what is left",
-    }
-    recent: Any = {"command": "joelclaw memory recent", "description": "what is remembered now"}
+    rest = step(f"joelclaw memory observe --session {quoted(session)}", "go on with what is left")
+    recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])
 
 

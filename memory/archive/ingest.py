@@ -76,12 +76,10 @@ def ingest_file(
     """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
 
     Args:
-        db: open for writing, in no transaction.
-        agent: one of `clients.registry.KEEPING_FILES`.
+        db: open for writing, in no transaction; `vectors`: sqlite-vec is loaded.
         session: the id under which the session is kept.
         cwd: the folder it works in, "" where that is not known.
         now: ms since the epoch, for messages without a time.
-        vectors: whether sqlite-vec is loaded.
         until: `time.monotonic()` at which no further piece is begun; the next call goes on.
         progress: called with the bytes of each piece.
 
@@ -136,11 +134,7 @@ def ingest_file(
 def ingest_items(
     db: apsw.Connection, items: Sequence[Item], *, agent: str, session: str, cwd: str, now: int, vectors: bool
 ) -> Ingested:
-    """Archive what a client without a transcript file gives; what it has given before changes nothing.
-
-    Raises:
-        Failure: what the store says; nothing was changed.
-    """
+    """Archive what a client without a transcript file gives; what it has given before changes nothing."""
     from memory.archive.session_archive import Piece, SessionArchive, clean_name
 
     ingested = Ingested()

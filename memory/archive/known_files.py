@@ -1,8 +1,7 @@
 """The files of transcripts: found with one look at each, and told whether the archive has them as they are.
 
-A file that is as it was when the archive had all of it is not opened. As it was means: its size, its times of change
-and its number in the file system. What changed less than two seconds before it was read may change again within the
-same tick of a coarse clock: it is read once more.
+A file is not opened whose size, times of change and number in the file system are those of when the archive had all of
+it. What changed less than two seconds before it was read may change again within the same tick of a coarse clock.
 """
 
 from __future__ import annotations
@@ -79,12 +78,8 @@ class KnownFiles:
     """What the archive has seen of files.
 
     Args:
-        db: the store, None where there is none yet.
         agent: the client that is named as their writer, "" where each file tells.
         now: ms since the epoch, before the files are read.
-
-    Raises:
-        Failure: what the store says.
     """
 
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
@@ -97,10 +92,7 @@ class KnownFiles:
             raise sqlite.as_failure(error) from None
 
     def of(self, file: File) -> SeenFile | None:
-        """What is known of a file that is as it was; one that was left out is looked at again after a day.
-
-        By then a later version may know whose it is.
-        """
+        """What is known of a file that is as it was; one that was left out a later version may know after a day."""
         seen = self._seen.get(file.key)
         if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):
             return None
@@ -115,11 +107,7 @@ class KnownFiles:
             }  # fmt: skip
 
     def save(self, db: apsw.Connection, every: Iterable[File] | None) -> None:
-        """Store what was noted; with `every` file that there is, forget the others.
-
-        Raises:
-            Failure: what the store says.
-        """
+        """Store what was noted; with `every` file that there is, forget the others."""
         gone = set() if every is None else self._seen.keys() - {file.key for file in every}
         if self._new or gone:
             with sqlite.transaction(db):
@@ -132,8 +120,7 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
 
     Args:
         given: files, and folders of which every `.jsonl` file counts.
-        agent: with `every`, the only client whose transcripts are meant; "" for all clients.
-        every: also those that lie where the clients keep them.
+        every: also those that lie where the clients keep them, of one `agent` or of all.
 
     Raises:
         Failure: MEMORY_INVALID_ARGS for a path that is not there.

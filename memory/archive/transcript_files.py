@@ -133,11 +133,7 @@ def ingest_all(
     Args:
         agent: who wrote them, where that is known; else each file is looked at.
         identity: the id under which a session is kept.
-        progress: called with the number of bytes that are done.
         note: called for each file of which nothing is left: with its client, or "" and the reason why it was left out.
-
-    Raises:
-        Failure: what the store says.
     """
 
     def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:

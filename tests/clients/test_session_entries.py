@@ -131,9 +131,6 @@ def test_codex_a_compaction_and_the_history_that_it_leaves() -> None:
 
 # -- Claude Code
 
-CONTINUED = "This session is being continued from a previous conversation"
-GO_ON = "Please continue the conversation from where we left it off"
-
 
 def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
     message = {"role": kind, "content": content, **more.pop("message", {})}
