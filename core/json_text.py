@@ -55,23 +55,20 @@ def _make_scan() -> Callable[[str, int], tuple[Any, int]] | None:
 _markers: dict[int, object] = {}
 
 
-def _make_encode(ascii_only: bool) -> Callable[[Any, int], tuple[str, ...]] | None:
+def _make_encode() -> Callable[[Any, int], tuple[str, ...]] | None:
     try:
-        from _json import encode_basestring, encode_basestring_ascii, make_encoder
+        from _json import encode_basestring, make_encoder
 
-        quote = encode_basestring_ascii if ascii_only else encode_basestring
         encode: Callable[[Any, int], tuple[str, ...]] = make_encoder(
-            _markers, _not_serialisable, quote, None, ": ", ", ", False, False, False
+            _markers, _not_serialisable, encode_basestring, None, ": ", ", ", False, False, False
         )
-        if "".join(encode({"a": [1]}, 0)) != '{"a": [1]}':
-            return None
-        return encode
+        return encode if "".join(encode({"a": [1]}, 0)) == '{"a": [1]}' else None
     except (ImportError, AttributeError, TypeError):
         return None
 
 
 _scan = _make_scan()
-_encode = _make_encode(ascii_only=False)
+_encode = _make_encode()
 
 
 def _public_loads(text: str) -> Any:
@@ -134,12 +131,11 @@ def dumps(value: object) -> str:
 
 def pretty(value: object, indent: str = "") -> str:
     """JSON indented by two spaces a level, as the mirrored CLI prints it."""
+    inner = indent + "  "
     if isinstance(value, dict) and value:
-        inner = indent + "  "
         rows = [f"{inner}{dumps(_key(key))}: {pretty(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if isinstance(value, (list, tuple)) and value:
-        inner = indent + "  "
         return "[\n" + ",\n".join(inner + pretty(item, inner) for item in value) + f"\n{indent}]"
     return dumps(value)
 

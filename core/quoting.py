@@ -21,13 +21,11 @@ _SPACE = " "
 # Angle brackets stay readable as their single quotation marks; backticks would open code.
 _REPLACED: dict[int, str] = {
     **dict.fromkeys(range(32), _SPACE),
-    0x7F: "",
+    **dict.fromkeys((*range(8), *range(14, 28), 0x7F), ""),
     ord("<"): "‹",
     ord(">"): "›",
     ord("`"): "'",
 }
-for _control in (*range(8), 14, 15, *range(16, 28)):
-    _REPLACED[_control] = ""
 # Letters and marks that show nothing: Hangul fillers, the empty Braille cell, joiners and variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f")
 _DROPPED = frozenset(("Cc", "Cf", "Cs", "Co"))
@@ -109,6 +107,7 @@ def clip_path(path: str, characters: int) -> str:
 
 
 def _fitting(text: str, tokens: int) -> int:
+    """How many characters of a text cost so many tokens."""
     quarters = tokens * 4
     for at, character in enumerate(text):
         quarters -= 1 if character.isascii() else 4

@@ -13,9 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LAST_WORDS_S = 0.3
-_LAST_WORDS_SHARE = 0.15
-"""Of the time that the answer had, where that is more: who allows a slow machine more time allows it here too."""
+_LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
+"""The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
 _SHORTEST_S = 0.05
 
 
@@ -53,14 +52,12 @@ class Deadline:
             if self._over.acquire(timeout=wait):
                 return
             wait = self._began + self.seconds - time.monotonic()
-        if self.claim():
-            start_new_thread(_leave, (max(_LAST_WORDS_S, _LAST_WORDS_SHARE * self.seconds),))
-            try:
+        try:
+            if self.claim():  # else the answer was out in time, and what comes after it (an event) hangs
+                start_new_thread(_leave, (max(_LAST_WORDS_S, _LAST_WORDS_SHARE * self.seconds),))
                 self._late()
-            finally:
-                os._exit(0)
-        # The answer was out in time, and what comes after it (an event) hangs.
-        os._exit(0)
+        finally:
+            os._exit(0)
 
 
 def _leave(seconds: float) -> None:

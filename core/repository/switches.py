@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 EVERYWHERE: Scope = "everywhere"
 PROJECT: Scope = "project"
 SESSION: Scope = "session"
+_SCOPES: dict[str, Scope] = {"everywhere": EVERYWHERE, "project": PROJECT, "session": SESSION}
 _MOST_ENDED = 500
 
 
@@ -58,7 +59,7 @@ def read() -> Switches:
             found = json_text.loads(handle.read())
         silences: list[Silence] = [
             {
-                "scope": _scope(row["scope"]),
+                "scope": _SCOPES[row["scope"]],
                 "name": str(row["name"]),
                 "since": int(row["since"]),
                 "until": None if row["until"] is None else int(row["until"]),
@@ -81,9 +82,10 @@ def sound() -> tuple[Switches, str]:
         return read(), ""
     except Damaged:
         try:
-            return {"silences": [], "excluded": []}, files.set_aside(path())
+            aside = files.set_aside(path())
         except OSError:  # another process was faster, or it is not ours to move
-            return {"silences": [], "excluded": []}, ""
+            aside = ""
+        return {"silences": [], "excluded": []}, aside
 
 
 def off(switches: Switches, session: str, cwd: str) -> Silence | None:
@@ -102,12 +104,9 @@ def concerning(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
 
 def is_silent(silences: list[Silence], at: int | None) -> bool:
     """Whether what was said at a time (ms since the epoch; None: not known, so now) fell into one of them."""
-    for one in silences:
-        if one["until"] is None and (at is None or at >= one["since"]):
-            return True
-        if at is not None and one["until"] is not None and one["since"] <= at < one["until"]:
-            return True
-    return False
+    if at is None:
+        return any(one["until"] is None for one in silences)
+    return any(one["since"] <= at and (one["until"] is None or at < one["until"]) for one in silences)
 
 
 def is_excluded(switches: Switches, cwd: str) -> bool:
@@ -143,11 +142,7 @@ def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
 
 
 def turn_on(scope: Scope, name: str) -> bool:
-    """Switch it on again; whether it was off.
-
-    Raises:
-        Failure: SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """Switch it on again; whether it was off. Raises as `turn_off`."""
     now = clock.now_ms()
 
     def change(switches: Switches) -> Switches:
@@ -155,42 +150,24 @@ def turn_on(scope: Scope, name: str) -> bool:
             {**one, "until": max(now, one["since"])} if _is(one, scope, name) and one["until"] is None else one
             for one in switches["silences"]
         ]
-        ended = sum(one["until"] is not None for one in kept)
-        while ended > _MOST_ENDED:
-            kept.remove(next(one for one in kept if one["until"] is not None))
-            ended -= 1
-        return {**switches, "silences": kept}
+        too_old = [one for one in kept if one["until"] is not None][:-_MOST_ENDED]
+        return {**switches, "silences": [one for one in kept if one not in too_old]}
 
     return _change(change)
 
 
 def exclude(folder: str) -> bool:
-    """Never archive sessions of a folder, given by its real path; whether that is new.
-
-    Raises:
-        Failure: SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """Never archive sessions of a folder, given by its real path; whether that is new. Raises as `turn_off`."""
     return _change(lambda switches: {**switches, "excluded": sorted({*switches["excluded"], folder})})
 
 
 def include(folder: str) -> bool:
-    """Archive them again; whether they were excluded.
-
-    Raises:
-        Failure: SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """Archive them again; whether they were excluded. Raises as `turn_off`."""
     return _change(lambda switches: {**switches, "excluded": [one for one in switches["excluded"] if one != folder]})
 
 
 def _is(one: Silence, scope: Scope, name: str) -> bool:
     return one["scope"] == scope and (project.same(one["name"], name) if scope == PROJECT else one["name"] == name)
-
-
-def _scope(value: object) -> Scope:
-    for known in (EVERYWHERE, PROJECT, SESSION):
-        if value == known:
-            return known
-    raise ValueError(f"no scope is called {value!r:.60}")
 
 
 def _change(change: Callable[[Switches], Switches]) -> bool:
