@@ -178,9 +178,6 @@ def _heading(line: str) -> tuple[str, str]:
         return "", line
     words = line[mark.end() :].strip().rstrip("#").rstrip()
     head, _, rest = words.partition(":")
-    return (_section(head), rest.strip(" *")) if _section(head) else ("", f"**{words.strip('*')}**")
-
-
-def _section(words: str) -> str:
-    kept = re.sub(r"[^a-z&\s]", " ", words.lower()).replace("&", " and ")
-    return _ALIASES.get(" ".join(kept.split()), "")
+    known = re.sub(r"[^a-z&\s]", " ", head.lower()).replace("&", " and ").split()
+    section = _ALIASES.get(" ".join(known), "")
+    return (section, rest.strip(" *")) if section else ("", f"**{words.strip('*')}**")

@@ -32,7 +32,7 @@ _RETRY_MS = 60_000
 """How long a session is left alone after a try, in case its state could not be written."""
 _LOOK_S = 0.1
 """How long a look at the lock by another process may last."""
-_LONGEST_PAUSE_S, _SHORTEST_PAUSE_S = 1.0, 0.02
+_PAUSE_S = 0.5
 _LINES_READ = 100
 """Of a transcript, which tell where its session began."""
 
@@ -126,9 +126,7 @@ def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, u
                 results = [*results, result][-_KEPT:]
         if once or (until_empty and not found):
             break
-        due = [one["dueAt"] for one in found if one["standing"] == timers.WAITING]
-        left = (min(due) - clock.now_ms()) / 1000 if due else _LONGEST_PAUSE_S
-        interrupts.wait(min(_LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, left)))  # another may be set meanwhile
+        interrupts.wait(_PAUSE_S)
     return {**counts, "stopped": interrupts.came(), "sessions": results}
 
 

@@ -75,22 +75,11 @@ def test_secrets_are_redacted() -> None:
     assert TOKEN not in text and text.count("[redacted:") == 3
 
 
-TEXT = st.one_of(
-    st.text(max_size=80),
-    st.sampled_from(
-        [
-            *(
-                "Never push.",
-                "- keep it small",
-                "## Next steps",
-                "```\ncode 1\n```",
-                "\x1b[31merror\x1b[0m: 3",
-                "`make`",
-            ),
-            *("<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---"),
-        ]
-    ),
-)
+PIECES = (
+    "Never push.", "- keep it small", "## Next steps", "```\ncode 1\n```", "\x1b[31merror\x1b[0m: 3", "`make`",
+    "<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---",
+)  # fmt: skip
+TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
 
 
 @settings(max_examples=100, deadline=None)

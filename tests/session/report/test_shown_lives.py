@@ -35,17 +35,6 @@ def turns(*given: dict[str, Any], full: bool = False) -> list[str]:
     return [line for line in drawn(life.show, result, columns=250)[2:] if not line.startswith("context")]
 
 
-def test_the_context_as_a_curve() -> None:
-    def curve(*percents: float | None) -> list[str]:
-        told = [{**TURN, "contextPercent": percent} for percent in percents]
-        return [line for line in drawn(life.show, {**LIFE, "turns": told}) if line.startswith("context")]
-
-    assert curve() == curve(50) == [], "one turn makes no curve"
-    assert curve(0, 12.4, None, 12.5, 50, 99, 100, 130) == ["context  ▁▁▂▅███"]
-    assert curve(*[5] * 60) == ["context  " + "▁" * 60]
-    assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest turn"
-
-
 def test_turns_in_which_nothing_happened_are_one_line() -> None:
     moment = {"kind": "zone", "at": 1, "text": "warm"}
     quiet = [{"number": 1, "contextPercent": None}, {"number": 2, "contextPercent": 10.4}, {"number": 3}]
