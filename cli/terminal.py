@@ -6,6 +6,7 @@ move the cursor, change the title or hide itself. Rich leaves colours out when `
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -140,3 +141,13 @@ def text_first(answer: Answer) -> None:
     name = "text" if "text" in result else "summary"
     console().print(safe(result[name] or ""))
     told(answer, without=(name,))
+
+
+def agreed(question: str) -> bool:
+    """Whether the user says yes."""
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        sys.stdout.write("\n")
+    return answer.strip().lower() in ("y", "yes")

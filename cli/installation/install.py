@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.answer import Answer, step
 from cli.installation.view import difference
+from cli.terminal import agreed
 from clients import registry
 from clients.settings import Settings
 from core.errors import Failure, usage
@@ -132,9 +133,4 @@ def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str
 
 def _agreed(agents: list[dict[str, Any]], verb: str) -> bool:
     difference([file for one in agents for file in (one, *one["also"])])
-    sys.stdout.write(f"{verb}? [y/N] ")
-    sys.stdout.flush()
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        sys.stdout.write("\n")
-    return answer.strip().lower() in ("y", "yes")
+    return agreed(f"{verb}?")

@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.memory.curate import CODE, writing
+from cli.stdout import is_terminal
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -110,19 +111,11 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
 
 
 def _on_terminal() -> bool:
-    try:
-        return os.isatty(0) and os.isatty(1) and "--json" not in sys.argv
-    except OSError:
-        return False
+    return is_terminal() and os.isatty(0) and "--json" not in sys.argv
 
 
 def _agreed(expected: dict[str, Any]) -> bool:
-    from cli.terminal import told
+    from cli.terminal import agreed, told
 
     told(Answer(expected))
-    sys.stdout.write("delete it for good? [y/N] ")
-    sys.stdout.flush()
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        sys.stdout.write("\n")
-    return answer.strip().lower() in ("y", "yes")
+    return agreed("delete it for good?")
