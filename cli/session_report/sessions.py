@@ -101,16 +101,10 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
     if home_files.is_in_home(path) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, in no folder, or among our own files", fix)
     try:
-        if os.path.exists(path) and not _is_page(path):
+        if os.path.exists(path) and os.path.getsize(path) and POLICY not in files.start_of(path, _HEAD_BYTES):
             raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
         home_files.sweep_beside(path)
         files.write_whole(path, data)
     except OSError as error:
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
     return Answer({"file": path, "bytes": len(data)})
-
-
-def _is_page(path: str) -> bool:
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
-    return not head or POLICY.encode() in head

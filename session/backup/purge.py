@@ -10,6 +10,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from glob import escape, glob
 from typing import Any
 
@@ -216,7 +217,8 @@ class Sweep:
         else:  # a cache, what was set aside, what a killed writer left
             self.found["filesDeleted"].add(name)
             if not self._dry:
-                _unlink(path)
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
 
     def _quotes(self, text: str) -> bool:
         return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(rows.words_of(text)))
@@ -321,7 +323,8 @@ class Sweep:
             for _ in range(2):
                 kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
                 _append(spool.path(), b"".join(kept))
-                _unlink(aside)  # and what a hook wrote that had opened it before
+                with suppress(FileNotFoundError):
+                    os.unlink(aside)  # and what a hook wrote that had opened it before
 
     def _line_goes(self, line: bytes) -> bool:
         text = line.decode("utf-8", "replace")
@@ -337,13 +340,6 @@ def _names(folder: str) -> list[str]:
 def _below(folder: str) -> Iterator[str]:
     for at, _, names in os.walk(folder):
         yield from (os.path.join(at, name) for name in sorted(names))
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def _append(path: str, data: bytes) -> None:

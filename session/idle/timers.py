@@ -58,12 +58,8 @@ class IdleTimer(Step):
         if event["kind"] == "turn" and usage is not None:
             with fault_boundary(self._context.faults, self.name):
                 used = ratio(usage["percent"], usage["tokens"], usage["window"])
-                agent, config, cwd, transcript = (
-                    self._context.agent,
-                    self._context.config,
-                    event["cwd"],
-                    event["transcript"],
-                )
+                agent, cwd, transcript = self._context.agent, event["cwd"], event["transcript"]
+                config = self._context.config
                 state, _ = with_timer(state, used, config, now, agent=agent, cwd=cwd, transcript=transcript)
         return state
 

@@ -116,10 +116,10 @@ def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]
     """What the agent was given, without the frame around it, and what became of the memories in it."""
     inside = [line for line in one["text"].split("\n") if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
     heading = next((line for line in inside if line.strip()), "").lstrip("# ")
-    outcomes: dict[object, str] = {}
+    outcomes: dict[str, str] = {}
     for verdict in verdicts:
         if verdict["at"] >= one["at"]:
-            outcomes.setdefault(verdict["metadata"].get("memoryId"), verdict["action"].rpartition(".")[2])
+            outcomes.setdefault(str(verdict["metadata"].get("memoryId")), verdict["action"].rpartition(".")[2])
     memories = [
         {"id": name, "text": texts.get(name, ""), "outcome": outcomes.get(name, "open")} for name in one["memories"]
     ]
