@@ -27,6 +27,7 @@ _CURVE = 60
 _LINE_CHARS, _ERROR_CHARS = 150, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
+_COSTS = ("count", "p50", "p95", "totalMs", "late")
 _CHOSEN = {
     "project": "The newest of this folder's project; another: joelclaw session show ID",
     "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
@@ -111,7 +112,7 @@ def draw_session(screen: Console, life: Any) -> None:
         else:
             quiet.append(turn)
     _quiet(screen, quiet)
-    _costs(screen, life["hooksByEvent"], "event")
+    _table(screen, life["hooksByEvent"], ("event", *_COSTS, "failed"))
 
 
 def draw_report(screen: Console, result: Any) -> None:
@@ -122,21 +123,16 @@ def draw_report(screen: Console, result: Any) -> None:
     figures = {
         "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
         "hooks": f"{plain(hooks['count'])}; {_ms(hooks['p50'])} median, {_ms(hooks['p95'])} in 95 of 100",
-        "late or failed": _bad(hooks),
+        "late": f"{plain(hooks['late'])}, failed {plain(hooks['failed'])}, degraded {plain(hooks['degraded'])}",
         "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
         "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
         "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
         "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
     }
     screen.print(pairs(figures))
-    _costs(screen, hooks["byEvent"], "client", "event")
+    _table(screen, hooks["byEvent"], ("client", "event", *_COSTS))
     _table(screen, given["byType"])
     _table(screen, [{**one, "error": clip(" ".join(one["error"].split()), _ERROR_CHARS)} for one in errors["latest"]])
-
-
-def _bad(figures: Any) -> str:
-    bad = (f"{plain(figures[name])} {name}" for name in ("late", "failed", "degraded") if figures[name])
-    return ", ".join(bad) or "–"
 
 
 def _curve(turns: Sequence[Any]) -> Text:
@@ -207,26 +203,10 @@ def _quiet(screen: Console, turns: Sequence[Any]) -> None:
         screen.print(safe(f"{numbers}: {len(turns)} turns, {plain(calls)} calls{percents}", "dim"))
 
 
-def _costs(screen: Console, rows: Sequence[Any], *names: str) -> None:
-    """What hooks cost, a line each of what `names` tell apart."""
-    told = [
-        {
-            **{name: one[name] or ("not read" if name == "event" else "–") for name in names},
-            "hooks": one["count"],
-            "median": _ms(one["p50"]),
-            "95 %": _ms(one["p95"]),
-            "together": _ms(one["totalMs"]),
-            "not ok": _bad(one),
-        }
-        for one in rows
-    ]
-    _table(screen, told)
-
-
-def _table(screen: Console, rows: Sequence[Any]) -> None:
+def _table(screen: Console, rows: Sequence[Any], columns: Sequence[str] = ()) -> None:
     if rows:
         screen.print()
-        screen.print(rows_table(rows))
+        screen.print(rows_table(rows, columns))
 
 
 def _ms(value: float | None) -> str:
