@@ -116,12 +116,12 @@ def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
     answered = [one for one in recalls if one["metadata"].get("returned")]
     last = (overview.last_used(db) if answered else None) or 0
     written = overview.verdicts_since(db, "observations", since)
-    hooks = history.hook_outcomes(db, since)
-    in_time = sum(number for _, _, outcome, number in hooks if outcome in ("ok", "degraded"))
+    hooks = history.hooks_of(db, since=since)
+    in_time = sum(one["outcome"] in ("ok", "degraded") for one in hooks)
     return {
         "rewrite_fallback_rate": (sum("fallback" in one or "fail" in one for one in tried), len(tried)),
         "memory_yield_rate": (len(answered), len(recalls)),
         "usage_coverage_rate": (sum(last >= one["timestamp"] - 1000 for one in answered), len(answered)),
         "observe_skip_rate": (written.get("discard", 0), sum(written.values())),
-        "hook_answer_rate": (in_time, sum(number for *_, number in hooks)),
+        "hook_answer_rate": (in_time, len(hooks)),
     }

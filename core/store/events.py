@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
 )
+_LAST = 1 << 62
 HOOK = "hook"
 """The component of the events that hooks send about themselves."""
 _INJECTED_CHARS = 12_000
@@ -108,17 +109,13 @@ def last_seq(db: apsw.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
 
 
-def between(db: apsw.Connection, query: EventQuery, after: int, upto: int) -> list[Event]:
-    """Events stored after number `after` up to and with `upto` that the query lets through, in the order they came."""
-    where, values = _where(query)
-    found = f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq"
-    return [_from_row(row) for row in db.execute(found, (after, upto, *values))]
-
-
-def after(db: apsw.Connection, number: int, limit: int) -> list[tuple[int, Event]]:
-    """The first events stored after this number, each with its own, in the order they came."""
-    rows = db.execute(f"SELECT {_COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT ?", (number, limit))
-    return [(int(row[0]), _from_row(row)) for row in rows]
+def behind(
+    db: apsw.Connection, number: int, *, upto: int = _LAST, query: EventQuery | None = None, most: int = -1
+) -> list[tuple[int, Event]]:
+    """Events stored behind a number that the query lets through, each with its own number, in the order they came."""
+    where, values = _where(query or {"since": -_LAST})
+    found = f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
+    return [(int(row[0]), _from_row(row)) for row in db.execute(found, (number, upto, *values, most))]
 
 
 def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:

@@ -60,11 +60,12 @@ def waiting(db: apsw.Connection, after: int) -> int:
 
 def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
     """The next events behind number `after`, `most` or about `most_bytes` of them, and the number of the last one."""
-    found = [(number, event) for number, event in events.after(db, after, most) if number <= upto]
+    kept: list[Event] = []
     size = 0
-    for place, (_, event) in enumerate(found):
+    for number, event in events.behind(db, after, upto=upto, most=most):
         size += 400 + len(event.get("error", "")) + len(json_text.dumps(event["metadata"]))
-        if size > most_bytes and place:
-            found = found[:place]
+        if size > most_bytes and kept:
             break
-    return [event for _, event in found], found[-1][0] if found else after
+        kept.append(event)
+        after = number
+    return kept, after

@@ -87,12 +87,6 @@ def extent(db: apsw.Connection, session: str) -> Extent | None:
     return {"calls": calls, "first": first, "last": last, "client": client} if calls else None
 
 
-def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids of sessions with hook calls that begin so, in order."""
-    query = "SELECT DISTINCT session_id FROM hook_call WHERE session_id >= ? AND session_id < ? ORDER BY 1 LIMIT ?"
-    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
-
-
 def sessions(db: apsw.Connection) -> list[str]:
     """The ids of all sessions with hook calls, in order: each is looked up behind the one before."""
     rows = db.execute(
@@ -101,18 +95,6 @@ def sessions(db: apsw.Connection) -> list[str]:
         "SELECT id FROM one WHERE id <> ''"
     )
     return [str(row[0]) for row in rows]
-
-
-def hook_outcomes(db: apsw.Connection, since: int) -> list[tuple[str, str, str, int]]:
-    """Client, event, what became of it and how many hook calls since a time."""
-    query = "SELECT client, event, outcome, count(*) FROM hook_call WHERE at >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-    return [(client, event, outcome, int(count)) for client, event, outcome, count in db.execute(query, (since,))]
-
-
-def sessions_since(db: apsw.Connection, since: int) -> int:
-    """How many sessions had hook calls that were answered since a time."""
-    answered = "SELECT count(DISTINCT session_id) FROM hook_call WHERE at >= ? AND outcome IN ('ok', 'degraded')"
-    return int(db.execute(answered, (since,)).get)
 
 
 def delete_before(db: apsw.Connection, before: int, batch: int) -> int:

@@ -139,7 +139,7 @@ def meant(db: apsw.Connection, given: str) -> str:
     found: list[str] = []
     if len(given) >= _SHORTEST:
         found = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
-        found += history.sessions_beginning(db, given, _MOST_LISTED + 1)
+        found += [one for one in history.sessions(db) if one.startswith(given)]
         found = list(dict.fromkeys([*found, *session_rows.sessions_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:
         return found[0]

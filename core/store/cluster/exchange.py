@@ -154,7 +154,7 @@ class Exchange:
             for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
                 self._send([waiting for waiting in batch if waiting["collection"] == collection], collection)
             progress(len(batch))
-        while found := events.after(self.db, int(outbox.state(self.db, "events") or 0), self._batch):
+        while found := events.behind(self.db, int(outbox.state(self.db, "events") or 0), most=self._batch):
             if not in_time():
                 return False
             self._send_events(found)
