@@ -81,14 +81,6 @@ def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
     return table
 
 
-def first_rows(screen: Console, rows: Sequence[Mapping[str, object]], columns: Sequence[str], total: int) -> None:
-    """A table of the first of `total` rows, and how many more there are."""
-    if rows:
-        screen.print(rows_table(rows, columns))
-    if rows and total > len(rows):
-        screen.print(safe(f"and {total - len(rows)} more", "dim"))
-
-
 def next_steps(answer: Answer, screen: Console) -> None:
     """The commands that make sense now, quietly."""
     for action in answer.next_actions:

@@ -47,23 +47,20 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
             found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept"))
     if not facts["exists"]:
         return facts, found
-
-    def some(paths: list[str]) -> str:
-        named = [os.path.relpath(path, home) for path in paths[:_LISTED]]
-        return f"{', '.join(named)}{f' and {len(paths) - _LISTED} more' * (len(paths) > _LISTED)} in {home}"
-
-    entries = list(_entries(home))
-    mend = "joelclaw doctor --fix"
-    if opened := open_to_others():
-        found.append(warning("MODES_OPEN", "home", f"others may use {some(opened)}", mend))
-    if foreign := [path for path, status in entries if status.st_uid != os.geteuid()]:
-        fix = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
-        found.append(warning("OWNED_BY_OTHERS", "home", f"{some(foreign)} belong to another user", fix))
-    if stale := home_files.stale_temporary():
-        found.append(note("STALE_FILES", "home", f"{some(stale)} were left by a writer that was killed", mend))
-    if aside := [path for path, _ in entries if ".damaged-" in os.path.basename(path)]:
-        about = f"{some(aside)} were damaged and set aside"
-        found.append(note("FILES_SET_ASIDE", "home", about, "look into them, then delete them"))
+    entries, mend = list(_entries(home)), "joelclaw doctor --fix"
+    foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
+    aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
+    chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
+    for make, code, paths, what, fix in (
+        (warning, "MODES_OPEN", open_to_others(), "others may use {}", mend),
+        (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
+        (note, "STALE_FILES", home_files.stale_temporary(), "{} were left by a writer that was killed", mend),
+        (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look into them, then delete them"),
+    ):
+        if paths:
+            named = ", ".join(os.path.relpath(path, home) for path in paths[:_LISTED])
+            more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+            found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
     waiting = spool.lying_in(home)
     # a recall's own events wait there for the next hook
     oldest = min((event["timestamp"] for event in waiting if event["component"] != COMPONENT), default=None)
