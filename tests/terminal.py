@@ -17,8 +17,6 @@ from typing import Any
 from unittest import mock
 
 from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
-from rich.console import Console
-from rich.text import Text
 
 from cli.answer import Answer
 
@@ -66,21 +64,6 @@ def without_style(text: str) -> str:
 def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: int = 100) -> list[str]:
     """The lines that a view prints of a result and next steps, so many columns wide and without colours."""
     return _drawn(view, Answer(result, list(steps)), NO_COLOR="1", COLUMNS=str(columns))
-
-
-def styles(view: Callable[[Answer], None], result: object) -> dict[str, str]:
-    """In which style a view prints each piece of a result: `{"healthy": "bold green"}`; without those in none."""
-    found: dict[str, str] = {}
-    screen = Console(width=200)
-    for line in _drawn(view, Answer(result), FORCE_COLOR="1", TERM="xterm-256color"):
-        for piece in Text.from_ansi(line).render(screen):
-            if piece.style and piece.text.strip():
-                found[piece.text.strip()] = re.sub(r"color\((\d)\)", _colour, str(piece.style))
-    return found
-
-
-def _colour(match: re.Match[str]) -> str:
-    return "black red green yellow blue magenta cyan white".split()[int(match[1])]
 
 
 def _drawn(view: Callable[[Answer], None], answer: Answer, **environment: str) -> list[str]:
