@@ -106,9 +106,7 @@ def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
     line = {key: value for key, value in line.items() if value is not None}
     found: list[str] = []
     collection = line.get("collection") or COLLECTION
-    _must(
-        isinstance(collection, str) and collection in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}"
-    )
+    _must(str(collection) in COLLECTIONS, f"collection must be one of {', '.join(COLLECTIONS)}")
     _must(isinstance(line.get("text"), str), "text must be a string" if "text" in line else "text is missing")
     text = words.clean(line["text"]).replace("\0", "\ufffd").strip()
     most = longest if collection == COLLECTION else LONGEST
@@ -117,12 +115,26 @@ def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
     document = documents.blank(collection, "", _body(text, found), now)
     values: dict[str, Any] = document  # type: ignore[assignment]  # the keys are those of the table
     given = {"text"}
+    category, annotated = _value("name", line.get("category", ""), "category", found), ""
+    if category:
+        given.add("category_id")
+    if line.get("verdict"):
+        document["write_verdict"] = str(line["verdict"]).lower()
+        _must(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
+        given.add("write_verdict")
+        archived(document, "imported with this verdict")
+    elif collection != COLLECTION:  # archives are allowed
+        archived(document, "archived")
+    else:
+        judged = gate.judge(document["text"])
+        _must(bool(judged["text"]), "text is empty behind its annotation")
+        document["text"], annotated = judged["text"], "" if category else judged["category"]
+        set_verdict(document, judged)
+    set_category(document, category, annotated)
     for key, (name, kind) in _FIELDS.items():
         if key in line:
             values[name] = _value(kind, line[key], key, found)
             given.add(name)
-    _judge(line, document, given)
-    _categorise(line, document, given, found)
     if "updated_at" not in given:
         document["updated_at"] = document["created_at"]
     document["id"] = _id(line.get("id"), document, "created_at" in given)
@@ -194,39 +206,6 @@ def _body(text: str, found: list[str]) -> str:
 def _name(value: str) -> tuple[str, tuple[str, ...]]:
     found: list[str] = []
     return clean_name(value, found), tuple(found)
-
-
-def _judge(line: dict[str, Any], document: Document, given: set[str]) -> None:
-    """The line's verdict; else the gate's for an observation; episodes and knowledge are allowed, they are archives."""
-    if line.get("verdict"):
-        verdict = str(line["verdict"]).lower()
-        _must(verdict in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
-        told = {name: document[name] for name in given if name.startswith("write_")}  # type: ignore[literal-required]
-        document["write_verdict"] = verdict
-        given.add("write_verdict")
-        archived(document, "imported with this verdict")
-        document.update(told)  # type: ignore[typeddict-item]
-    elif document["collection"] != COLLECTION:
-        archived(document, "archived")
-    else:
-        judged = gate.judge(document["text"])
-        _must(bool(judged["text"]), "text is empty behind its annotation")
-        document["text"] = judged["text"]
-        set_verdict(document, judged)
-        if judged["category"] and not line.get("category"):
-            set_category(document, "", judged["category"])
-
-
-def _categorise(line: dict[str, Any], document: Document, given: set[str], found: list[str]) -> None:
-    category = _value("name", line.get("category", ""), "category", found)
-    if document["category_id"] and not category:
-        return
-    told = (document["category_source"], document["category_confidence"])
-    set_category(document, category, "")
-    if category:
-        given.add("category_id")
-        if "category_source" in given:
-            document["category_source"], document["category_confidence"] = told
 
 
 def _id(identifier: Any, document: Document, timed: bool) -> str:
