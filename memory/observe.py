@@ -16,7 +16,6 @@ from __future__ import annotations
 import html
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,38 +121,21 @@ class NotTheFormError(ValueError):
     """An answer is not in the form; the message says why."""
 
 
-class Report:
-    """What one run did."""
+def new_report() -> dict[str, Any]:
+    """What one run did, as the command's result and its events tell it.
 
-    def __init__(self) -> None:
-        self.ranges: list[dict[str, Any]] = []
-        self.turns = self.tokens = self.left_turns = self.left_tokens = 0
-        self.passed_turns = 0
-        """Turns of which a model could not be brought to note anything, and that are not asked about again."""
-        self.stopped_by = ""
-        """`tokens` or `seconds`, where the budget ended before the session did."""
-        self.merged = 0
-        """Observations that took the place of one that said the same."""
-        self.types: Counter[str] = Counter()
-        self.verdicts: Counter[str] = Counter()
-
-    def counts(self) -> dict[str, Any]:
-        """In numbers, as the command's result and its events tell them."""
-        count = self.types.total()
-        return {
-            "turns": self.turns,
-            "passedTurns": self.passed_turns,
-            "tokens": self.tokens,
-            "rangeCount": len(self.ranges),
-            "observations": {
-                "count": count,
-                "added": count - self.merged,
-                "merged": self.merged,
-                "byType": dict(self.types),
-                "byVerdict": dict(self.verdicts),
-            },
-            "left": {"turns": self.left_turns, "tokens": self.left_tokens, "reason": self.stopped_by},
-        }
+    `passedTurns`: those of which a model could not be brought to note anything, and that are not asked about again;
+    `reason`: `tokens` or `seconds`, where the budget ended before the session did.
+    """
+    return {
+        "turns": 0,
+        "passedTurns": 0,
+        "tokens": 0,
+        "rangeCount": 0,
+        "observations": {"count": 0, "added": 0, "merged": 0, "byType": {}, "byVerdict": {}},
+        "left": {"turns": 0, "tokens": 0, "reason": ""},
+        "ranges": [],
+    }
 
 
 class Observer:
@@ -165,7 +147,7 @@ class Observer:
     """
 
     def __init__(
-        self, db: apsw.Connection, session: str, model: Model, config: Config, report: Report, *, vectors: bool
+        self, db: apsw.Connection, session: str, model: Model, config: Config, report: dict[str, Any], *, vectors: bool
     ) -> None:
         self._db = db
         self._session = session
@@ -187,24 +169,25 @@ class Observer:
         """
         until = time.monotonic() + self._config.get_int("observe.seconds")
         report, budget = self._report, self._config.get_int("observe.max_tokens")
+        left = report["left"]
         try:
-            while (found := self._next(budget - report.tokens)) is not None:
+            while (found := self._next(budget - report["tokens"])) is not None:
                 _, prompt, before = found
                 seconds = until - time.monotonic()
-                over = report.tokens + _tokens(prompt) > budget
-                report.stopped_by = "tokens" if over else "seconds" if seconds <= 0 else ""
-                if report.stopped_by:
+                over = report["tokens"] + _tokens(prompt) > budget
+                left["reason"] = "tokens" if over else "seconds" if seconds <= 0 else ""
+                if left["reason"]:
                     return
-                if not report.ranges:
+                if not report["ranges"]:
                     begin(*self._left(before))
                 if not self._observe(found, seconds):
-                    report.stopped_by = "seconds"
+                    left["reason"] = "seconds"
                     return
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
         finally:
             try:
-                report.left_turns, report.left_tokens = self._left(observed.position(self._db, self._session))
+                left["turns"], left["tokens"] = self._left(observed.position(self._db, self._session))
             except sqlite.StoreError:
                 pass  # the store's fault was reported already
 
@@ -241,7 +224,7 @@ class Observer:
             reply = self._model(prompt, seconds=seconds)
         except Failure as failure:
             if failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds:  # the run's time cut it short
-                if report.ranges:
+                if report["ranges"]:
                     return False  # the model has answered before, so it is not at fault
                 failure.fix = "raise observe.seconds in config.toml, or name a faster model"
             raise
@@ -254,17 +237,18 @@ class Observer:
             if tries < TRIES:
                 raise _invalid(str(reason), reply) from None
             self._store(found, [])
-            report.passed_turns += len(episodes)
+            report["passedTurns"] += len(episodes)
         else:
             self._store(found, items)
-            report.turns += len(episodes)
-            report.ranges.append(
+            report["turns"] += len(episodes)
+            report["rangeCount"] += 1
+            report["ranges"].append(
                 {
                     "from": episodes[0]["id"], "to": episodes[-1]["id"], "turns": len(episodes), "tokens": tokens,
                     "observations": len(items), "cut": is_cut,
                 }
             )  # fmt: skip
-        report.tokens += tokens
+        report["tokens"] += tokens
         return True
 
     def _store(self, found: Range, items: Sequence[Item]) -> None:
@@ -279,7 +263,7 @@ class Observer:
             )
             document["observation_type"] = item.type
             made.append(document)
-        report, verdicts, merged = self._report, [], 0
+        stored = []
         with sqlite.transaction(self._db):
             if observed.position(self._db, self._session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it goes on from there"
@@ -289,12 +273,14 @@ class Observer:
             for document in made:
                 kept, is_merged = write.placed(self._db, document, now=now, vectors=self._vectors)
                 observed.add_evidence(self._db, kept["id"], number)
-                verdicts.append(kept["write_verdict"])
-                merged += is_merged
+                stored.append((document["observation_type"], kept["write_verdict"], is_merged))
             observed.advance(self._db, self._session, episodes[-1]["rowid"], "", now)
-        report.types.update(item.type for item in items)
-        report.verdicts.update(verdicts)
-        report.merged += merged
+        told = self._report["observations"]
+        told["count"] += len(stored)
+        for kind, verdict, is_merged in stored:
+            told["merged" if is_merged else "added"] += 1
+            told["byType"][kind] = told["byType"].get(kind, 0) + 1
+            told["byVerdict"][verdict] = told["byVerdict"].get(verdict, 0) + 1
 
     def _left(self, at: Place) -> tuple[int, int]:
         turns, characters = observed.behind(self._db, self._session, at[0] if at else 0)

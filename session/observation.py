@@ -21,7 +21,7 @@ from core.store import sqlite
 from core.store.sessions import observed
 from memory.archive import transcript_files
 from memory.archive.known_files import Archived, File
-from memory.observe import Observer, Report
+from memory.observe import Observer, new_report
 from otel import log
 from otel.event import new_event
 from session import observation_queue
@@ -56,8 +56,7 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
         locked: whether the process that started this one holds the session's lock for it.
 
     Raises:
-        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `Observer.run`. Ranges that were stored
-            before stay.
+        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `Observer.run`.
     """
     with ExitStack() as stack:
         try:
@@ -104,9 +103,9 @@ def _observe(
     config: Config, model: Model, session: str, transcript: str, trigger: str, agent: str = ""
 ) -> dict[str, Any]:
     """Archive and observe; what came of it, which is an event, too."""
-    began, report = time.monotonic(), Report()
+    began, report = time.monotonic(), new_report()
 
-    def record_event(action: str, metadata: dict[str, Any], error: str = "") -> None:
+    def record_event(action: str, about: dict[str, Any] = report, error: str = "") -> None:
         event = new_event(
             f"memory.observe.{action}",
             source="cli",
@@ -114,7 +113,7 @@ def _observe(
             level="error" if error else "debug" if action == "unchanged" else "info",
             success=not error,
             error=error or None,
-            metadata={"trigger": trigger, **metadata},
+            metadata={"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}},
             duration_ms=None if action == "started" else round((time.monotonic() - began) * 1000),
             session=session,
             now=clock.now_ms(),
@@ -144,14 +143,13 @@ def _observe(
         )
     except BaseException as error:
         about = f"{error.code}: {error.message}" if isinstance(error, Failure) else type(error).__name__
-        record_event("failed", report.counts(), about)
-        if isinstance(error, Failure) and report.ranges:
-            error.message += f" (ranges of turns before it that are stored: {len(report.ranges)})"
+        record_event("failed", error=about)
+        if isinstance(error, Failure) and report["ranges"]:
+            error.message += f" (ranges of turns before it that are stored: {len(report['ranges'])})"
         raise
-    counts = report.counts()
-    unchanged = not (report.turns or report.passed_turns or report.left_turns)
-    record_event("unchanged" if unchanged else "completed", counts)
-    result = {"session": session, "unchanged": unchanged, **counts, "ranges": report.ranges}
+    unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
+    record_event("unchanged" if unchanged else "completed")
+    result = {"session": session, "unchanged": unchanged, **report}
     if transcript and trigger == _BY_HAND:
         result["episodes"] = {"added": archived.added, "updated": archived.updated}
         result["badLines"] = archived.bad_lines

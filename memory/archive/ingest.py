@@ -43,13 +43,16 @@ _MOST_TRIES = 8
 
 
 class Ingested:
-    """What a call ingested.
+    """What a call ingested of a client's session; without one, why (`reason`), and whether that `may_change`.
 
     Episodes that are new (`added`) or say more (`updated`), tool calls that are new, bytes of the file that were read,
     lines that were no JSON object or too long (`bad_lines`); and the new items in order, the last 400 of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, client: str = "", reason: str = "", *, may_change: bool = False) -> None:
+        self.client = client
+        self.reason = reason
+        self.may_change = may_change
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.items: list[Item] = []
 
@@ -86,7 +89,7 @@ def ingest_file(
     Raises:
         Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
-    ingested = Ingested()
+    ingested = Ingested(agent)
     try:
         descriptor = opened(path)
     except FileNotFoundError:
@@ -137,7 +140,7 @@ def ingest_items(
     """Archive what a client without a transcript file gives; what it has given before changes nothing."""
     from memory.archive.session_archive import Piece, SessionArchive, clean_name
 
-    ingested = Ingested()
+    ingested = Ingested(agent)
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = "session:" + clean_name(session)
     try:

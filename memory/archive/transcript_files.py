@@ -42,24 +42,6 @@ class NotATranscriptError(ValueError):
         self.may_change = may_change
 
 
-class Result:
-    """What became of one file: its client, or "" and the reason why it was left out, or "" for both: it is excluded.
-
-    Args:
-        may_change: it may be another the next time, though the file is as it was.
-    """
-
-    def __init__(
-        self, file: File, agent: str = "", reason: str = "", *, may_change: bool = False, done: Ingested | None = None
-    ) -> None:
-        self.file = file
-        self.agent = agent
-        self.reason = reason
-        self.may_change = may_change
-        self.done = done or Ingested()
-        self.done.items = []  # they would be handed from process to process
-
-
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none.
 
@@ -136,33 +118,34 @@ def ingest_all(
         note: called for each file of which nothing is left: with its client, or "" and the reason why it was left out.
     """
 
-    def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Result:
+    def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
         try:
             writer, session, cwd = look_at(file.path, agent)
             if _is_excluded(cwd):
-                return Result(file, may_change=True)
+                return Ingested(may_change=True)
             done = ingest.ingest_file(
                 db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,
                 progress=progress,
             )  # fmt: skip
         except NotATranscriptError as reason:
-            return Result(file, reason=str(reason), may_change=reason.may_change)
+            return Ingested(reason=str(reason), may_change=reason.may_change)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
-            return Result(file, reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
-        return Result(file, writer, done=done)
+            return Ingested(reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
+        done.items = []  # they would be handed from process to process
+        return done
 
     report = Archived()
-    for result in _results(db, files, work, vectors, progress):
-        if result.agent:
-            report.take(result.agent, result.done)
+    for file, result in _results(db, files, work, vectors, progress):
+        if result.client:
+            report.take(result.client, result)
         elif result.reason:
-            report.leave_out(result.file.path, result.reason)
-        else:
+            report.leave_out(file.path, result.reason)
+        else:  # it is excluded
             report.excluded += 1
         if not result.may_change:
-            note(result.file, result.agent, result.reason)
+            note(file, result.client, result.reason)
     segments.catch_up(db)
     if report.added >= documents.MERGE_AFTER:
         from core.store.upkeep import store_file
@@ -183,10 +166,10 @@ def _is_excluded(cwd: str) -> bool:
 def _results(
     db: apsw.Connection,
     files: Sequence[File],
-    work: Callable[..., Result],
+    work: Callable[..., Ingested],
     vectors: bool,
     progress: Callable[[int], None],
-) -> Iterator[Result]:
+) -> Iterator[tuple[File, Ingested]]:
     """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
     # macOS's own libraries do not bear a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
@@ -194,24 +177,24 @@ def _results(
     if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
         for file in files:
             result = work(db, file, progress)
-            progress(max(0, file.size - result.done.bytes))
-            yield result
+            progress(max(0, file.size - result.bytes))
+            yield file, result
         return
     from multiprocessing import get_context
 
     with get_context("fork").Pool(count, _begin, (work, vectors)) as pool:
-        for found in pool.imap_unordered(_do, files):
+        for file, found in pool.imap_unordered(_do, files):
             if isinstance(found, tuple):
                 raise Failure(*found)
-            progress(found.file.size)
-            yield found
+            progress(file.size)
+            yield file, found
 
 
 _own: list[Any] = []
 """Of a forked process: what it does with a file, and its own connection."""
 
 
-def _begin(work: Callable[..., Result], vectors: bool) -> None:
+def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
     import signal
 
     parent = os.getppid()
@@ -224,10 +207,9 @@ def _begin(work: Callable[..., Result], vectors: bool) -> None:
     _own[:] = [work, db]
 
 
-def _do(file: File) -> Result | tuple[str, str, str]:
+def _do(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
     work, db = _own
     try:
-        result: Result = work(db, file)
-        return result
+        return file, work(db, file)
     except Failure as failure:  # its pickle would lack all but the message
-        return failure.code, failure.message, failure.fix
+        return file, (failure.code, failure.message, failure.fix)
