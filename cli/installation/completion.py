@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 from cli.answer import Answer
@@ -16,7 +17,6 @@ from cli.parameter import Parameter
 from cli.reference import GROUPS, every
 from core.errors import usage
 
-_MADE = "# Made from cli/*/commands.py by `make completions`: change that, not this.\n"
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
 _HELP = Parameter("help", ("--help", "-h"), "what this command takes", kind="flag")
 _VERSION = Parameter("version", ("--version",), "versions of joelclaw, Python and SQLite", kind="flag")
@@ -28,72 +28,15 @@ _FLAGS = {"": [_JSON, _HELP, _VERSION], **{group: [_JSON, _HELP] for group in GR
 _LOOSE = {command.path: [one for one in command.parameters if not one.flags] for command in _COMMANDS}
 """By command: its positional words."""
 
-_BASH_HEAD = """\
-_joelclaw() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path="" at offered=""
-  COMPREPLY=()
-  # `--budget=lean` reaches us in three words.
-  if [[ $word == "=" ]]; then
-    word=""
-  elif [[ $before == "=" ]]; then
-    before=${COMP_WORDS[COMP_CWORD-2]}
-  fi
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    case "${COMP_WORDS[at]}" in
-      -*) ;;
-      *)
-        path="${path:+$path }${COMP_WORDS[at]}"
-        case "$path" in
-          %s) ;;
-          *) break ;;
-        esac
-        ;;
-    esac
-  done
-  case "$path $before" in
-"""
 _BASH_FILES = "compopt -o filenames 2>/dev/null; local IFS=$'\\n'; COMPREPLY=($(compgen -f -- \"$word\")); return"
-_BASH_TAIL = """\
-  esac
-  COMPREPLY=($(compgen -W "$offered" -- "$word"))
-}
-complete -F _joelclaw joelclaw
-"""
-_ZSH_GROUP = """
-{function}() {{
-  local curcontext=$curcontext state line
-  typeset -A opt_args
-  local -a names
-  names=(
-{names}  )
-  _arguments -C{flags} \\
-    '1: :->name' \\
-    '*:: :->rest' && return
-  case $state in
-    name) _describe command names ;;
-    rest) (( $+functions[{function}_$line[1]] )) && {function}_$line[1] ;;
-  esac
-}}
-"""
-_ZSH_TAIL = """
-if [ "$funcstack[1]" = "_joelclaw" ]; then
-  _joelclaw "$@"
-else
-  compdef _joelclaw joelclaw
-fi
-"""
-_FISH_HEAD = """\
-function __joelclaw_at --description 'Whether the words so far name this command'
-    set -l path
-    for word in (commandline -opc)[2..-1]
-        string match -q -- '-*' $word; and continue
-        set -a path $word
-        contains -- "$path" %s; or break
-    end
-    test "$path" = "$argv[1]"
-end
-complete -c joelclaw -f
-"""
+
+
+def _template(shell: str, **parts: str) -> str:
+    """The script beside this module, with what is made in the place of each `@name@`."""
+    text = (resources.files("cli.installation") / f"completion.{shell}").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part)
+    return text
 
 
 def _children(group: str) -> list[tuple[str, str]]:
@@ -116,33 +59,33 @@ def bash() -> str:
             return f'COMPREPLY=($(compgen -W "{values}" -- "$word")); return'
         return _BASH_FILES if parameter.file else "return"
 
-    lines = ["# bash completion for joelclaw\n", _MADE, _BASH_HEAD % " | ".join(GROUPS)]
+    values, words = [], []
     for command in _COMMANDS:
         for parameter in _FLAGS[command.path]:
             if parameter.kind != "flag":
                 where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
-                lines.append(f"    {where}) {offer(parameter)} ;;\n")
-    lines.append('  esac\n  case "$path" in\n')
+                values.append(f"    {where}) {offer(parameter)} ;;")
     for path, flags in _FLAGS.items():
         spellings = " ".join(flag for parameter in flags for flag in parameter.flags)
         otherwise = "".join(f"else {offer(p)}; " for p in _LOOSE.get(path, ())[:1] if p.choices or p.file)
         if path not in _LOOSE:
             otherwise = f'else offered="{" ".join(name for name, _ in _children(path))}"; '
-        lines.append(f'    "{path}") if [[ $word == -* ]]; then offered="{spellings}"; {otherwise}fi ;;\n')
-    return "".join([*lines, _BASH_TAIL])
+        words.append(f'    "{path}") if [[ $word == -* ]]; then offered="{spellings}"; {otherwise}fi ;;')
+    return _template("bash", groups=" | ".join(GROUPS), values="\n".join(values), words="\n".join(words))
 
 
 def zsh() -> str:
     """The script for zsh, to be autoloaded as `_joelclaw` or sourced."""
-    lines = ["#compdef joelclaw\n", _MADE]
+    head, _, rest = _template("zsh").partition("#@group\n")
+    about_group, _, tail = rest.partition("#@tail\n")
+    lines = [head]
     for group in ("", *GROUPS):
         children = [(name, about.replace(":", "\\:")) for name, about in _children(group)]
+        names = "\n".join(f"    {_zsh_quoted(f'{name}:{about}')}" for name, about in children)
+        flags = "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group])
+        function = "_joelclaw" + (f"_{group}" if group else "")
         lines.append(
-            _ZSH_GROUP.format(
-                function="_joelclaw" + (f"_{group}" if group else ""),
-                names="".join(f"    {_zsh_quoted(f'{name}:{about}')}\n" for name, about in children),
-                flags="".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group]),
-            )
+            "\n" + about_group.replace("@function@", function).replace("@names@", names).replace("@flags@", flags)
         )
     for path, loose in _LOOSE.items():
         specs = [_zsh_flag(parameter) for parameter in _FLAGS[path]]
@@ -151,7 +94,7 @@ def zsh() -> str:
             specs.append(_zsh_quoted(lead + _zsh_value(parameter)))
         lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s")
         lines.append("".join(f" \\\n    {spec}" for spec in specs) + "\n}\n")
-    return "".join([*lines, _ZSH_TAIL])
+    return "".join([*lines, "\n", tail])
 
 
 def _zsh_flag(parameter: Parameter) -> str:
@@ -181,7 +124,7 @@ def _zsh_quoted(text: str) -> str:
 
 def fish() -> str:
     """The script for fish 3 and newer."""
-    lines = ["# fish completion for joelclaw\n", _MADE, _FISH_HEAD % " ".join(GROUPS)]
+    lines = [_template("fish", groups=" ".join(GROUPS))]
     for path, flags in _FLAGS.items():
         at = f'complete -c joelclaw -n "__joelclaw_at {_fish_quoted(path)}"'
         if path not in _LOOSE:
