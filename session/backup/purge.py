@@ -66,7 +66,11 @@ class Purge:
         else:
             known = listing.known(self._db) if project else []
             live = frozenset(one.id for one in known if projects.same(project, one.read().project))
-            session = _whole(self._db, session)
+            try:
+                session = listing.meant(self._db, session) if session else ""
+            except Failure as failure:  # files may still name one that is not known any more
+                if failure.code != listing.NOT_FOUND:
+                    raise
             self._criteria = Criteria(session=session, project=project, live=live, before=before, match=match)
         self._selection = rows.select(self._db, self._criteria)
         self._sweep = Sweep(self._criteria, config)
@@ -93,6 +97,11 @@ class Purge:
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """What goes, or has gone, in numbers; `cluster` is what one has not got yet, None where there is none."""
+        # where the text may still stand: copies of the home, and what belongs to others
+        copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
+        copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
+        named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
+        theirs = [*sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.found["notTouched"])]
         cluster = None
         if outbox.enabled(self._db):
             waiting = outbox.waiting(self._db)
@@ -105,7 +114,7 @@ class Purge:
             "namedOnly": sorted(self._sweep.found["namedOnly"]),
             "bytes": os.stat(sqlite.path()).st_size,
             "cluster": cluster,
-            "notTouched": self._not_touched(),
+            "notTouched": [*copies, *theirs],
         }
 
     def run(self) -> dict[str, Any]:
@@ -118,27 +127,6 @@ class Purge:
         self._sweep.run(self._selection)  # what was written meanwhile
         store_file.wipe(self._db)
         return self.result(done=True)
-
-    def _not_touched(self) -> list[str]:
-        """Where the text may still stand: copies of the home, and what belongs to others."""
-        copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
-        copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
-        named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
-        return [
-            *copies,
-            *sorted(filter(os.path.exists, named))[:_MOST_LISTED],
-            *sorted(self._sweep.found["notTouched"]),
-        ]
-
-
-def _whole(db: apsw.Connection, given: str) -> str:
-    """The id of the session that is meant; of one that is not known (any more) what was given, as files may name it."""
-    try:
-        return listing.meant(db, given) if given else ""
-    except Failure as failure:
-        if failure.code != listing.NOT_FOUND:
-            raise
-        return given
 
 
 def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
@@ -181,23 +169,18 @@ class Sweep:
             others = (os.path.join(logs, name) for name in _names(logs) if name.endswith(".md"))
             for path in _below(logs) if is_ours else others:
                 self._daily_log(path)
-            for path in self._files():
-                if not is_ours or not path.startswith(logs + os.sep):
-                    self._file(path, os.path.relpath(path, self._home))
+            for top in _names(self._home):
+                path = os.path.join(self._home, top)
+                is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
+                if is_store or top == archive.BACKUPS or not home_files.is_in_homes(top):
+                    continue
+                below = [path] if os.path.isfile(path) else [] if os.path.islink(path) else _below(path)
+                for one in below:
+                    if not is_ours or not one.startswith(logs + os.sep):
+                        self._file(one, os.path.relpath(one, self._home))
         except OSError as error:
             what = f"{error.filename or self._home}: {error.strerror or error}"
             raise Failure("PURGE_UNWRITABLE", what, "check its permissions, then run it again") from None
-
-    def _files(self) -> Iterator[str]:
-        for top in _names(self._home):
-            path = os.path.join(self._home, top)
-            is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
-            if is_store or top == archive.BACKUPS or not home_files.is_in_homes(top):
-                continue
-            if os.path.isfile(path):
-                yield path
-            elif not os.path.islink(path):
-                yield from _below(path)
 
     def _file(self, path: str, name: str) -> None:
         folder, base = os.path.split(name)
