@@ -97,10 +97,7 @@ def start_notify_command(config: Config) -> None:
 
 
 def notify(config: Config) -> dict[str, Any]:
-    """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s.
-
-    Records an event; returns what the command prints.
-    """
+    """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s, and record an event."""
     from core import clock
     from core.process import process_group
     from otel.event import new_event
@@ -109,7 +106,7 @@ def notify(config: Config) -> dict[str, Any]:
 
     command, said = config.get_str("notify.command"), _notice(config)
     if not command.strip():
-        return {"delivered": False, "text": said, "reason": "no-command", "exitStatus": None}
+        return {"delivered": False, "reason": "no-command"}
     try:
         words = timers.words(command, {"text": said})
     except ValueError as error:
@@ -123,5 +120,4 @@ def notify(config: Config) -> dict[str, Any]:
         name, source="interactive", component=session_event.COMPONENT, level=level, success=is_done, error=why, now=now
     )
     SessionStore(config, now).append([event])
-    reason = "delivered" if is_done else ended.reason or "failed"
-    return {"delivered": is_done, "text": said, "reason": reason, "exitStatus": ended.status}
+    return {"delivered": is_done, "reason": "" if is_done else ended.reason or "failed"}

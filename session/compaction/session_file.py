@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import stat
@@ -99,25 +100,15 @@ def _again(handle: BinaryIO, entry: Entry) -> dict[str, Any] | None:
 @contextmanager
 def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "no file"
-            raise Failure("TRANSCRIPT_UNREADABLE", f"{path} is {kind}", f"name a session file of {_titles()}")
-        handle = open(path, "rb", buffering=buffer)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file")
+        with open(path, "rb", buffering=buffer) as handle:
+            yield handle
+    except (FileNotFoundError, NotADirectoryError):
         raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name a session file that is there") from None
     except OSError as error:
-        raise _unreadable(path, error) from None
-    try:
-        with handle:
-            yield handle
-    except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: str, error: OSError) -> Failure:
-    fix = "check its permissions and its disk"
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix)
+        fix = f"check its permissions and its disk, or name a session file of {_titles()}"
+        raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None
 
 
 def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterator[_Parsed], str]:
@@ -137,10 +128,8 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session in which something was said")
-    good = any(value is not None for _, value in first)
-    what = "its lines are of no client known" if good else f"none of its first {len(first)} lines is a JSON object"
     fix = f"name a session file of {_titles()}; --client says whose a damaged one is"
-    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is no transcript: {what}", fix)
+    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is no transcript: its lines are of no client known", fix)
 
 
 def _titles() -> str:
