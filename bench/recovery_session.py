@@ -225,12 +225,7 @@ class Session:
 
     def _first_kept(self, line: int) -> int | None:
         """The line of the oldest message that a compaction leaves in the context."""
-        record = self.records[line]
-        place = record.get("firstKeptEntryIndex")  # pi's oldest form
-        if isinstance(place, int):
-            return place
-        first_kept = getattr(registry.transcript(self.client), "first_kept", None)
-        name = first_kept(record) if first_kept else ""
+        name = self.records[line].get("firstKeptEntryId")
         return next((n for n, other in enumerate(self.records) if name and other.get("id") == name), None)
 
 

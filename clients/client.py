@@ -53,11 +53,6 @@ class Client:
     takes_summary = False  # it can be handed a summary of ours for a compaction, and told to leave one out
     empty_answer = ""  # what a hook prints that has nothing to say
 
-    @property
-    def file_tells_compaction(self) -> bool:
-        """Whether a compaction stands in the session file."""
-        return bool(self.session_file) and not self.silent
-
     def event(self, payload: dict[str, Any], name: str) -> HookEvent:
         """An event with the fields that all clients name alike; the rest is empty."""
         return {

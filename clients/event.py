@@ -155,8 +155,8 @@ class Format(Protocol):
     """`transcript.py` of a client: what a line says, what context it takes, whether only this client writes such.
 
     A line without any of SAID_MARKS says nothing, has no outcome and no summary; one without any of CONTEXT_MARKS has
-    neither usage nor compaction. May also have `window_of`, `snapshot_of`, `first_kept` (`session.context_usage`),
-    `kept_of` (`session.hook.pipeline`) and `is_subagents`.
+    neither usage nor compaction. May also have `window_of`, `snapshot_of` (`session.context_usage`), `kept_of`
+    (`session.hook.around_compaction`) and `is_subagents`.
     """
 
     SAID_MARKS: tuple[bytes, ...]

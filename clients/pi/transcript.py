@@ -98,11 +98,6 @@ def context_characters(entry: dict[str, Any]) -> int:
     return len(string(entry.get("summary"))) if kind in ("compaction", "branch_summary") else 0
 
 
-def first_kept(entry: dict[str, Any]) -> str:
-    """The id of the oldest entry that a compaction left in the context, "" for what is none."""
-    return string(entry.get("firstKeptEntryId")) if entry.get("type") == "compaction" else ""
-
-
 def kept_of(data: bytes, *, whole: bool = True) -> str:
     """What the last compaction of a session file left in the context word for word: all texts from there on.
 
@@ -111,7 +106,7 @@ def kept_of(data: bytes, *, whole: bool = True) -> str:
     """
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
-    identifier = first_kept(_entry(lines[last])) if last is not None else ""
+    identifier = string(_entry(lines[last]).get("firstKeptEntryId")) if last is not None else ""
     if not identifier:
         return ""
     mark = f'"id":"{identifier}"'.encode()

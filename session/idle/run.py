@@ -204,7 +204,7 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
     """What a transcript tells: the folder in which the session began, "" where it is unknown or gone, and how many
     compactions it had, None where that cannot be known."""
     client = registry.row(agent)
-    if not client.file_tells_compaction or not os.path.isfile(path):
+    if not client.session_file or client.silent or not os.path.isfile(path):
         return "", None
     form, folder, compactions = client.transcript(), "", 0
     with suppress(OSError), open(path, "rb") as file:
