@@ -12,9 +12,8 @@ from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
 from core.process import model_command
-from session.compaction import context, preparation, session_file, summary, summary_prompt
-from session.compaction.context import Limits
-from session.compaction.preparation import Preparation
+from session.compaction import preparation, session_file, summary, summary_prompt
+from session.compaction.preparation import Limits, Preparation
 
 if TYPE_CHECKING:
     from core.envelope import NextAction
@@ -43,7 +42,7 @@ class _Session:
     def limits(self) -> Limits:
         """Raises a Failure, COMPACTION_INVALID_ARGS, for a reserve that leaves no window."""
         window, reserve = self.options.get("window"), self.options.get("reserve")
-        return context.limits(self.transcript, self.settings, window=window, reserve=reserve)
+        return preparation.limits_of(self.transcript, self.settings, window=window, reserve=reserve)
 
     def prepared(self) -> Preparation:
         """Where it is cut."""
@@ -65,9 +64,9 @@ class _Session:
 def decide(options: dict[str, Any]) -> Answer:
     """Whether to compact, and why."""
     asked = _Session(options)
-    limits, size = asked.limits(), context.size(asked.transcript)
+    limits, size = asked.limits(), preparation.context_size(asked.transcript)
     window, reserve = limits.window, limits.reserve
-    reason = context.reason(asked.transcript, window=window, reserve=reserve, enabled=asked.is_enabled)
+    reason = preparation.reason(asked.transcript, window=window, reserve=reserve, enabled=asked.is_enabled)
     compact = reason == "above-threshold"
     result = {
         **asked.about,
@@ -79,7 +78,7 @@ def decide(options: dict[str, Any]) -> Answer:
         "estimatedTokens": size.estimated,
         "staleUsageIgnored": size.stale is not None,
         "staleUsageTokens": size.stale,
-        "messagesSinceCompaction": context.said_since_compaction(asked.transcript),
+        "messagesSinceCompaction": preparation.said_since_compaction(asked.transcript),
         "threshold": window - reserve,
         "window": window,
         "windowFrom": limits.window_from,
@@ -117,7 +116,7 @@ def serialize(options: dict[str, Any]) -> Answer:
     part = options["part"]
     entries: Iterable[Entry]
     if part == "context":
-        entries = context.entries(asked.transcript)
+        entries = preparation.context_entries(asked.transcript)
     elif part == "branch":
         entries = [entry for entry in asked.transcript.entries if entry.kind != "compaction"]
     else:

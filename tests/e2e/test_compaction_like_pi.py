@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, currently_in_test_context, event, given, set
 from hypothesis import strategies as st
 
 from clients.entry import FileOperations, Transcript
-from session.compaction import context, preparation, session_file
+from session.compaction import preparation, session_file
 from session.compaction.summary_prompt import serialize
 
 from .conftest import chosen
@@ -270,9 +270,11 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
     sizes = zip(ours.entries, session_file.sizes(ours, ours.entries), strict=True)
     messages = [size if entry.kind == "message" else None for entry, size in sizes]
     assert messages == theirs["tokens"]
-    assert serialize(session_file.messages(ours, context.entries(ours))) == without_halves(theirs["context"])
+    assert serialize(session_file.messages(ours, preparation.context_entries(ours))) == without_halves(
+        theirs["context"]
+    )
     # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
-    assert context.size(ours).total == theirs["withoutStale"]
+    assert preparation.context_size(ours).total == theirs["withoutStale"]
     raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
     branch_ = [raw[entry.id] for entry in ours.entries]
     compare_cut(branch_, theirs, ours, keep_recent)
@@ -421,7 +423,7 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     ours = session_file.read(str(path))
     said = []
     for window in range(1498, 1503):
-        said.append(context.reason(ours, window=window, reserve=500) == "above-threshold")
+        said.append(preparation.reason(ours, window=window, reserve=500) == "above-threshold")
         assert said[-1] == pi(path, window=window, reserve=500)["shouldCompact"]
     assert said == [True, True, False, False, False]
     assert list(accumulate(said)) == [1, 2, 2, 2, 2]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pi_session import PiSession
 
 from core.errors import Failure
-from session.compaction import context, preparation, session_file
+from session.compaction import preparation, session_file
 from session.compaction.summary_prompt import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -195,11 +195,11 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     except Failure as failure:
         assert failure.code.startswith("TRANSCRIPT_")
         return
-    context.reason(ours, window=10_000, reserve=10)
+    preparation.reason(ours, window=10_000, reserve=10)
     made = preparation.prepare(ours, keep_recent=50)
     serialize(made.messages(made.entries_to_summarize))
     serialize(made.messages(made.turn_prefix_entries))
-    serialize(session_file.messages(ours, context.entries(ours)))
+    serialize(session_file.messages(ours, preparation.context_entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))
         assert preparation.prepare_branch(ours, some, some, budget=0).entries == ()
