@@ -47,12 +47,9 @@ def turn_of(
 
 
 class Checkpoint(Step):
-    """A turn that has ended, or that a compaction ends.
+    """A turn that has ended, or that a compaction ends (`flush`); None where only what one has left is to be done.
 
-    Args:
-        turn: None where nothing has happened, and only what a turn has left is to be done.
-        flush: a compaction comes next.
-        leave_work: recall and writing are left to the task job (`session.checkpoint_run`) or to the next turn.
+    With `leave_work` recall and writing are left to the task job (`session.checkpoint_run`) or to the next turn.
     """
 
     name = "task"

@@ -24,11 +24,7 @@ _STOP_S = 5
 
 
 def save(session_id: str, turn: dict[str, Any], config: Config, *, flush: bool = False) -> dict[str, Any]:
-    """Write down the end of a turn and do what its zone calls for; the result tells what was done.
-
-    Args:
-        flush: a compaction comes next: also its events.
-    """
+    """Write down the end of a turn, or what a compaction ends, and do what its zone calls for; tells what was done."""
     return _run(Checkpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
 
 
@@ -44,12 +40,9 @@ def begin_task_job(context: Context) -> None:
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
-    """What the process does, by the context usage that the hook wrote down.
+    """What the process does, by the context usage that the hook wrote down; it may hold the lock of that work.
 
     A fault of the store becomes an event, since nobody reads what it prints.
-
-    Args:
-        holds_lock: this process was started with the lock of that work.
     """
     from otel import spool
 

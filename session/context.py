@@ -121,11 +121,7 @@ class Context:
         return True
 
     def is_off(self, cwd: str) -> bool:
-        """Whether the session is switched off, by itself, with its project or with all others.
-
-        Args:
-            cwd: where the agent works; "" for what the state knows.
-        """
+        """Whether the session is switched off, by itself, with its project (of `cwd`, else of its state) or all."""
         known = self._known_switches()
         if known is None:
             return False
@@ -171,11 +167,7 @@ class Context:
         return state["role"] == session_event.GATEWAY
 
     def project_of(self, state: SessionState, cwd: str = "") -> str:
-        """The project that a session works on (`core.project`); "" where it is not known, and for a gateway.
-
-        Args:
-            cwd: where the agent works; "" for what the state knows, else the current folder.
-        """
+        """The project that a session works on, by `directory`; "" where it is not known, and for a gateway."""
         if self.serves_all(state):
             return ""
         from core import project
@@ -183,7 +175,7 @@ class Context:
         return project.name_of(self.directory(state, cwd))
 
     def directory(self, state: SessionState, cwd: str = "") -> str:
-        """Where the agent works; "" where that was removed."""
+        """Where the agent works: `cwd`, else as the state knows, else the current folder; "" where that was removed."""
         return cwd or state["cwd"] or files.current_folder()
 
 

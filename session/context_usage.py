@@ -32,18 +32,14 @@ _FILE_TYPE = 0o170000
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
-    """How full the context is, by the newest usage or compaction of a transcript.
+    """How full the context is, by the newest usage or compaction of a transcript, of which 4 MiB are read at most.
+
+    `source`: "usage" from an answer, "boundary" from the compaction, "estimate" by the characters after the compaction,
+    or by all where neither was found, "none" (tokens and percent None) where the file cannot be read. Raises nothing.
 
     Args:
-        path: the client's transcript; its last 4 MiB are read at most.
-        agent: whose it is.
         model: its name, if the caller knows it better than the transcript.
         config: `context.window` is the window unless the transcript names it.
-
-    Returns:
-        Tokens, window and percent. `source`: "usage" from an answer, "boundary" from the compaction, "estimate" by the
-        characters after the compaction, or by all where neither was found, "none" (tokens and percent None) where the
-        file cannot be read. Raises nothing.
     """
     found = _Found()
     try:
@@ -67,8 +63,6 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
 
 class _Found:
     """What a transcript says of the context, collected from its end backwards."""
-
-    __slots__ = ("boundary", "model", "source", "tokens", "window")
 
     def __init__(self) -> None:
         self.tokens: int | None = None

@@ -7,7 +7,6 @@ too: it is only ever appended to.
 from __future__ import annotations
 
 import os
-import stat
 
 from core import clock, files
 from core.quoting import one_line
@@ -87,33 +86,18 @@ def _short(session_id: str) -> str:
 
 def _read(where: str) -> str:
     """The end of the file, from a line's start; "" where there is none."""
-    try:
-        descriptor = os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    if not os.path.exists(where):
         return ""
-    try:
-        begin = max(0, _size(descriptor, where) - _READ_BYTES)
-        data = os.pread(descriptor, _READ_BYTES, begin)
-    finally:
-        os.close(descriptor)
+    if not os.path.isfile(where):
+        raise OSError(f"{where} is no file")
+    with open(where, "rb") as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - _READ_BYTES)
+        file.seek(begin)
+        data = file.read()
     return (data.partition(b"\n")[2] if begin else data).decode("utf-8", "replace")
 
 
 def _append(where: str, text: str) -> None:
     files.private_folder(os.path.dirname(where))
-    descriptor = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    try:
-        if not _size(descriptor, where):
-            os.fchmod(descriptor, 0o600)
-        data = text.encode("utf-8", "replace")
-        if os.write(descriptor, data) != len(data):
-            raise OSError("the disk is full")
-    finally:
-        os.close(descriptor)
-
-
-def _size(descriptor: int, where: str) -> int:
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(f"{where} is no file")
-    return status.st_size
+    with open(os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
+        file.write(text.encode("utf-8", "replace"))

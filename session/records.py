@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, Protocol, TypedDict
-
-from core.records import Hit
+from typing import Any, Literal, NotRequired, TypedDict
 
 Zone = Literal["cold", "warm", "hot", "unknown"]
 
@@ -154,20 +151,3 @@ class Fault(TypedDict):
     step: str
     code: str
     message: str
-
-
-class Injection(Protocol):
-    """A module of `session.inject`."""
-
-    NAME: str
-    LEAST: str
-    """The setting with the least score of a memory."""
-
-    def due(self, state: SessionState, situation: Any) -> Any:
-        """Whether it is due; changes nothing."""
-
-    def compose(self, state: SessionState, situation: Any, decision: Any, hits: Sequence[Hit]) -> Text | None:
-        """The text, None where there is nothing to say."""
-
-    def apply(self, state: SessionState, situation: Any, decision: Any, text: Text | None) -> SessionState:
-        """What the state is to know of it, beside what holds for all injections."""

@@ -125,11 +125,8 @@ class SessionStore:
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
 
-        Args:
-            project: its memories and what is global; "" for what is global alone.
-            everywhere: those of all projects instead.
-            strictly: only the project's own, none that are global. So it is too where a project that is not trusted
-                chose the least score.
+        They are of the project and global, or with `everywhere` of all projects; with `strictly`, and where a project
+        that is not trusted chose the least score, only the project's own.
         """
         if self.faults:
             return None
@@ -156,12 +153,8 @@ class SessionStore:
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Work]:
         """What the last sessions of a project did, and what was said in the last of the folder that only talked.
 
-        Those of the folder come first, the newest before the others: worktrees are worked on side by side.
-
-        Args:
-            folder: the top of the working tree.
-            without: the session that asks.
-            first: the session to go on from, where it is known.
+        Those of the working tree with this top come first, the newest before the others. The session `without` asks,
+        and `first` is the one to go on from, where that is known.
         """
 
         def read(db: apsw.Connection) -> list[Work]:
@@ -189,11 +182,7 @@ class SessionStore:
     def write_task(
         self, text: str, *, source: str, session: str, project: str, known: Sequence[str] = ()
     ) -> str | None:
-        """Write a session's task into its memory; returns the id, None where it failed.
-
-        Args:
-            known: ids of the session's task memories, the newest last.
-        """
+        """Write a session's task over the last of its task memories `known`; returns the id, None where it failed."""
 
         def write(db: apsw.Connection) -> str | None:
             from memory import session_task

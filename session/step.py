@@ -131,8 +131,7 @@ def _blank(context: Context) -> SessionState:
 def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState) -> SessionState:
     """Apply what was worked out to the state as it is on disk now, and write it if that changes it.
 
-    Args:
-        ahead: what came of it for the previous state; that holds where nobody has written meanwhile.
+    `ahead` is what came of it for the previous state; that holds where nobody has written meanwhile.
     """
     with state_file.locked(context.session_id):
         context.on_deadline = None

@@ -104,11 +104,9 @@ def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 def _turn(given: dict[str, Any]) -> dict[str, Any]:
     percent = _number(given, _MOST_PERCENT, "percent", "contextPercent")
     tokens = _number(given, _MOST_TOKENS, "tokens")
-    window = _number(given, _MOST_TOKENS, "window")
+    window = _number(given, _MOST_TOKENS, "window", least=1)
     if percent is None and tokens is not None and window is None:
         raise usage(CODE, "tokens say nothing without the window", "give --window too, or --percent")
-    if window is not None and window < 1:
-        raise usage(CODE, "the window is 0", "give the model's context window in tokens, at least 1")
     return checkpoint.turn_of(
         role="".join(_texts(given, "role")[:1]),
         messages=_texts(given, "message", "messages"),
@@ -124,12 +122,13 @@ def _first(given: dict[str, Any], *names: str) -> Any:
     return next((given[name] for name in names if given.get(name) is not None), None)
 
 
-def _number(given: dict[str, Any], most: float, *names: str) -> float | None:
+def _number(given: dict[str, Any], most: float, *names: str, least: int = 0) -> float | None:
     value = _first(given, *names)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-        raise usage(CODE, f"{names[0]} is no number from 0 to {most:g}", f"give {names[0]} such a number")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        said = f"{names[0]} is no number from {least} to {most:g}"
+        raise usage(CODE, said, f"give {names[0]} such a number")
     return value
 
 

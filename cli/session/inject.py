@@ -15,9 +15,10 @@ from session.step import run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import Any
 
-    from session.records import Injection, Text
+    from session.records import Text
     from session.step import Step
 
 CODE = "INJECT_INVALID_ARGS"
@@ -62,7 +63,7 @@ def _context(options: dict[str, Any]) -> Context:
     return Context(session_of(options["session"], CODE), config.load(), role=options["role"] or "")
 
 
-def _answer(options: dict[str, Any], injection: Injection, situation: Situation, *before: Step) -> Answer:
+def _answer(options: dict[str, Any], injection: ModuleType, situation: Situation, *before: Step) -> Answer:
     """What is injected, or why nothing is."""
     context, session, reason = situation.context, situation.context.session_id, OFF
     text: Text | None = None

@@ -21,7 +21,7 @@ _KEPT_BYTES = 8_000_000
 """Of a session file, its end: a context holds less."""
 _KEPT_CHARS = 200_000
 _OWED = "owed"
-"""Source of an event after a compaction: a process that ended meanwhile may have taken the recovery note along."""
+"""Source of an event after a compaction: a process that ended meanwhile may have taken the note along."""
 
 
 def start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
@@ -45,7 +45,7 @@ def recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]
     from session.inject.runner import InjectionStep, Situation
 
     before = context.previous
-    if event["source"] == _OWED and before is not None and recovery.is_recent(before, context):
+    if event["source"] == _OWED and before is not None and before["signpost"] and recovery.is_rapid(before, context):
         return recovery.repeat(context)
     note = InjectionStep(recovery, Situation(context, kept=_kept(event, context)))
     is_over = before is not None and before["noteOwed"] and event["kind"] != "after_compaction"

@@ -30,9 +30,8 @@ _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "sour
 def answer(event: HookEvent, context: Context, *, silent: bool, until: float) -> list[Text]:
     """The texts for the model, mostly none.
 
-    Args:
-        silent: the client does not tell of a compaction; it is seen in the fall of the context.
-        until: `time.monotonic()` after which the archive stops, and goes on at the next event.
+    A `silent` client does not tell of a compaction: it is seen in the fall of the context. At `until` (monotonic) the
+    archive stops, and goes on at the next event.
     """
     items = _archive(event, context, until)
     kind = event["kind"]

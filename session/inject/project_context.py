@@ -94,10 +94,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
 def of_file(path: str, cwd: str, config: Config, faults: list[Unusable]) -> Scope | None:
     """The scope of a file, which need not exist yet; None for one outside the project, or without a scope.
 
-    Args:
-        path: absolute, or relative to `cwd`; the project is the repository around that, else this folder.
-        config: with the scopes, folder of the project → query; an empty query means no scope.
-        faults: gets the manifests that cannot be used.
+    The project is the repository around `cwd`, else this folder. `faults` gets the manifests that cannot be used.
     """
     try:
         folder = os.path.realpath(cwd)

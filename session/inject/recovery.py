@@ -45,7 +45,7 @@ def due(state: SessionState, situation: Situation) -> Decision:
     if context.is_new:
         return Decision(NO_CHECKPOINT)
     about = session_event.compaction_count(state)
-    if _is_rapid(state, context):
+    if is_rapid(state, context):
         skipped = session_event.by_role("compaction.inject.skipped", state["role"])
         return Decision(RAPID, event=skipped, about=about)
     says_something = checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"]
@@ -107,11 +107,6 @@ class Compaction(Step):
         if self._context.is_new:
             return state
         return {**rules.compact(state, self._context.now), "noteOwed": self._context.is_late}
-
-
-def is_recent(state: SessionState, context: Context) -> bool:
-    """Whether the last note is so young that no other would follow it."""
-    return state["signpost"] is not None and _is_rapid(state, context)
 
 
 def repeat(context: Context) -> list[InjectedText]:
@@ -178,7 +173,8 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
     return known or select(found, state), answered or state["checkpoint"]["recallQueries"]
 
 
-def _is_rapid(state: SessionState, context: Context) -> bool:
+def is_rapid(state: SessionState, context: Context) -> bool:
+    """Whether the last note is so young that no other follows it."""
     return rules.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
 
 

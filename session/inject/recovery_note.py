@@ -62,9 +62,7 @@ def of(
 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
-        agent: the client.
-        requests: the last requests as queries, for a note in which no name is missing that could be asked for by its
-            place.
+        requests: as queries, for a note in which no name is missing that could be asked for by its place.
     """
     about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -114,8 +112,7 @@ def queries(
 
     Args:
         total: calls of the session so far.
-        told: names in the client's summary.
-        shown: the text of the note, or its names.
+        told, shown: names in the client's summary, the text of the note.
         commands: whether one of them asks for commands, too.
     """
     weights = card_weights.weights_of(names, total, told)

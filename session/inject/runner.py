@@ -1,7 +1,8 @@
 """The one runner of injections: asks whether a text is due, recalls, lets it be composed, and says what came of it.
 
-An injection is a module with three small functions (`session.records.Injection`). Hooks run them as steps of an event,
-`joelclaw inject …` one alone.
+An injection is a module with a NAME, the setting of its LEAST score and three functions: `due` decides and changes
+nothing, `compose` makes the text, None where there is nothing to say, `apply` notes in the state what is to be known of
+it. Hooks run them as steps of an event, `joelclaw inject …` one alone.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from session.step import Step
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import ModuleType
     from typing import Any
 
     from clients.event import Text as InjectedText
     from core.records import Hit
     from session.context import Context
-    from session.records import Injection, SessionState, Text
+    from session.records import SessionState, Text
 
 
 IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"
@@ -31,12 +33,11 @@ class Situation:
     """What the caller knows when it asks for an injection; each injection reads its own part.
 
     Args:
-        message: what the user just said, as typed; "" where they said nothing.
+        message: what the user just said, as typed.
         percent: context usage, None where it is not known.
         files: what is edited, absolute or relative to `cwd`; they need not exist yet.
         cwd: where the agent works; "" for what the state knows, else the current folder.
-        query: "" for the injection's own.
-        project: whose memories are recalled, with those of no project; "" for that of `cwd`.
+        query, project: "" for the injection's own, and that of `cwd`.
         kept: what the client has left in the context word for word, beside its summary.
     """
 
@@ -64,7 +65,7 @@ class Decision:
     Args:
         reason: why it is not, "" where it is.
         query: what to recall for it; "" for nothing.
-        subject: what the text is on, where an injection has several.
+        subject: what the text is on, where there are several.
         strictly: the query is somebody else's: it is asked of the project's own memories alone.
         event: the event that tells why it is not due, "" for none.
         about: what result and event say of the occasion.
@@ -87,7 +88,7 @@ class Decision:
 class InjectionStep(Step):
     """One injection as a step of an event."""
 
-    def __init__(self, injection: Injection, situation: Situation) -> None:
+    def __init__(self, injection: ModuleType, situation: Situation) -> None:
         self.name = injection.NAME
         self._injection = injection
         self._situation = situation

@@ -60,13 +60,9 @@ def names_shared(hit: Hit, named: Container[str]) -> list[str]:
 def fit(
     kind: str, head: Sequence[str], memories: Sequence[Memory], *, mark: str, most: int, max_tokens: int
 ) -> tuple[str, list[Memory]]:
-    """The framed text of as many memories as fit into its budget, and these; ("", []) where none does.
+    """The framed text of as many memories as fit into its budget below its `head`, and these; ("", []) where none does.
 
-    Args:
-        kind: of the frame.
-        head: the lines before them.
-        mark: what a memory's line begins with; it may hold {number} and {category}.
-        most: memories.
+    `mark` is what a memory's line begins with; it may hold {number} and {category}.
     """
     shown = [memory for memory in memories if one_line(memory["text"])][:most]
     while shown:

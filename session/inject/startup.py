@@ -1,8 +1,4 @@
-"""What a new session is given, once: where its project was left, and memories that say something durable.
-
-Where it was left is told by what its last sessions did (`session.inject.work`); an agent's turns are no memories here:
-recalled for no particular task, they are narration.
-"""
+"""What a new session is given, once: where its project was left, and memories that say something durable."""
 
 from __future__ import annotations
 
@@ -76,12 +72,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
 
 
 def left_of(sessions: Sequence[Work], now: int) -> list[str]:
-    """The lines that say where a project was left.
-
-    Args:
-        sessions: the one to go on from first.
-        now: ms since the epoch.
-    """
+    """The lines that say where a project was left, by its sessions, the one to go on from first."""
     lines = []
     for one in sessions:  # what was asked for last in the same working tree, be it in a session that only talked
         task = work.last_task(one["prompts"])

@@ -87,11 +87,8 @@ _LEAST_UNSPACED = 4
 
 
 def query_of(messages: Sequence[Message], message: str = "") -> str:
-    """The recall query of a session's real topics, at most 120 characters; empty without a seed.
-
-    Args:
-        messages: the user messages that the session's state keeps, oldest first.
-        message: a new one that is not kept yet, as it was typed.
+    """The recall query of the real topics among the messages that a session's state keeps, oldest first, and a new one
+    as it was typed: at most 120 characters; empty without a seed.
     """
     from session.state import rules
 

@@ -43,10 +43,7 @@ def opening(prompt: str, characters: int = TASK_CHARS) -> str:
 def open_step(about: Session, prompts: Sequence[str]) -> str:
     """The step of the plan that is in progress, else the first that is pending; "" where the plan is done, or was left.
 
-    It was left where the session has gone on for long, or to other things, without a look at it.
-
-    Args:
-        prompts: the last ones, oldest first.
+    It was left where the session has gone on for long, or by its last prompts to other things, without a look at it.
     """
     if "plan_at" in about:
         call, prompt = about["plan_at"]
@@ -61,23 +58,14 @@ def open_step(about: Session, prompts: Sequence[str]) -> str:
 
 
 def working_set(
-    names: Sequence[Name],
-    total: int,
-    *,
-    without: Container[str] = (),
-    characters: int,
-    most_files: int = MOST_FILES,
+    names: Sequence[Name], total: int, *, characters: int, without: Container[str] = (), most_files: int = MOST_FILES,
     most_names: int = MOST_NAMES,
-) -> list[tuple[str, list[str]]]:
+) -> list[tuple[str, list[str]]]:  # fmt: skip
     """Places and the names last at work in each, most needed first, within so many characters.
 
-    A name counts by its faded weight, by how much is at work in its place, and by its shortness: of seven rules on
-    half of 29 real sessions the one that showed most of what the agent used next. What stands in a longer name that
-    is shown is not repeated. Names of no file come last, under "".
-
-    Args:
-        total: calls of the session so far.
-        without: names that the reader has before him already.
+    A name counts by its faded weight after `total` calls, by how much is at work in its place, and by its shortness:
+    of seven rules on half of 29 real sessions the one that showed most of what the agent used next. What is part of a
+    longer name that is shown is not repeated. Names of no file come last, under "".
     """
     found: dict[str, list[str]] = {}
     folders: set[str] = set()

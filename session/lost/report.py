@@ -33,10 +33,8 @@ _LATE_CALLS, _NAMES, _TEXTS, _LINE_CHARS, _DROPPED_CHARS = 60, 24, 3, 200, 800
 
 
 def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str = "") -> dict[str, Any]:
-    """What the last compaction dropped, of the session that is meant: what `joelclaw lost` answers, with all entries.
-
-    Args:
-        given: its id, or how it begins; "" for the one of the project that was compacted last, else of all.
+    """What the last compaction dropped of the session that is meant, by its id or how that begins, else of the one that
+    was compacted last, of the project or of all: what `joelclaw lost` answers, with all entries.
     """
     if db is None:
         raise _nothing_archived()
@@ -76,10 +74,7 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str
         "words": lambda: _words(said, summary),
     }
     return {
-        "session": session,
-        "chosen": chosen,
-        "client": about["client"],
-        "project": about["project"],
+        "session": session, "chosen": chosen, "client": about["client"], "project": about["project"],
         "folder": about["folder"],
         "compaction": {
             "number": len(compactions),
@@ -91,16 +86,11 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str
             "summaryChars": len(last["summary"]),
         },
         "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
-    }
+    }  # fmt: skip
 
 
 def standing(config: Config, folder: str, session: str) -> list[str]:
-    """Where the work in a folder stands: its last session, and what a compaction dropped of it, as lines.
-
-    Args:
-        folder: where the agent works; of the sessions of its project the one named comes first.
-        session: its session's id, where it is known; else "".
-    """
+    """Where the work in a folder stands: its last session, or the one named, and what a compaction dropped of it."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
     works = store.left(project, folder_of(folder), without="", first=session)
@@ -146,13 +136,9 @@ def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
         key = key_of(text)
         tells = topics.is_topic(text) or topics.is_request(text)
         if tells and key not in found and not summary.has_text(text):
-            found[key] = {
-                "text": clip(" ".join(text.split()), TEXT_CHARS),
-                "by": "user",
-                "id": identifier,
-                "promptsBefore": behind,
-                "get": f"{own_command.word()} memory show {shlex.quote(identifier)}",
-            }
+            get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
+            said_then = clip(" ".join(text.split()), TEXT_CHARS)
+            found[key] = {"text": said_then, "by": "user", "id": identifier, "promptsBefore": behind, "get": get}
     return list(found.values())
 
 

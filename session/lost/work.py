@@ -78,13 +78,10 @@ class Summary:
 
 
 class Work:
-    """What stood before a compaction and after it.
+    """What stood before a compaction and after it, of all calls (oldest first) and names of a session.
 
-    Args:
-        folder: to which files are relative.
-        calls, names: of the whole session, calls oldest first.
-        last: number of the last call before the compaction.
-        prompts: how many the user had given by then.
+    Files are relative to `folder`; `last` is the number of the last call before the compaction, `prompts` how many the
+    user had given by then.
     """
 
     def __init__(
@@ -114,16 +111,12 @@ class Work:
                 weights[file] = weights.get(file, 0.0) + weight
         found = [
             {
-                "file": file,
-                "reads": uses[file][False],
-                "edits": uses[file][True],
-                **self._when(call),
-                "again": file in again,
-                "get": by_name(file, self._session),
+                "file": file, "reads": uses[file][False], "edits": uses[file][True], **self._when(call),
+                "again": file in again, "get": by_name(file, self._session),
             }
             for file, call in last.items()
             if not self._summary.has_file(file)
-        ]
+        ]  # fmt: skip
         return sorted(found, key=lambda one: (one["again"], -weights[one["file"]]))
 
     def found_names(self) -> list[Entry]:
@@ -145,14 +138,10 @@ class Work:
             again, last = row["last"] > self._last, min(row["last"], self._last)
             place = relative(row["place"], self._folder).removeprefix("./")
             one = {
-                "name": name,
-                "place": place if place.rpartition("/")[2] != name else "",
-                "uses": row["calls"],
-                "promptsBefore": max(0, self._prompts - prompts.get(last, 0)),
-                "callsBefore": self._last - last,
-                "again": again,
-                "get": by_name(name, self._session),
-            }
+                "name": name, "place": place if place.rpartition("/")[2] != name else "", "uses": row["calls"],
+                "promptsBefore": max(0, self._prompts - prompts.get(last, 0)), "callsBefore": self._last - last,
+                "again": again, "get": by_name(name, self._session),
+            }  # fmt: skip
             ranked.append((again, -self._faded(row["weight"], row["last"]), name, one))
         return [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
 
@@ -176,16 +165,11 @@ class Work:
         for key, calls in sorted(runs.items(), key=lambda entry: -weights[entry[0]]):
             command, call = self._here(calls[-1]["command"]), calls[-1]
             if not self._summary.has_line(command):
-                one = {
-                    "command": command,
-                    "outcome": shell_command.told(call["command"], call["outcome"]),
-                    "error": _telling_error(call["error"]),
-                    "runs": len(calls),
-                    **self._when(call),
-                    "again": key in again,
-                    "get": by_name(_done(call["command"])[0], self._session),
-                }
-                found.append(one)
+                found.append({
+                    "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
+                    "error": _telling_error(call["error"]), "runs": len(calls), **self._when(call),
+                    "again": key in again, "get": by_name(_done(call["command"])[0], self._session),
+                })  # fmt: skip
         return sorted(found, key=lambda one: bool(one["again"]))
 
     def errors(self) -> list[Entry]:
@@ -203,21 +187,16 @@ class Work:
                 continue
             if error and not self._summary.has_line(error):
                 doing = " ".join(self._here(call["command"]).split()) or f"{call['tool']} {call['file']}".strip()
-                one = {
-                    "error": error,
-                    "doing": doing[:ERROR_CHARS],
-                    "answered": not done.isdisjoint(kinds),
-                    **self._when(call),
-                    "get": by_name(error, self._session),
-                }
-                found.setdefault("".join("0" if c.isdigit() else c for c in error), one)
+                shape = "".join("0" if c.isdigit() else c for c in error)
+                found.setdefault(shape, {
+                    "error": error, "doing": doing[:ERROR_CHARS], "answered": not done.isdisjoint(kinds),
+                    **self._when(call), "get": by_name(error, self._session),
+                })  # fmt: skip
         return sorted(found.values(), key=lambda one: bool(one["answered"]))
 
     def _when(self, call: Call) -> Entry:
-        return {
-            "promptsBefore": max(0, self._prompts - call["prompt"]),
-            "callsBefore": self._last - call["number"],
-        }
+        before = max(0, self._prompts - call["prompt"])
+        return {"promptsBefore": before, "callsBefore": self._last - call["number"]}
 
     def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
         """The file that a call worked on, and whether it wrote it; of a command the one that it names."""

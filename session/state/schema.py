@@ -66,10 +66,6 @@ def _times(most: int, characters: int) -> tuple[Any, Callable[[Any], Any]]:
     return {}, read
 
 
-def _one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
-    return {}, lambda value: _object(fields, value)
-
-
 def _maybe_one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
     return None, lambda value: None if value is None else _object(fields, value, whole=True)
 
@@ -103,7 +99,7 @@ FIELDS: Fields = {
     "role": _text(ROLE_CHARS),
     "agent": _text(_WORD_CHARS),
     "cwd": _text(400),
-    "checkpoint": _one(_CHECKPOINT),
+    "checkpoint": ({}, lambda value: _object(_CHECKPOINT, value)),
     "messages": _many(MESSAGES_KEPT, {"text": _text(240), "hash": _text(_ID_CHARS)}),
     "files": _texts(FILES_KEPT, FILE_CHARS),
     "contextTokens": _MAYBE_NUMBER,
@@ -128,7 +124,7 @@ FIELDS: Fields = {
     "signpost": _maybe_one({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, _ID_CHARS)}),
     "idleTimer": _maybe_one(_IDLE_TIMER),
     "turnBeganAt": _MAYBE_NUMBER,
-    "counts": _one(_COUNTS),
+    "counts": ({}, lambda value: _object(_COUNTS, value)),
     "startedAt": _WHOLE,
     "updatedAt": _WHOLE,
 }
