@@ -37,9 +37,7 @@ class Limits(NamedTuple):
     reserve: int
 
 
-def limits_of(
-    transcript: Transcript, config: Config, *, window: int | None = None, reserve: int | None = None
-) -> Limits:
+def limits_of(transcript: Transcript, config: Config, *, window: int | None, reserve: int | None) -> Limits:
     """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model.
 
     Raises Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_transcript import Transcript
 from conftest import ROOT, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +83,41 @@ def before_compaction(folder: Path, client: str) -> Path:
     path = folder / "session.jsonl"
     path.write_bytes(b"".join(lines[: next(number for number, line in enumerate(lines) if mark in line)]))
     return path
+
+
+def test_claude_lines_of_one_answer_stay_together(run: Run, tmp_path: Path) -> None:
+    """Thinking, text and two calls are four lines of one answer, and its results hang beside each other in the tree."""
+    made = Transcript(tmp_path / "t.jsonl")
+    made.user("first")
+    made.assistant(LONG)
+    made.user("second")
+    about = {"id": "m1", "role": "assistant", "model": "claude-x", "usage": {"input_tokens": 70, "output_tokens": 30}}
+
+    def line(number: int, parent: int, **block: Any) -> None:
+        entry = made.entry("assistant", [])
+        entry |= {"uuid": f"a{number}", "parentUuid": f"a{parent}" if parent else "u-00000003"}
+        made.write({**entry, "message": {**about, "content": [block]}})
+
+    def result_of(number: int, parent: int, text: str) -> None:
+        entry = made.entry("user", [{"type": "tool_result", "tool_use_id": f"c{number}", "content": text}])
+        made.write({**entry, "uuid": f"r{number}", "parentUuid": f"a{parent}"})
+
+    line(1, 0, type="thinking", thinking="hm")
+    line(2, 1, type="tool_use", id="c1", name="Read", input={"file_path": "/r"})
+    line(3, 2, type="tool_use", id="c2", name="Write", input={"file_path": "/w", "content": LONG})
+    result_of(1, 2, LONG)
+    result_of(2, 3, LONG)
+    decided = run("compaction", "decide", str(made.path)).result
+    assert (decided["usageTokens"], decided["estimatedTokens"]) == (100, 200), "the usage counts once, both results too"
+    for keep in ("1", "150", "250"):
+        # No line of the answer but the first may be first, and no result without its call.
+        result = run("compaction", "prepare", str(made.path), "--keep-recent", keep).result
+        if result["reason"] == "ready":
+            assert result["firstKeptEntryId"] in ("u-00000003", "a1")
+        else:
+            assert result["firstKeptEntryId"] == "u-00000001"
+    everything = session_file.read(str(made.path)).entries
+    assert [entry.id for entry in everything if entry.kind == "message"][-5:] == ["a1", "a2", "a3", "r1", "r2"]
 
 
 def codex_line(kind: str, **payload: Any) -> str:
