@@ -51,24 +51,19 @@ def _cut(line: str, words: Sequence[str], room: int) -> str:
 def _widened(lines: Sequence[str], at: int, room: int) -> str:
     """A line with those after and before it, in turn, that have room; of the last one tried, its beginning."""
     shown, left = [lines[at]], room - len(lines[at])
-    after, before = at + 1, at - 1
-    grown = True
-    while grown:
-        grown = False
-        if after < len(lines) and len(lines[after]) < left:
-            shown.append(lines[after])
-            left -= len(lines[after]) + 1
-            after += 1
-            grown = True
-        elif after < len(lines) and left > _LEAST_LINE + len(CUT):
-            shown.append(lines[after][: left - 1 - len(CUT)].rstrip() + CUT)
-            left -= len(shown[-1]) + 1
-            after = len(lines)
+    after, before = [*lines[at + 1 :]], [*lines[:at]]
+    while after or before:
+        if after:
+            line = after.pop(0)
+            if len(line) >= left:
+                line = line[: left - 1 - len(CUT)].rstrip() + CUT if left > _LEAST_LINE + len(CUT) else ""
+                after.clear()
+            if line:
+                shown.append(line)
+                left -= len(line) + 1
+        if before and len(before[-1]) < left:
+            shown.insert(0, before.pop())
+            left -= len(shown[0]) + 1
         else:
-            after = len(lines)
-        if before >= 0 and len(lines[before]) < left:
-            shown.insert(0, lines[before])
-            left -= len(lines[before]) + 1
-            before -= 1
-            grown = True
+            before.clear()
     return "\n".join(shown)
