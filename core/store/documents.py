@@ -179,13 +179,6 @@ def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
     return found
 
 
-def has_sections_below(db: apsw.Connection, folder: str) -> bool:
-    """Whether a file below the folder has a section that can be recalled."""
-    start = folder.rstrip("/") + "/"
-    query = "SELECT 1 FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND substr(path, 1, ?) = ?"
-    return db.execute(f"{query} LIMIT 1", (*row_range("knowledge"), len(start), start)).get is not None
-
-
 def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
     """Take sections out for good; how many there were. A forgotten one stays a tombstone: its file may come back."""
     removed = 0

@@ -255,7 +255,8 @@ def by_meaning(
         now=clock.now_ms(),
         config=settings,
     )
-    return result["hits"], result["found"], db is not None and documents.has_sections_below(db, vault)
+    synced = documents.sections_by_file(db) if db is not None else ()
+    return result["hits"], result["found"], any(path.startswith(vault.rstrip("/") + "/") for path in synced)
 
 
 def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
