@@ -33,22 +33,6 @@ _CHOSEN = {
     "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
 }
 _PAGE_WIDTH = 132
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="%s">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s</title>
-<style>
-{stylesheet}
-body {{ color: {foreground}; background-color: {background}; margin: 1.5rem; }}
-pre {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .85rem; white-space: pre-wrap; }}
-</style>
-</head>
-<body><pre><code>{code}</code></pre></body>
-</html>
-"""
 
 
 def show(answer: Answer) -> None:
@@ -73,8 +57,9 @@ def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
     )  # fmt: skip
     draw(screen, result)
     screen.print(safe("\nTimes are UTC. Written by joelclaw from what it keeps on this machine.", "dim"))
-    frame = _PAGE % (POLICY, escape(shown_line(title)).replace("{", "{{").replace("}", "}}"))
-    return screen.export_html(theme=DEFAULT_TERMINAL_THEME, code_format=frame)
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    head = f"<head>\n{policy}\n<title>{escape(shown_line(title))}</title>"
+    return screen.export_html(theme=DEFAULT_TERMINAL_THEME).replace("<head>", head, 1)
 
 
 def draw_session(screen: Console, life: Any) -> None:

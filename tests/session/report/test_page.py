@@ -52,7 +52,7 @@ class Read(HTMLParser):
 
 
 ALLOWED = set("html head meta title style body pre code span".split())
-ATTRIBUTES = set("lang charset http-equiv content name class".split())
+ATTRIBUTES = set("charset http-equiv content class style".split())
 
 
 def harmless(html: str) -> Read:
