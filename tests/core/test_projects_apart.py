@@ -104,8 +104,6 @@ def told(run: Run, tmp_path: Path, where: str, cwd: Path | None) -> dict[str, st
     texts["recovery"] = run("inject", "recovery", "--session", session, "--raw", env=at(42), cwd=folder).out
     query = ("inject", "memory", "--session", f"{session}-2", "--query", ASKED, "--raw")
     texts["memory"] = run(*query, env=at(43), cwd=folder).out
-    status = ("inject", "refresh", "--session", f"{session}-3", "--message", f"status of the {WORDS}", "--raw")
-    texts["status"] = run(*status, env=at(44), cwd=folder).out
     return texts
 
 
@@ -122,7 +120,7 @@ def test_no_line_crosses(run: Run, tmp_path: Path, places: dict[str, Path | None
             assert not crossed, side
     assert EVERYONE in whole
     if own:
-        for name in ("start", "edit", "cached", "memory", "status"):
+        for name in ("start", "edit", "cached", "memory"):
             assert MARKS[own] in texts[name] or MARKS[own].lower() in texts[name], name
 
 
