@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -31,22 +30,6 @@ def test_a_line_that_is_too_long_is_none() -> None:
     ]
     for data, read in rows:
         assert lines(data) == read
-
-
-def test_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl"
-    file.write_bytes(b"ab\ncd\n")
-    with bulk.numbered(str(file), longest=9, code="C", holds="JSON lines") as (found, advance):
-        assert list(found) == [(1, b"ab\n"), (2, b"cd\n")]
-        advance(6)
-
-
-def test_stdin_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = io.BytesIO(b"ab\n")
-    monkeypatch.setattr(bulk.sys, "stdin", SimpleNamespace(buffer=given))
-    with bulk.numbered("-", longest=9, code="C", holds="JSON lines") as (found, _):
-        assert list(found) == [(1, b"ab\n")]
-    assert not given.closed
 
 
 @pytest.mark.parametrize(

@@ -61,46 +61,8 @@ def codex_said(role: str, text: str) -> dict[str, Any]:
     return of_codex("message", role=role, content=[{"type": kind, "text": text}])
 
 
-def counted(total: int, window: int = 0, cached: int = 0) -> dict[str, Any]:
-    used = {"input_tokens": total - 5, "cached_input_tokens": cached, "output_tokens": 5, "total_tokens": total}
-    info = {"last_token_usage": used, "model_context_window": window}
-    return {"type": "event_msg", "payload": {"type": "token_count", "info": info}}
-
-
 def rolled_back(turns: int) -> dict[str, Any]:
     return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
-
-
-def test_codex_entries_follow_one_another() -> None:
-    same = {**codex_said("user", "b"), "payload": {**codex_said("user", "b")["payload"], "id": "own"}}
-    lines = [codex_said("user", "a"), {"type": "turn_context", "payload": {"model": "m"}}, same, same, {"type": "x"}]
-    reader, found, _ = read(codex, *lines)
-    assert [entry and (entry.id, entry.parent) for entry in found] == [
-        ("line-1", ""), None, ("own", "line-1"), ("line-4", "own"), None,
-    ]  # fmt: skip
-    assert reader.model == "m" and found[0].starts_turn and found[0].can_cut
-    _, [answer, call, output, empty], _ = read(
-        codex, codex_said("assistant", "x"), of_codex("function_call", call_id="c", name="shell", arguments="{}"),
-        of_codex("function_call_output", id="c", output="x"), codex_said("user", " "),
-    )  # fmt: skip
-    assert (answer.role, answer.starts_turn, answer.can_cut) == ("assistant", False, True)
-    assert (call.role, call.calls, call.can_cut) == ("assistant", ("c",), True)
-    assert (output.role, output.answers, output.can_cut, output.starts_turn) == ("tool_result", ("c",), False, False)
-    assert empty is None
-
-
-def test_codex_usage_is_that_of_its_answer() -> None:
-    reader, [entry, none], _ = read(codex, counted(100, 9_000, 20), counted(0))
-    assert entry.used == 100 and none is None and reader.window == 9_000
-    call = of_codex("function_call", call_id="c", name="shell", arguments="{}")
-    found = branch(
-        codex, codex_said("user", "a"), counted(50), call, counted(70), of_codex("x"), counted(90), counted(90)
-    )
-    assert [entry.used for entry in found] == [0, 50, 90, 0, 0, 0]
-    first = branch(codex, codex_said("assistant", "a"), codex_said("user", "b"), counted(90))
-    assert [entry.used for entry in first] == [90, 0, 0]
-    after = branch(codex, codex_said("assistant", "a"), {"type": "compacted", "payload": {"message": "s"}}, counted(90))
-    assert [entry.used for entry in after] == [0, 0, 90]
 
 
 def test_codex_turns_that_were_taken_back() -> None:

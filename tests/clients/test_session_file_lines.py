@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from clients.entry import NO_FILES, Entry, FileOperations, Line, Problems, lines, parsed, path_to, together
+from clients.entry import Entry, Line, Problems, lines, parsed, path_to
 
 
 def read(data: bytes) -> tuple[list[tuple[Line, Any]], tuple[str, ...]]:
@@ -42,19 +42,6 @@ def test_half_a_pair_and_what_is_no_utf_8_are_mended() -> None:
     ]
     for data, value in rows:
         assert parsed(data) == value
-
-
-def ops(read: str = "", written: str = "", edited: str = "") -> FileOperations:
-    return FileOperations(tuple(read.split()), tuple(written.split()), tuple(edited.split()))
-
-
-def test_files_are_listed_once_in_their_order_and_a_changed_one_is_not_only_read() -> None:
-    assert together([]) == together([ops()]) == NO_FILES
-    both = together([ops("b a", "w"), ops(), ops("a c", "v w", "e b")])
-    assert both == ops("b a c", "w v", "e b")
-    assert together([ops("a a")]) == ops("a a"), "one alone is as it is"
-    assert (both.modified, both.read_only) == (["b", "e", "v", "w"], ["a", "c"])
-    assert ops("\ufb00 😀 z").read_only == ["z", "😀", "\ufb00"], "as pi sorts"
 
 
 def entry(name: str, parent: str = "", kind: Any = "message") -> Entry:

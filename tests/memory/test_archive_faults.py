@@ -92,14 +92,6 @@ def test_a_full_disk(home: Path, tmp_path: Path) -> None:
         whole(home, made, count)
 
 
-def test_a_file_that_may_not_grow(home: Path, tmp_path: Path) -> None:
-    made = long(tmp_path / "s.jsonl", 800)
-    done = attempt(home, "memory", "archive", str(made.path), largest_file=300_000)
-    assert done.assert_failed() in ("STORE_FULL", "STORE_IO")
-    attempt(home, "memory", "archive", str(made.path)).assert_done()
-    whole(home, made, 800)
-
-
 def test_a_read_only_home(home: Path, tmp_path: Path) -> None:
     made = long(tmp_path / "s.jsonl", 20)
     attempt(home, "otel", "emit", "store.made").assert_done()
