@@ -5,16 +5,18 @@ Calls of the mirrored CLI that are outside of what is done here are told by name
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import cache
 
 from cli import commands
 from cli.answer import print_envelope, runnable, step
 from cli.parameter import Command
 from cli.reference import GROUPS, every
 from cli.stdout import StdoutFullError, tell
-from core import clock, files
+from core import clock, files, json_text
 from core import envelope as envelopes
 from core.errors import FAILED, Failure, usage
 from core.output import shown
@@ -22,48 +24,6 @@ from otel import spool
 from otel.event import new_event
 
 NOT_MIRRORED = "NOT_MIRRORED"
-FAMILIES = {
-    "the event bus and its workers": (
-        "send runs run event events functions capabilities recover logs log loop watch inngest schema refresh deploy"
-        " heal queue jobs restate workload workloads webhook agent runbooks diagnose"
-    ),
-    "the gateway and its channels": (
-        "gateway tui messages notify mail email call x subscribe sleep approvals review discover"
-    ),
-    "the operator's machines and services": "nas satellite fleet secrets langfuse o11y pds models machine",
-    "publishing and documents": "docs content briefing summary retro skills observer observations",
-}
-"""What it belongs to → first words. A command of our own goes before a name here."""
-PARTS = {
-    **dict.fromkeys(("memory review", "memory health"), "the review of proposed memories by a model"),
-    "knowledge clear-failed": "agent loops",
-    "sessions chunks": "the index of chunks on a central machine",
-    **dict.fromkeys(("sessions signals", "sessions friction"), "the mining of a user's turns for moods"),
-    **{f"vault adr {verb}": "the upkeep of decision records" for verb in ("audit", "refs", "prompt", "rank", "next")},
-}
-"""Commands of groups that are here, and what they belong to."""
-FLAGS = {
-    "recall": (
-        "--workstream --allowed-privacy --reflection-limit --observation-limit --curated-limit --request-file".split()
-    ),
-}
-"""Options of the original's later recall, which asks three stores of its own."""
-INSTEAD = {
-    **dict.fromkeys(("event", "events", "runs", "run"), "joelclaw otel list"),
-    "logs": "joelclaw otel list --level error,fatal",
-    "log": "joelclaw otel emit --help",
-    "send": "joelclaw memory write --help",
-    "docs": "joelclaw knowledge search --help",
-    "sleep": "joelclaw off",
-    **dict.fromkeys(("diagnose", "gateway", "inngest"), "joelclaw status"),
-    **dict.fromkeys(("observations", "memory review"), "joelclaw memory recent"),
-    "memory health": "joelclaw memory scorecard",
-    **{f"sessions {verb}": "joelclaw sessions search --help" for verb in ("chunks", "signals", "friction")},
-    "vault adr audit": "joelclaw vault adr collisions",
-    "vault adr refs": "joelclaw vault search --help",
-    "vault adr prompt": "joelclaw vault adr locate --help",
-    **dict.fromkeys(("vault adr rank", "vault adr next"), "joelclaw vault adr list"),
-}
 _OPTIONS = dict.fromkeys(("version", "verson", "verion", "v"), "--version") | {"help": "--help", "hlep": "--help"}
 """What is typed as a command, or mistyped, and is an option."""
 _LONGEST_WORD = 60
@@ -121,36 +81,48 @@ def tell_corrected(paths: list[str], *, quiet: bool) -> None:
         tell(f"joelclaw: others could use {len(paths)} files or folders in {files.home()}; now only you can\n")
 
 
+@cache
+def mirrored() -> dict[str, dict[str, str]]:
+    """The calls of the mirrored CLI that are outside, as `mirrored.json` beside this has them.
+
+    `families`: what it belongs to → first words; `parts`: commands of groups that are here → what they belong to;
+    `flags`: a command → options of the original's later one; `instead`: a call → what is here instead.
+    """
+    with open(os.path.join(os.path.dirname(__file__), "mirrored.json"), encoding="utf-8") as file:
+        found: dict[str, dict[str, str]] = json_text.loads(file.read())
+    return found
+
+
 def outside(words: Sequence[str]) -> Failure | None:
     """The `NOT_MIRRORED` failure of a call of the mirrored CLI that is not done here; None of any other."""
-    name = _name_outside(words)
+    name, table = _name_outside(words), mirrored()
     if not name:
         return None
-    if name in FLAGS:
-        flag = next(word for word in words if word.partition("=")[0] in FLAGS[name])
+    if name in table["flags"]:
+        flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
         return usage(
             NOT_MIRRORED,
-            f"{flag.partition('=')[0]} is of the original's later recall, which asks three stores of its own",
+            f"{flag} is of the original's later recall, which asks three stores of its own",
             f"it is outside of what this joelclaw does: leave the option out; see joelclaw {name} --help",
         )
-    of = PARTS.get(name) or next(family for family, names in FAMILIES.items() if name in names.split())
+    of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
     return usage(
         NOT_MIRRORED,
         f"`joelclaw {name}` belongs to {of}",
         "it is outside of what this joelclaw does: leave the call out, or make it with the original;"
-        f" what is here instead: {INSTEAD.get(name, 'joelclaw --help')}",
+        f" what is here instead: {table['instead'].get(name, 'joelclaw --help')}",
     )
 
 
 def _name_outside(words: Sequence[str]) -> str:
+    table, first = mirrored(), words[0] if words else ""
     for length in (3, 2):
-        if " ".join(words[:length]) in PARTS:
+        if " ".join(words[:length]) in table["parts"]:
             return " ".join(words[:length])
-    first = words[0] if words else ""
-    if any(word.partition("=")[0] in FLAGS.get(first, ()) for word in words[1:]):
+    if {word.partition("=")[0] for word in words[1:]} & set(table["flags"].get(first, "").split()):
         return first
-    is_ours = first in commands.FOLDERS
-    return first if not is_ours and any(first in names.split() for names in FAMILIES.values()) else ""
+    is_told = first not in commands.FOLDERS and first in " ".join(table["families"].values()).split()
+    return first if is_told else ""
 
 
 def named(words: Sequence[str]) -> str:
