@@ -99,6 +99,12 @@ def look() -> Look:
     seen = Look()
     store, counted, export = _store(seen)
     vectors = overview.vector_extension()
+    embedding = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
+    try:
+        table = static_vectors.Table()
+        embedding |= {"tokens": table.count, "bytes": _bytes(table.path)}
+    except static_vectors.TableDamaged as damage:
+        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
     seen.result |= {
         "healthy": True,
         "problems": [],
@@ -114,7 +120,7 @@ def look() -> Look:
         "sessions": _sessions(seen),
         "switches": _switches(seen),
         "config": _config(seen),
-        "embedding": _embedding(seen, counted["vectors"]),
+        "embedding": embedding | {"vectors": counted["vectors"]},
         "extras": {name: extras.version(name) for name in _EXTRAS},
     }
     _unwritable(seen)
@@ -272,16 +278,6 @@ def _project_file() -> dict[str, Any] | None:
     }
     about = {name: value for name, value in found.items() if name != "settings"}
     return {**about, "inForce": in_force, "withheld": held}
-
-
-def _embedding(seen: Look, vectors: dict[str, int]) -> dict[str, Any]:
-    about = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
-    try:
-        table = static_vectors.Table()
-        about |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_vectors.TableDamaged as damage:
-        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
-    return {**about, "vectors": vectors}
 
 
 def _hooks(seen: Look) -> None:

@@ -94,28 +94,29 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
 
 
 def _judged(client: Client, entry: Entry, event: str, call: Call, straight: Call, fix: str) -> Finding | None:
-    name, shown = client.name, f"the hook for {event}" if entry.command else "the command of the extension"
+    shown = f"the hook for {event}" if entry.command else "the command of the extension"
     look = f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
+
+    def told(code: str, about: str, mend: str = fix) -> Finding:
+        return error(code, client.name, f"{shown} {about}", mend)
+
     if call.is_late:
-        return error("HOOK_HANGS", name, f"{shown} gave {call.explained()} and was ended", look)
+        return told("HOOK_HANGS", f"gave {call.explained()} and was ended", look)
     if not straight.traces:
-        about = f"{shown} does not reach joelclaw: {entry.executable}: {straight.explained()}"
-        return error("HOOK_FAILS", name, about, fix)
+        return told("HOOK_FAILS", f"does not reach joelclaw: {entry.executable}: {straight.explained()}")
     if not call.traces:
-        about = f"{shown} does not reach joelclaw, though {entry.executable} works: {call.explained()}"
-        return error("HOOK_NOT_REACHED", name, about, fix)
+        works = f"though {entry.executable} works: {call.explained()}"
+        return told("HOOK_NOT_REACHED", f"does not reach joelclaw, {works}")
     refusal = _refusal(client, event, call.out)
     if refusal:
-        about = f"the client does not take what {shown} prints: {refusal}"
-        return error("HOOK_ANSWER_REFUSED", name, about, fix)
+        return told("HOOK_ANSWER_REFUSED", f"prints what the client does not take: {refusal}")
     action, why, injected = call.traces[-1]
     if action in ("hook.failed", "hook.timeout"):
-        return error("HOOK_FAILS", name, f"{shown} failed: {why}", look)
+        return told("HOOK_FAILS", f"failed: {why}", look)
     if action == "hook.degraded":
-        return warning("HOOK_DEGRADED", name, f"{shown} did only part of its work: {why}", look)
+        return warning("HOOK_DEGRADED", client.name, f"{shown} did only part of its work: {why}", look)
     if injected and not call.out.strip():
-        about = f"{shown} has a text for the model, and what is entered does not pass it on"
-        return error("HOOK_ANSWER_LOST", name, about, fix)
+        return told("HOOK_ANSWER_LOST", "has a text for the model, and what is entered does not pass it on")
     return None
 
 

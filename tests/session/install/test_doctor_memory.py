@@ -300,7 +300,9 @@ def test_every_code_is_on_the_page() -> None:
         code for line in page.splitlines() if line.startswith("| `") for code in line.split("|")[1].split("`")[1::2]
     }
     modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "installed_hooks.py")
-    made = re.compile(r'(?:note|warning|error|make|mended)\(\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE)
+    made = re.compile(
+        r'\b(?:note|warning|error|make|mended|told)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
+    )
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
     assert len(written) > 40
     assert written - listed == set()
