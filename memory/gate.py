@@ -129,16 +129,15 @@ def _talk(lower: str) -> tuple[str, float, str] | None:
     kind = noise.talk(lower)
     if kind == "trace":
         return "discard", 0.85, "a tool call, not a statement"
+    if kind == "summary":
+        return "hold", 0.75, "an assistant's summary of its own work"
     if kind == "plan" and not lower.startswith("let me know"):
         verdict = "hold" if len(lower) > _LONG_SLUDGE else "discard"
         return verdict, 0.8, "announces a step instead of stating a fact"
-    if kind == "summary":
-        return "hold", 0.75, "an assistant's summary of its own work"
-    if kind == "acknowledgement":
-        if width((noise.acknowledged(lower) or "").strip(_PAUSES + " \n")) < SHORTEST:
-            return "discard", 0.85, "an acknowledgement"
-        return "hold", 0.7, "opens as an acknowledgement"
-    return None
+    if kind != "acknowledgement":
+        return None
+    is_all = width((noise.acknowledged(lower) or "").strip(_PAUSES + " \n")) < SHORTEST
+    return ("discard", 0.85, "an acknowledgement") if is_all else ("hold", 0.7, "opens as an acknowledgement")
 
 
 def _printed(text: str) -> tuple[str, float, str] | None:

@@ -166,30 +166,23 @@ def mcp_memory(path: str) -> Pieces:
         rows = [{"type": kind, **row} if isinstance(row, dict) else row for kind, rows in kinds for row in rows]
         numbered = list(enumerate(rows, 1))
     for number, row in numbered:
-        where = f"line {number}"
-        kind = row.get("type") if isinstance(row, dict) else None
-        if kind == "entity":
-            yield from _of_entity(row, where)
-        elif kind == "relation" and all(parts := [_line(row.get(name)) for name in ("from", "relationType", "to")]):
-            said = f"{parts[0]} {parts[1].replace('_', ' ')} {parts[2]}"
-            yield Item(said, where, "\0".join(parts), ("mcp-memory", "relation"))
-        else:
-            yield LeftOut(where, "neither an entity nor a relation with its two ends and its type")
-
-
-def _of_entity(row: dict[str, Any], where: str) -> Pieces:
-    name, said = _line(row.get("name")), row.get("observations")
-    if not name or not isinstance(said, list) or not said:
-        yield LeftOut(where, "an entity without a name or observations", name)
-        return
-    for at, observation in enumerate(said, 1):
-        place = f"{where}, observation {at}"
-        text = observation.strip() if isinstance(observation, str) else ""
-        if text:
-            full = text if name.lower() in text.lower() else f"{name}: {text}"
-            yield Item(full, place, f"{row['name']}\0{text}", _tags(["mcp-memory", row.get("entityType")]))
-        else:
-            yield LeftOut(place, "an observation that is no text")
+        where, one = f"line {number}", row if isinstance(row, dict) else {}
+        name, said = _line(one.get("name")), one.get("observations")
+        parts = [_line(one.get(end)) for end in ("from", "relationType", "to")]
+        if one.get("type") == "relation" and all(parts):
+            sentence = f"{parts[0]} {parts[1].replace('_', ' ')} {parts[2]}"
+            yield Item(sentence, where, "\0".join(parts), ("mcp-memory", "relation"))
+        elif one.get("type") != "entity" or not name or not isinstance(said, list) or not said:
+            yield LeftOut(where, "neither a relation nor an entity with a name and observations", name)
+            continue
+        for at, observation in enumerate(said or (), 1):
+            text = observation.strip() if isinstance(observation, str) else ""
+            if text:
+                full = text if name.lower() in text.lower() else f"{name}: {text}"
+                tags = _tags(["mcp-memory", one.get("entityType")])
+                yield Item(full, f"{where}, observation {at}", f"{one['name']}\0{text}", tags)
+            else:
+                yield LeftOut(f"{where}, observation {at}", "an observation that is no text")
 
 
 def claude_mem(path: str) -> Pieces:
@@ -200,9 +193,7 @@ def claude_mem(path: str) -> Pieces:
     with foreign_file.opened(path) as db:
         waiting = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
         if waiting:
-            reason = (
-                f"{waiting:,} bytes of the newest changes are not in the file yet: end claude-mem, and import again"
-            )
+            reason = f"{waiting:,} bytes of changes are not in the file yet: end claude-mem, and import again"
             yield LeftOut(os.path.basename(path) + "-wal", reason)
         about = ("id", "project", "created_at", "created_at_epoch")
         told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")

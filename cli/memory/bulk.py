@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from cli import bulk
@@ -15,7 +16,7 @@ from memory import importing
 from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
-_BLOCK = 256 * 1024
+_BLOCK = 500  # memories that are held, and printed, at once
 _CODE = "MEMORY_INVALID_ARGS"
 
 
@@ -55,16 +56,10 @@ def export(options: dict[str, Any]) -> int:
     """Print every memory as a JSON line, oldest first, a block of them at a time; ends where nobody reads on."""
     names = collections(options["collection"] or "", _CODE)
     db = sqlite.open_reading()
-    block = bytearray()
-    most = 0  # who reads along gets the first line at once
-    for line in importing.export_lines(db, names) if db is not None else ():
-        block += line
-        if len(block) >= most:
-            if not write_bytes(block):
-                return 0
-            block.clear()
-            most = _BLOCK
-    write_bytes(block)
+    lines = importing.export_lines(db, names) if db is not None else iter(())
+    while block := list(islice(lines, _BLOCK)):
+        if not write_bytes(b"".join(block)):
+            return 0
     return 0
 
 

@@ -37,11 +37,6 @@ _FOLDER_DEPTH = 500  # hits that are looked at where only those of some types, o
 _KEYS = ("id", "type", "title", "score")
 
 
-def search_failed(failure: Failure) -> Failure:
-    """What the store says, under the code that callers of a knowledge search know."""
-    return Failure("KNOWLEDGE_SEARCH_FAILED", f"{failure.message} ({failure.code})", failure.fix)
-
-
 def search(
     query: str,
     *,
@@ -71,10 +66,9 @@ def search(
         )
         vectors = db is not None and sqlite.load_vectors(db)
         result = engine.recall(db, asked, now=now, vectors=vectors, config=config)
-    except Failure as failure:
-        raise search_failed(failure) from None
-    except sqlite.StoreError as error:
-        raise search_failed(sqlite.as_failure(error)) from None
+    except (Failure, sqlite.StoreError) as error:  # under the code that callers of a knowledge search know
+        failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
+        raise Failure("KNOWLEDGE_SEARCH_FAILED", f"{failure.message} ({failure.code})", failure.fix) from None
     start = below.rstrip("/") + "/" if below else ""
     wanted = [hit for hit in result["hits"] if (not types or hit["type"] in types) and hit["path"].startswith(start)]
     hits: list[dict[str, Any]] = []
