@@ -235,6 +235,7 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
     Raises:
         Failure: MEMORY_NOT_SUPERSEDED.
     """
+    taken_out = []
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=True)
         if not older["superseded_by"]:
@@ -242,16 +243,12 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
             raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing took the place of {older['id']}", fix)
         newer = documents.by_id(db, older["superseded_by"])
         curation.unlink(db, older, now)
-        is_only_its_successor = (
-            newer is not None
-            and newer["supersedes"] == older["id"]
-            and not (newer["merged_count"] or newer["history"] or newer["superseded_by"])
-            and (PINNED in older["tags"] or PINNED not in newer["tags"])
-            and newer["forgotten_at"] is None
-        )
-        if newer is not None and is_only_its_successor:
-            documents.forget(db, newer["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
-    taken_out = [newer["id"]] if newer is not None and is_only_its_successor else []
+        if newer is not None and newer["supersedes"] == older["id"]:
+            is_changed = newer["merged_count"] or newer["history"] or newer["superseded_by"] or newer["forgotten_at"]
+            is_pinned = PINNED in newer["tags"] and PINNED not in older["tags"]
+            if not (is_changed or is_pinned):
+                documents.forget(db, newer["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
+                taken_out.append(newer["id"])
     return {**_changed({**older, "superseded_by": ""}, True), "undo": True, "takenOut": taken_out}
 
 

@@ -76,10 +76,7 @@ class Transcript(NamedTuple):
     session: str
     about: dict[str, Any]
     lines: list[Line]
-
-    def redacted(self) -> bool:
-        """Whether a secret was taken out of what is here."""
-        return any(MARK in line.text for line in self.lines)
+    redacted: bool
 
 
 def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
@@ -149,7 +146,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         raise Failure("SESSION_NOT_FOUND", message, fix)
     said = [(text, at) for _, text, at in session_rows.last_turns(db, session, MOST_LINES)]
     lines = _lines(said, call_rows.calls(db, session, last=MOST_LINES))
-    return Transcript(session, {**_about(db, session), "path": path}, lines)
+    redacted = any(MARK in line.text for line in lines)
+    return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 
 
 def _lines(said: list[tuple[str, int]], called: list[Call]) -> list[Line]:
@@ -184,7 +182,7 @@ def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: i
                 "endLine": around[-1].number,
                 "entries": [one.shown() for one in around],
             })  # fmt: skip
-    return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted()}
+    return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted}
 
 
 def extract(session: Transcript, query: str) -> dict[str, Any]:
@@ -214,7 +212,7 @@ def extract(session: Transcript, query: str) -> dict[str, Any]:
         pattern = re.compile(rf"\b(?:{telling})\b", re.IGNORECASE)
         found = [line for line in chosen if pattern.search(line.text) or (key == "blockers" and line.failed)]
         made[key] = _shown(found, most)
-    return {**made, "redacted": session.redacted()}
+    return {**made, "redacted": session.redacted}
 
 
 def _shown(lines: Iterable[Line], most: int) -> list[dict[str, object]]:

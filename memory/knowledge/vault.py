@@ -140,9 +140,8 @@ def _resolve(vault: str, reference: str) -> list[Means]:
             return [(one, "project", score) for one, score in folders[:MOST]]
     if numbers and _ADR.fullmatch(reference):
         return []  # another decision is not what was asked for
-    return [
-        (one, "fuzzy", score) for one, score in _best(reference, [(one, os.path.relpath(one, vault)) for one in listed])
-    ]
+    names = [(one, os.path.relpath(one, vault)) for one in listed]
+    return [(one, "fuzzy", score) for one, score in _best(reference, names)]
 
 
 def _by_path(vault: str, reference: str) -> str:
@@ -170,18 +169,18 @@ def _by_decision(vault: str, listed: Sequence[str], number: int) -> list[str]:
 
 def _by_project(vault: str, listed: Sequence[str], wanted: str) -> list[tuple[str, float]]:
     """The index notes of the projects with a number or a name, each with how well it fits."""
-    notes: dict[str, list[str]] = {}
+    notes: dict[str, str] = {}
     for path in listed:
         parts = os.path.relpath(path, vault).split(os.sep)
         at = next((i for i, part in enumerate(parts[:-1]) if part.lower() in ("projects", "project")), -1)
         if at >= 0:  # a project is a folder below `Projects`, or a single note there
-            notes.setdefault(os.path.join(vault, *parts[: at + 2]), []).append(path)
+            notes.setdefault(os.path.join(vault, *parts[: at + 2]), path)
     if wanted.isascii() and wanted.isdigit():
         numbered = [(place, _NUMBERED.match(os.path.basename(place))) for place in notes]
         places = [(place, 1.0) for place, match in numbered if match and int(match[2]) == int(wanted)]
     else:
         places = _best(wanted, [(place, os.path.basename(place)) for place in notes])
-    return [(_index(place) or notes[place][0], score) for place, score in places]
+    return [(_index(place) or notes[place], score) for place, score in places]
 
 
 def _index(folder: str) -> str:
