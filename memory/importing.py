@@ -45,6 +45,7 @@ _LISTED = 20
 _SHOWN_CHARS = 160
 _RESERVED = frozenset((curation.PINNED, "stale"))  # tags that do something here, and meant something else there
 
+Progress = Callable[[int], None]
 Line = tuple[int, bytes | None]  # its number, and None for one that was too long to read
 
 
@@ -71,13 +72,7 @@ def form_of(path: str) -> str:
 
 
 def import_file(
-    source: Iterable[Line] | str,
-    form: str,
-    *,
-    preview: bool = False,
-    now: int,
-    config: Config,
-    progress: Callable[[int], None],
+    source: Iterable[Line] | str, form: str, *, preview: bool = False, now: int, config: Config, progress: Progress
 ) -> dict[str, Any]:
     """Take in numbered JSON lines of our own, or the path of another tool's file; or say what that would do.
 
@@ -107,7 +102,7 @@ class _Import:
         self.result: dict[str, Any] = {"form": form, "preview": preview, **dict.fromkeys(counts, 0)}
         self.result |= {"redacted": {}, "first": [], self._why: []}
 
-    def of_lines(self, lines: Iterable[Line], progress: Callable[[int], None]) -> Iterator[Incoming]:
+    def of_lines(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The lines as memories; a bad one is refused, a blank one passed over."""
         longest = self._config.get_int("memory.max_chars")
         for number, raw in lines:
@@ -125,7 +120,7 @@ class _Import:
             except json_form.BadLineError as error:
                 self._refuse(str(number), str(error))
 
-    def of_items(self, pieces: Pieces, progress: Callable[[int], None]) -> Iterator[Incoming]:
+    def of_items(self, pieces: Pieces, progress: Progress) -> Iterator[Incoming]:
         """Another tool's items as memories, through redaction and the gate; what is left out is told."""
         for piece in pieces:
             if isinstance(piece, LeftOut):

@@ -23,27 +23,18 @@ _PASSED_ON = ("category", "project", "verdict", "source", "days", "older_than")
 def list_(options: dict[str, Any]) -> Answer:
     """A page of the observations, the newest first."""
     result = curation.listing(sqlite.open_reading() or migrate.in_memory(), options, now=clock.now_ms())
-    steps = []
-    if result["memories"]:
-        first = quoted(result["memories"][0]["id"])
-        steps.append(step(f"joelclaw memory show {first}", "everything known of the first"))
-    if result["found"] > options["page"] * options["limit"]:
-        steps.append(step(_next_page(options), "the next page"))
-    if not result["found"]:
-        steps.append(step("joelclaw memory stats", "what there is"))
-    return Answer(result, steps)
-
-
-def _next_page(options: dict[str, Any]) -> str:
-    words = [f"--tag {quoted(tag)}" for tag in options["tag"]]
+    words = ["joelclaw memory list", *(f"--tag {quoted(tag)}" for tag in options["tag"])]
     for name in _PASSED_ON:
         value = options[name]
         if value is not None:
             shown = f"{value:g}" if isinstance(value, float) else quoted(str(value))
             words.append(f"--{name.replace('_', '-')} {shown}")
-    if options["all"]:
-        words.append("--all")
-    return " ".join(["joelclaw memory list", *words, f"--limit {options['limit']} --page {options['page'] + 1}"])
+    words += ["--all"] if options["all"] else []
+    words.append(f"--limit {options['limit']} --page {options['page'] + 1}")
+    steps = [_show(result["memories"][0])] if result["memories"] else []
+    if result["found"] > options["page"] * options["limit"]:
+        steps.append(step(" ".join(words), "the next page"))
+    return Answer(result, steps or [step("joelclaw memory stats", "what there is")])
 
 
 def show(options: dict[str, Any]) -> Answer | int:
@@ -119,7 +110,7 @@ def supersede(options: dict[str, Any]) -> Answer:
 
 
 def _show(result: dict[str, Any]) -> Any:
-    return step(f"joelclaw memory show {result['id']}", "everything known of it")
+    return step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")
 
 
 def _text(options: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ _STATE_VERSION = 2
 """Of what is made of a file: with another one every file is read again."""
 _RACY_MS = 2_000
 
+Progress = Callable[[int], None]
 State = tuple[list[str], dict[str, tuple[str, int, str]]]
 """The kept folders (real paths), and of each file its stamp, how many sections are in recall, and why it was cut."""
 
@@ -63,13 +64,7 @@ def _save(state: State) -> None:
 
 
 def sync_folders(
-    given: Sequence[str],
-    *,
-    prune: bool,
-    config: Config,
-    now: int,
-    started: Callable[[int], None],
-    progress: Callable[[int], None],
+    given: Sequence[str], *, prune: bool, config: Config, now: int, started: Progress, progress: Progress
 ) -> tuple[dict[str, Any], apsw.Connection]:
     """Sync the folders that a user names, or those kept before; one process at a time.
 

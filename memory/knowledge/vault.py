@@ -245,14 +245,9 @@ def by_meaning(
     `unasked`, where nobody asked for a search: one section a file, and as good as what is injected.
     """
     settings = config.load()
+    least, most = (settings.get_float("inject.min_score"), 1) if unasked else (0.0, sections.PER_FILE)
     result, db = sections.search(
-        query,
-        limit=limit,
-        below=below,
-        min_score=settings.get_float("inject.min_score") if unasked else 0.0,
-        per_file=1 if unasked else sections.PER_FILE,
-        now=clock.now_ms(),
-        config=settings,
+        query, limit=limit, below=below, min_score=least, per_file=most, now=clock.now_ms(), config=settings
     )
     synced = documents.sections_by_file(db) if db is not None else ()
     return result["hits"], result["found"], any(path.startswith(vault.rstrip("/") + "/") for path in synced)
