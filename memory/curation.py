@@ -80,11 +80,7 @@ def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = Fal
 
 
 def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dict[str, Any]:
-    """A page of the observations, the newest first; without `all` or a verdict those that recall may hand out.
-
-    Args:
-        options: those of `memory list`.
-    """
+    """A page of the observations, the newest first, by the options of `memory list`."""
     verdict, whatever, project = options["verdict"], bool(options["all"]), options["project"] or ""
     since, before = (
         None if days is None else int(now - days * clock.DAY_MS) for days in (options["days"], options["older_than"])
@@ -98,13 +94,8 @@ def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dic
     if project:
         asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
     found, shown = curation.listed(db, write.COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
-    return {
-        "found": found,
-        "page": page,
-        "limit": limit,
-        "count": len(shown),
-        "memories": [_row(document) for document in shown],
-    }
+    rows = [_row(document) for document in shown]
+    return {"found": found, "page": page, "limit": limit, "count": len(rows), "memories": rows}
 
 
 def _row(document: Document) -> dict[str, Any]:
@@ -310,10 +301,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
     """Take all that is kept of a session out: its memories of every search; its tool calls, texts and hooks for good.
 
     Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
-    memories, but no calls.
-
-    Args:
-        given: the session's id, or a beginning of 8 characters or more that no other archived session has.
+    memories, but no calls. A beginning of its id of 8 characters or more will do.
 
     Raises:
         Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.

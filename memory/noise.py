@@ -36,13 +36,9 @@ ACKNOWLEDGEMENTS = (
 TRACES = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
 _PROCEDURAL = ("## plan summary", "should i:")
 _OURS = (
-    "## session recovery",
-    "## relevant memory (auto-retrieved)",
-    "## project context:",
-    "## context refresh",
-    "## system knowledge (auto-retrieved)",
-    "<joelclaw-memory",
-)
+    "## session recovery", "## relevant memory (auto-retrieved)", "## project context:", "## context refresh",
+    "## system knowledge (auto-retrieved)", "<joelclaw-memory",
+)  # fmt: skip
 _PAUSES = ",.!;:—–\n"
 _READ_CHARS = 4_000
 

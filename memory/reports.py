@@ -98,11 +98,7 @@ def _metric(name: str, part: int, whole: int) -> dict[str, Any]:
 
 
 def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
-    """Of each metric how many of how many.
-
-    A rewrite that was skipped on purpose is none that fell back. A recall's use is noted when some memory was marked as
-    used at or after it (less a second, for clocks). A hook that did only a part of its work has answered.
-    """
+    """Of each metric how many of how many; a recall's use is noted when a memory was used at or after it, less 1 s."""
     from core.store import history  # `memory stats` is hot
 
     asked: EventQuery = {

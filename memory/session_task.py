@@ -40,11 +40,8 @@ def write(
 ) -> str:
     """Write a session's task into its memory, which is made where there is none or it was forgotten; returns its id.
 
-    Args:
-        text: `Task: …` and perhaps the files; messages are joined by ` | `.
-        tags: the memory's; the last tells it from others of the session.
-        known: ids of the session's task memories, the newest last.
-        about: as `memory.write.composed` takes it.
+    `text` is `Task: …` and perhaps the files, its messages joined by ` | `; the last of `tags` tells the memory from
+    others of the session; `known` are ids of its task memories, the newest last; `about` is as for `composed`.
     """
     with sqlite.transaction(db):
         older, free = _own(db, clean_name(session, []), known, tags[-1])

@@ -107,17 +107,11 @@ def search(
     for session, hits in list(by_session.items())[:limit]:
         best, told = hits[0], _about(db, session)
         said = [snippet.around(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
+        role = best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool"
         found.append({
-            "source": "local",
-            "id": session,
-            "runId": session,
-            **told,
-            "machineId": machine,
-            "role": best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool",
-            "client": told["client"] or best["source"],
-            "project": told["project"] or best["project"],
-            "score": best["score"],
-            "snippets": list(dict.fromkeys(said))[:_SNIPPETS],
+            "source": "local", "id": session, "runId": session, **told, "machineId": machine, "role": role,
+            "client": told["client"] or best["source"], "project": told["project"] or best["project"],
+            "score": best["score"], "snippets": list(dict.fromkeys(said))[:_SNIPPETS],
         })  # fmt: skip
     return {"found": len(by_session), "searched": session_rows.totals(db)[0], "hits": found}
 
@@ -176,12 +170,8 @@ def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: i
     for at, line in enumerate(session.lines):
         if len(found) < _MOST_MATCHES and pattern.search(line.text):
             around = session.lines[max(0, at - before) : at + after + 1]
-            found.append({
-                "matchLine": line.number,
-                "startLine": around[0].number,
-                "endLine": around[-1].number,
-                "entries": [one.shown() for one in around],
-            })  # fmt: skip
+            place = {"matchLine": line.number, "startLine": around[0].number, "endLine": around[-1].number}
+            found.append({**place, "entries": [one.shown() for one in around]})
     return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted}
 
 

@@ -58,11 +58,8 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
         document, was_merged = placed(db, document, now=now, vectors=vectors)
     is_plain = document["category_id"] == categories.OPERATIONS
     category = _DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"])
-    result: dict[str, Any] = {
-        key: document[name]  # type: ignore[literal-required]  # keys of the TypedDict
-        for key, name in _RESULT.items()
-    }
-    result |= {
+    told: dict[str, Any] = {**document}
+    result = {key: told[name] for key, name in _RESULT.items()} | {
         "category": clean_name(about.get("category", ""), []) or category,
         "merged": was_merged,
         "redacted": list(dict.fromkeys(found)),
@@ -190,10 +187,11 @@ def take(one: Document, other: Document, names: Sequence[str]) -> None:
         one[name] = other[name]  # type: ignore[literal-required]  # keys of the TypedDict
 
 
-def succeeding(older: Document, newer: Document, now: int) -> Document:
-    """The newer document in the row of the older one, with what was learnt of its use."""
+def succeeding(older: Document | None, newer: Document, now: int) -> Document:
+    """The newer document in the row of the older one, if any, with what was learnt of its use."""
     one: Document = {**newer, "updated_at": now}
-    take(one, older, _LEARNT)
+    if older is not None:
+        take(one, older, _LEARNT)
     return one
 
 

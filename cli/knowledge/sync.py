@@ -65,41 +65,25 @@ def note(options: dict[str, Any]) -> Answer:
     steps = [step("joelclaw otel search knowledge.turn_write --hours 1", "the events of such notes")]
     if not skipped:
         usefulness = ["-".join(tag.lower().split()) for tag in _listed(given["usefulness"], _MOST_TAGS)]
-        key, redacted = sync.store_note(
-            sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True),
-            turn,
-            summary,
-            session=given["session"],
-            project=given["project"] or "",
-            tags=["turn_note", given["source"], given["agent"], given["channel"] or "", *usefulness],
-            about={
-                "Decision": given["decision"] or "",
-                "Evidence": ", ".join(_listed(given["evidence"], _MOST_EVIDENCE)),
-                "Tools": ", ".join(_listed(given["tools"], _MOST_TAGS)),
-                **{title: given[name] or "" for title, name in _TOLD.items()},
-            },
-            now=now,
-        )
+        about = {
+            "Decision": given["decision"] or "",
+            "Evidence": ", ".join(_listed(given["evidence"], _MOST_EVIDENCE)),
+            "Tools": ", ".join(_listed(given["tools"], _MOST_TAGS)),
+            **{title: given[name] or "" for title, name in _TOLD.items()},
+        }
+        tags = ["turn_note", given["source"], given["agent"], given["channel"] or "", *usefulness]
+        db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
+        whose = {"session": given["session"], "project": given["project"] or ""}
+        key, redacted = sync.store_note(db, turn, summary, **whose, tags=tags, about=about, now=now)
         response = {"ids": [key], "redacted": redacted}
         words = quoted(" ".join(summary.split()[:8]))
         steps.insert(0, step(f"joelclaw knowledge search {words} --type turn_note", "find it again"))
-    made = new_event(
-        "knowledge.turn_write." + ("skipped" if skipped else "completed"),
-        component="knowledge-cli",
-        metadata={"turnId": turn, "agent": given["agent"], "skipReason": skipped},
-        session=given["session"],
-        now=now,
-    )
+    what = "knowledge.turn_write." + ("skipped" if skipped else "completed")
+    told = {"turnId": turn, "agent": given["agent"], "skipReason": skipped}
+    made = new_event(what, component="knowledge-cli", metadata=told, session=given["session"], now=now)
     log.try_append(None, [made], settings)
-    result = {
-        "queued": True,
-        "event": "knowledge/turn.write.requested",
-        "turnId": turn,
-        "skipReason": skipped,
-        "stored": not skipped,
-        "response": response,
-    }
-    return Answer(result, steps)
+    result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn, "skipReason": skipped}
+    return Answer({**result, "stored": not skipped, "response": response}, steps)
 
 
 def _listed(text: str | None, most: int) -> list[str]:

@@ -1,9 +1,7 @@
 """What a markdown file is: front matter, title, type, tags, whether it still holds, and its sections.
 
-Front matter is read as what people write in it: `key: value`, lists in brackets or with dashes, folded texts. It is no
-YAML parser, and a value it does not understand is text. A section shorter than `TINY` goes into the one above it, with
-its heading as a line; one longer than `LONGEST` is cut between blocks, then between lines, then between words. No line
-of the text is lost.
+Front matter is read as people write it, `key: value`, lists, folded texts; a value that is not understood is text. A
+section shorter than `TINY` goes into the one above it, with its heading as a line. No line of the text is lost.
 """
 
 from __future__ import annotations

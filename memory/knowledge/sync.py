@@ -258,7 +258,7 @@ class _Run:
                 for one in changed[start : start + TOGETHER]:
                     before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
                     if before is None or _differs(before, one):
-                        _put(self.db, before, one, self.now, self.vectors)
+                        store(self.db, succeeding(before, one, self.now), vectors=self.vectors)
                         self.indexed["added" if before is None else "updated"] += 1
         kept = {one["rowid"] for one in older.values() if one is not None}
         self._remove([row for row in rows if row not in kept])
@@ -271,10 +271,6 @@ def _document(identifier: str, text: str, at: int, category: str, named: Any) ->
     archived(document, "archived")
     set_category(document, category, "")
     return document
-
-
-def _put(db: apsw.Connection, older: Document | None, one: Document, now: int, vectors: bool) -> None:
-    store(db, {**one, "updated_at": now} if older is None else succeeding(older, one, now), vectors=vectors)
 
 
 def _counts(older: Document | None) -> bool:
@@ -312,5 +308,5 @@ def store_note(
     document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", named)
     vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
-        _put(db, documents.by_id(db, document["id"]), document, now, vectors)
+        store(db, succeeding(documents.by_id(db, document["id"]), document, now), vectors=vectors)
     return document["id"], list(dict.fromkeys(found))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from conftest import Run
-from terminal import on_terminal, without_style
 
 
 @pytest.fixture
@@ -109,14 +108,3 @@ def test_what_cannot_be_done_is_said(run: Run, vault: Path, words: list[str], co
     refused = run("vault", *words, env={"VAULT_PATH": str(vault)}, ok=False)
     assert refused.json["error"]["code"] == code
     assert refused.json["fix"]
-
-
-def test_on_a_terminal(home: Path, vault: Path) -> None:
-    def shown(*words: str) -> str:
-        return without_style(on_terminal(home, "vault", *words, env={"VAULT_PATH": str(vault)}).out)
-
-    assert "decisions  4" in shown("ls")
-    assert "active" in shown("ls", "projects")
-    assert "docs/decisions" in shown("tree")
-    assert "accepted" in shown("adr", "list")
-    assert "0203-signpost.md" in shown("adr", "locate", "203")
