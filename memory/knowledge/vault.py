@@ -1,9 +1,8 @@
 """The notes of a vault: those that a reference means (ADR-0204), and those that hold words, or a meaning.
 
-Nothing outside the vault is named, whatever links lie in it. A name fits a file by its words:
-.75 · (how much of the reference the name has) + .25 · (how much of the name the reference has), where a word counts 1
-when it is the same, .85 when one begins the other, its likeness when it is a misspelling, and .6 of that when only a
-folder above has it. A question needs all of its words in the name: what is asked about is seldom what a file is called.
+Nothing outside the vault is named, whatever links lie in it. A name fits a file by how much of the reference the name
+has, .75, and the reverse, .25: a word counts 1 when it is the same, .85 when one begins the other, its likeness when it
+is a misspelling, and .6 of that when only a folder above has it. A question needs all of its words in the name.
 """
 
 from __future__ import annotations
