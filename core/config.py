@@ -67,19 +67,10 @@ class Setting:
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
     "store.backend": Setting(
-        "sqlite",
-        "where recall reads: the local file, or a Typesense cluster",
-        choices=("sqlite", "typesense"),
-        trusted=True,
+        "sqlite", "where recall reads: this file or a cluster", choices=("sqlite", "typesense"), trusted=True
     ),
-    "store.urls": Setting(
-        "http://localhost:8108",
-        "the cluster's nodes, comma-separated (TYPESENSE_URL wins over this file)",
-        trusted=True,
-    ),
-    "store.key_command": Setting(
-        "", "a command that prints the cluster's API key (TYPESENSE_API_KEY wins)", trusted=True
-    ),
+    "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)", trusted=True),
+    "store.key_command": Setting("", "a command that prints the API key (TYPESENSE_API_KEY wins)", trusted=True),
     "store.prefix": Setting("", "what the names of the cluster's collections begin with", trusted=True),
     "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster in all, in ms", 10, 600_000),
     "store.sync_seconds": Setting(30, "least time between two syncs in the background of other commands", 1, 86_400),
@@ -101,75 +92,48 @@ SETTINGS: dict[str, Setting] = {
         "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
     ),
     "context.window": Setting(
-        0, "the model's context window in tokens, if its client tells none; 0 by its name", 0, 100_000_000
+        0, "the model's window in tokens, if its client tells none; 0 by its name", 0, 100_000_000
     ),
-    "refresh.minutes": Setting(
-        30, "a message this long after the last refresh brings another (ADR-0204); 0 never", 0, 100_000
-    ),
-    "refresh.idle_minutes": Setting(
-        10, "so does one after the session was idle this long (ADR-0204); 0 never", 0, 100_000
-    ),
-    "refresh.percent": Setting(
-        50, "context usage at which to refresh, once per compaction (ADR-0204); 0 never", 0, 100
-    ),
+    "refresh.minutes": Setting(30, "a message so long after a refresh brings another (ADR-0204); 0 never", 0, 100_000),
+    "refresh.idle_minutes": Setting(10, "so does one after the session was idle this long; 0 never", 0, 100_000),
+    "refresh.percent": Setting(50, "context usage at which to refresh, once a compaction; 0 never", 0, 100),
     "refresh.named": Setting(True, "tell what was said before of files and functions that a prompt names"),
-    "workspace.folder": Setting(
-        "", "where the daily log lies, in memory/ (default: workspace below JOELCLAW_HOME)", trusted=True
-    ),
+    "workspace.folder": Setting("", "where the daily log lies (default: workspace in JOELCLAW_HOME)", trusted=True),
     "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
-    "compaction.reserve_tokens": Setting(
-        16_384, "tokens kept free: above the window less these, compact (pi compaction.md)", 0, 100_000_000
-    ),
-    "compaction.keep_recent_tokens": Setting(
-        20_000, "tokens of the newest messages that a compaction keeps (pi compaction.md)", 0, 100_000_000
-    ),
-    "compaction.summary": Setting(
-        "client",
-        "who writes a compaction's summary, where a client takes one",
-        choices=("client", "joelclaw"),
-        trusted=True,
-    ),
+    "compaction.reserve_tokens": Setting(16_384, "tokens kept free for the answer (pi)", 0, 100_000_000),
+    "compaction.keep_recent_tokens": Setting(20_000, "tokens of new messages that are kept (pi)", 0, 100_000_000),
+    "compaction.summary": Setting("client", "who writes the summary", choices=("client", "joelclaw"), trusted=True),
     "compaction.idle_trigger_minutes": Setting(
-        0, "idle this long, `joelclaw idle run` may compact it; off unless set", 1, 525_600
+        0, "idle so long, `idle run` may compact it; off unless set", 1, 525_600
     ),
-    "compaction.idle_trigger_percent": Setting(
-        0.7, "share of the context window that must be used for it, at least", 0.1, 0.95
-    ),
+    "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be used for it", 0.1, 0.95),
     "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
     "compaction.notify_on_start_text": Setting(
         "🧹 Context compacting, back in a moment…", "what is told", trusted=True
     ),
-    "idle.command": Setting(
-        "", "compacts a session from outside, with {session} {cwd} {transcript} {agent}; else its agent's", trusted=True
-    ),
+    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; by default its agent's", trusted=True),
     "idle.timeout_seconds": Setting(600, "after this the compaction command is ended", 1, 86_400),
-    "notify.command": Setting(
-        "", "tells the user something: its words, with {text}, or without that on stdin", trusted=True
-    ),
+    "notify.command": Setting("", "tells the user something: its words, with {text}, or on stdin", trusted=True),
     "model.command": Setting("", "a command that reads a prompt on stdin and writes text on stdout", trusted=True),
     "model.timeout_seconds": Setting(120, "after this the model's command is ended", 1, 3_600),
     "model.max_prompt_bytes": Setting(1_000_000, "longest prompt the model's command is given", 1_000, 100_000_000),
     "model.max_output_bytes": Setting(200_000, "longest answer read from the model's command", 100, 100_000_000),
     "observe.max_tokens": Setting(60_000, "estimated tokens that one `memory observe` may use", 6_000, 100_000_000),
     "observe.seconds": Setting(300, "one `memory observe` asks the model no longer than this", 1, 86_400),
-    "observe.auto": Setting(
-        True, "with a `model.command`, observe a session when it is compacted and when it ends", trusted=True
-    ),
+    "observe.auto": Setting(True, "with a `model.command`, observe at compactions and ends", trusted=True),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept a minute of one component and action", 0, 100_000),
     "otel.export": Setting(
-        "off", "auto sends to the OTEL_* collector beside other commands", choices=("off", "auto"), trusted=True
+        "off", "auto sends to the OTEL_* collector by itself", choices=("off", "auto"), trusted=True
     ),
     "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
     "retention.events_days": Setting(90, "age at which events are dropped, in days; 0 never", 0, 36_500, trusted=True),
     "retention.events_mb": Setting(
-        200, "room for events: then debug events go, and the oldest; 0: no limit", 0, 1_000_000, trusted=True
+        200, "room for events: debug ones go, then the oldest; 0: any", 0, 1_000_000, trusted=True
     ),
-    "retention.episodes_days": Setting(
-        0, "age at which archived turns are dropped, in days; 0 never", 0, 36_500, trusted=True
-    ),
+    "retention.episodes_days": Setting(0, "age at which archived turns go, in days; 0 never", 0, 36_500, trusted=True),
     "retention.store_mb": Setting(
-        0, "size of the store beyond which debug events and the oldest turns go; 0: none", 0, 1_000_000, trusted=True
+        0, "size beyond which debug events and old turns go; 0: any", 0, 1_000_000, trusted=True
     ),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from core.redaction.names import Name, Span, label
-from core.redaction.values import is_assigned, is_code, is_told
+from core.redaction.values import is_assigned, is_told
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")
@@ -123,19 +123,17 @@ def _below(text: str, start: int, at: int, kind: str) -> tuple[int, int]:
     """Where the value on the line at `at` stands, for a name with nothing but `:` behind it; (0, 0) for none."""
     line = text[at : at + _LINE].split("\n", 1)[0].split("\\n", 1)[0].removesuffix("\\r")
     value = line.strip(" \t\r\"'`,")
-    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#" or is_code(value):
+    if not value or value[-1] in ":{[(>" or len(value.split()) > 1 or value[0] == "#":
         return 0, 0
     head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1].rsplit("\\n", 1)[-1]
     own = len(head) - len(head.lstrip(" \t"))
     indented = not head.strip(" -\t\"'") and len(line) - len(line.lstrip(" \t")) > own
-    signed = not value.isalnum() or value.lower() != value != value.upper()
-    if not (indented or (kind == "password" and signed and 8 <= len(value) <= 64)):
-        return 0, 0
-    if not (
-        is_told(value, kind)
-        if kind == "password"
-        else is_assigned(value, kind, ":", quoted=False, tight=False, alone=True)
-    ):
+    if kind == "password":
+        signed = not value.isalnum() or value.lower() != value != value.upper()
+        fits = (indented or (signed and 8 <= len(value) <= 64)) and is_told(value, kind)
+    else:
+        fits = indented and is_assigned(value, kind, ":", quoted=False, tight=False, alone=True)
+    if not fits:
         return 0, 0
     begin = at + line.index(value)
     return begin, begin + len(value)

@@ -126,8 +126,6 @@ def _kind(text: str, start: int, end: int, kind: str) -> str:
             return "query"
     elif before == ":":
         head = text[max(0, start - 64) : start]
-        if head.endswith(MARK):
-            return ""
         if "arn:" in head and "arn:" in head.split()[-1]:
             return ""
     elif name[0] in "nrt" and not kind:  # a literal backslash-n before the name
