@@ -149,6 +149,8 @@ def _add_fed(match: re.Match[str], spans: list[Span]) -> None:
     given = match.group(1).rstrip()
     quote = given[-1:] if given[-1:] in ("'", '"') else ""
     value = given[:-1].rpartition(quote)[2] if quote else given.rpartition(" ")[2]
+    if match.group(2) == "chpasswd":
+        value = value.rpartition(":")[2]
     if value and MARK not in given and ";" not in value and "%s" not in value and _is_secret(value):
         start = match.start(1) + given.rindex(value)
         spans.append((start, start + len(value), "password"))
