@@ -155,3 +155,9 @@ def test_the_shell_is_that_of_the_user_unless_named(run: Run) -> None:
     assert run("completion", env={"SHELL": "/bin/fish"}).out == (FOLDER / "joelclaw.fish").read_text()
     failed = run("completion", env={"SHELL": "/bin/dash"}, ok=False)
     assert failed.code == 2 and "dash" in failed.json["error"]["message"] and "bash" in failed.json["fix"]
+
+
+def test_bash_completes_after_an_equals_sign(tmp_path: Path) -> None:
+    # readline hands over `--budget=l` in three words
+    words = ["bash", str(FOLDER / "joelclaw.bash"), "joelclaw", "recall", "--budget", "=", "l"]
+    assert "lean" in _spawn(["bash", "--norc", "-c", BASH, *words], tmp_path)

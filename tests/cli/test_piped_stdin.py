@@ -77,3 +77,13 @@ def test_an_end_and_a_silence_give_what_has_come(feed: Feed) -> None:
     assert piped.read_object(1000) == b"no object"
     feed([b'{"a": 1'])
     assert piped.read_object(1000) == b'{"a": 1'
+
+
+def test_a_pause_ends_an_object_that_was_not_looked_at(monkeypatch: pytest.MonkeyPatch, feed: Feed) -> None:
+    monkeypatch.setattr(piped, "_LOOKS", 0)
+    feed([b'{"text": "}', b'}"', b"}"])
+    waits: list[float] = []
+    chosen = __import__("select").select
+    monkeypatch.setattr("select.select", lambda *given: waits.append(given[3]) or chosen(*given))
+    assert piped.read_object(1000).endswith(b'}"}')
+    assert waits == [1.0, 1.0, 1.0, 0.05]

@@ -183,3 +183,11 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     assert broken.code == 0
     assert without_style(broken.out).startswith("something is wrong")
     assert "not a readable database" in " ".join(without_style(broken.out).split())
+
+
+def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[recall]\nlimit = 9\n")
+    env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", "JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own is none to list
+    changed = run("status", env=env).result["config"]["changed"]
+    assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}

@@ -422,3 +422,19 @@ def test_a_project_s_settings_cannot_stop_the_doctor(user: User, kind: str) -> N
     else:
         (folder / "settings.local.json").write_text("[" * 200_000)
     assert user.found()["claude"] == ["SETTINGS_DAMAGED"]
+
+
+def test_the_nearest_file_decides(user: User) -> None:
+    user.call("install", "claude")
+    off_in(user.file("claude"), {"disableAllHooks": True})
+    off_in(user.project / ".claude" / "settings.local.json", {"disableAllHooks": False})
+    assert "claude" not in user.found()
+
+
+def test_an_entry_that_swallows_the_answer(user: User) -> None:
+    user.call("install", "claude")
+    settings = json.loads(user.file("claude").read_text())
+    entry = settings["hooks"]["SessionStart"][0]["hooks"][0]
+    entry["command"] = entry["command"].replace("2>/dev/null", ">/dev/null 2>&1")
+    user.file("claude").write_text(json.dumps(settings))
+    assert "HOOK_ANSWER_LOST" in user.found()["claude"]

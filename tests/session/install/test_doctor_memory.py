@@ -306,3 +306,10 @@ def test_every_code_is_on_the_page() -> None:
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
     assert len(written) > 40
     assert written - listed == set()
+
+
+def test_next_step(user: User) -> None:
+    user.installed_elsewhere("claude").unlink()
+    done = user.run("doctor", "--client", "claude", env=user.environment(), cwd=user.project, ok=False)
+    (step,) = done.json["next_actions"]
+    assert step["command"] == "joelclaw doctor --client claude --fix"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from terminal import without_style
 
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
@@ -486,3 +486,40 @@ def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
     done = answering(home, user, project, "", "install", "claude")  # nothing to change, nothing to ask
     assert "[y/N]" not in done.out
     assert "nothing to change" in done.out
+
+
+@pytest.mark.parametrize("agent", ["pi", "opencode"])
+def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: str) -> None:
+    install(agent)
+    path = user / FILES[agent]
+    parts = ["clients/extension.js", f"clients/{agent}/extension.js"]
+    original = "".join((ROOT / part).read_text() for part in parts)
+    wanted = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
+    assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', wanted)
+    assert json.dumps(JOELCLAW) in path.read_text()
+    assert install(agent)["agents"][0]["changed"] is False
+    path.write_text(path.read_text().replace(JOELCLAW, "/old/joelclaw"))
+    (again,) = install(agent)["agents"]
+    assert again["changed"] is True
+    assert "/old/joelclaw" in Path(again["backup"]).read_text()
+    assert JOELCLAW in path.read_text()
+
+
+def test_in_both_scopes_it_is_said_to_run_twice(install: Install) -> None:
+    install("claude")
+    (one,) = install("claude", "--project")["agents"]
+    assert any("twice" in note for note in one["notes"])
+
+
+def test_a_folder_in_the_files_place(install: Install, user: Path) -> None:
+    (user / FILES["claude"]).mkdir(parents=True)
+    assert install("claude", ok=False)["error"]["code"] == "INSTALL_FAILED"
+
+
+def test_with_yes_or_json_nobody_is_asked(home: Path, user: Path, project: Path) -> None:
+    done = answering(home, user, project, "", "install", "claude", "--yes")
+    assert (done.code, "[y/N]" in done.out) == (0, False)
+    assert "done" in done.out
+    done = answering(home, user, project, "", "uninstall", "claude", "--json")
+    assert "[y/N]" not in done.out
+    assert not (user / ".claude").exists()
