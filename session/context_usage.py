@@ -27,8 +27,6 @@ CHARS_PER_TOKEN = 4
 """As pi's compaction estimates a context whose size no model has said."""
 _FIRST_BLOCK = 32 * 1024
 _LAST_BLOCK = 1024 * 1024
-_REGULAR_FILE = 0o100000
-_FILE_TYPE = 0o170000
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
@@ -44,7 +42,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     found = _Found()
     try:
         form = registry.transcript(agent)
-        if os.stat(path).st_mode & _FILE_TYPE != _REGULAR_FILE:
+        if not os.path.isfile(path):
             raise OSError(path)
         with open(path, "rb") as handle:
             found.look(handle, form)

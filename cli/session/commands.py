@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     _checkpoint("flush", "Call it before a compaction: the last checkpoint and its events.", (SESSION, *_USAGE, _ROLE)),
-    _checkpoint("show", "What is known of one session.", (_NAMED_SESSION,)),
+    _checkpoint("show", "What is known of one session.", (_NAMED_SESSION,), "cli.session.view:show"),
     _checkpoint("list", "All sessions with a state file, newest first.", (), "cli.session.view:list_"),
     _checkpoint("clear", "Remove one session's state file.", (_NAMED_SESSION,)),
     _inject("recovery", "Call it after a compaction: the recovery note to hand to the agent."),

@@ -1,4 +1,4 @@
-"""`checkpoint list`, `inject` and `lost` on a terminal."""
+"""`checkpoint list` and `show`, `inject` and `lost` on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.panel import Panel
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
-from cli.terminal import console, next_steps, rows_table, safe, size
+from cli.terminal import console, next_steps, rows_table, safe, size, told
 from core import clock
 
 _CHOSEN = {
@@ -39,6 +39,13 @@ def list_(answer: Answer) -> None:
     ]
     screen.print(rows_table(rows))
     next_steps(answer, screen)
+
+
+def show(answer: Answer) -> None:
+    """What is known of one session: times as people read them, and nothing that only tells one task from the next."""
+    state: Any = answer.result
+    shown = {name: clock.iso(value)[:19] if name.endswith("At") and value else value for name, value in state.items()}
+    told(Answer(shown), without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
 def injection(answer: Answer) -> None:

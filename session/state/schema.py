@@ -173,7 +173,8 @@ def bounded(state: SessionState) -> SessionState:
     checkpoint = found["checkpoint"]
     checkpoint["filesModified"] = found["files"][-FILES_SHOWN:]
     checkpoint["recallHits"] = [memory["text"] for memory in memories(cache)]
-    checkpoint["recallQueries"] = queries(cache)
+    newest = dict.fromkeys(recalled["query"] for recalled in reversed(cache))
+    checkpoint["recallQueries"] = list(newest)[:QUERIES_KEPT]
     return found
 
 
@@ -185,8 +186,3 @@ def memories(cache: list[Recalled]) -> list[Memory]:
             for hit in recalled["hits"][rank : rank + 1]:
                 seen.setdefault(hit["text"], hit)
     return list(seen.values())[:HITS_KEPT]
-
-
-def queries(cache: list[Recalled]) -> list[str]:
-    """The queries that returned something, newest first, each once; at most three."""
-    return list({recalled["query"]: None for recalled in reversed(cache)})[:QUERIES_KEPT]

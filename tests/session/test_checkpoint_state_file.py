@@ -12,6 +12,9 @@ import apsw
 import pytest
 from conftest import NOW_MS, Run
 from faults import SLOWEST_S
+from terminal import on_terminal, without_style
+
+from core import clock
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 
@@ -233,3 +236,9 @@ def test_a_beginning_of_its_id_names_a_session(run: Run) -> None:
     several = run("checkpoint", "show", "11111111", ok=False).json["error"]
     assert several["code"] == "SESSION_AMBIGUOUS" and "11111111-bbbb" in several["message"]
     assert run("checkpoint", "show", "2222222", ok=False).json["error"]["code"] == "SESSION_NOT_FOUND"
+
+
+def test_a_person_reads_times_as_times(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "s1", "--percent", "20", "-m", "Fix the buoys", env=NOW)
+    shown = without_style(on_terminal(home, "checkpoint", "show", "s1").out)
+    assert "Fix the buoys" in shown and f"{clock.iso(NOW_MS)[:19]}" in shown and "taskHash" not in shown
