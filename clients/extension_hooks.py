@@ -34,9 +34,9 @@ def read(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
     event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
     event["files"] = _texts(payload, "files")
     event["percent"] = _number(payload.get("percent"))
-    event["tokens"] = _whole(payload.get("tokens"))
-    event["window"] = _whole(payload.get("window"))
-    event["said"] = _whole(payload.get("said"))
+    event["tokens"] = _number(payload.get("tokens"))
+    event["window"] = _number(payload.get("window"))
+    event["said"] = _number(payload.get("said"))
     event["instructions"] = text_field(payload, "instructions")
     for entry in content.rows(payload.get("entries"))[-_MOST_ENTRIES:]:
         event["items"] += _items(entry, client.name)
@@ -91,12 +91,7 @@ def _texts(payload: dict[str, Any], key: str) -> list[str]:
     return [text for one in given if (text := text_field({key: one}, key))]
 
 
-def _number(value: object) -> float | None:
-    """A number that is not negative."""
+def _number(value: Any) -> Any:
+    """A number that is not negative, else None."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and 0 <= value < 1e12 else None  # type: ignore[operator,return-value]
-
-
-def _whole(value: object) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)
+    return value if is_number and 0 <= value < 1e12 else None

@@ -120,7 +120,7 @@ def _observe(
         )
         log.try_append(None, [event], config)
 
-    archived = Archived()
+    archived = Archived().result
     try:
         db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
         vectors = sqlite.load_vectors(db)
@@ -128,10 +128,10 @@ def _observe(
             identity = state_file.identity if trigger == _BY_HAND else lambda _: session
             archived = transcript_files.ingest_all(
                 db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
-            )
+            ).result
         sqlite.be_durable(db, True, busy_ms=config.get_int("store.busy_ms"))  # what the model was paid for stays
-        if trigger == _BY_HAND and archived.skipped:
-            raise _not_a_transcript(transcript, archived.skipped[0]["reason"])
+        if trigger == _BY_HAND and archived["skipped"]:
+            raise _not_a_transcript(transcript, archived["skipped"][0]["reason"])
         if trigger == _BY_HAND and not transcript and not observed.episodes(db, session, 0, 1):
             raise Failure(
                 "SESSION_NOT_FOUND",
@@ -151,8 +151,7 @@ def _observe(
     record_event("unchanged" if unchanged else "completed")
     result = {"session": session, "unchanged": unchanged, **report}
     if transcript and trigger == _BY_HAND:
-        result["episodes"] = {"added": archived.added, "updated": archived.updated}
-        result["badLines"] = archived.bad_lines
+        result |= {name: archived[name] for name in ("episodes", "badLines")}
     return result
 
 

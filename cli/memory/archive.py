@@ -40,26 +40,14 @@ def run(options: dict[str, Any]) -> Answer:
             report.take(one["client"])
         elif one is not None:
             report.leave_out(file.path, one["reason"])
-    if report.skipped and not report.transcripts and not options["all"]:
-        first = report.skipped[0]
+    result = report.result
+    if result["skipped"] and not result["transcripts"] and not options["all"]:
+        first = result["skipped"][0]
         raise Failure(
             "ARCHIVE_FAILED",
-            f"none of {report.skipped_count} files could be taken in; {first['path']}: {first['reason']}",
+            f"none of {result['skippedCount']} files could be taken in; {first['path']}: {first['reason']}",
             f"name transcripts of {', '.join(registry.KEEPING_FILES)}; --agent NAME says who wrote them",
         )
-    result = {
-        "transcripts": report.transcripts,
-        "unchanged": report.unchanged,
-        "agents": report.agents,
-        "episodes": {"added": report.added, "updated": report.updated},
-        "calls": report.calls,
-        "bytes": report.bytes,
-        "badLines": report.bad_lines,
-        "subagents": report.subagents,
-        "excluded": report.excluded,
-        "skippedCount": report.skipped_count,
-        "skipped": report.skipped,
-    }
     return Answer(result, [step("joelclaw recall <query>", "find what was said")])
 
 

@@ -18,6 +18,7 @@ from core.store.sessions import transcripts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     import apsw
 
@@ -48,30 +49,35 @@ class File:
 
 
 class Archived:
-    """What became of the files. The first twenty of those that were left out are listed with their reason."""
+    """What became of the files, as the command tells it: twenty of those that were left out with the reason."""
 
     def __init__(self) -> None:
-        self.transcripts = self.unchanged = self.added = self.updated = self.calls = self.bytes = 0
-        self.bad_lines = self.subagents = self.skipped_count = self.excluded = 0
-        self.agents: dict[str, int] = {}
-        self.skipped: list[dict[str, str]] = []
+        self.result: dict[str, Any] = {
+            "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
+            "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "skippedCount": 0, "skipped": [],
+        }  # fmt: skip
 
     def take(self, client: str, new: Ingested | None = None) -> None:
         """Count a transcript of a client, and what is new of it."""
-        self.transcripts += 1
-        self.agents[client] = self.agents.get(client, 0) + 1
-        self.unchanged += new is None or not new.bytes
-        for name in ("added", "updated", "calls", "bytes", "bad_lines") if new else ():
-            setattr(self, name, getattr(self, name) + getattr(new, name))
+        told = self.result
+        told["transcripts"] += 1
+        told["agents"][client] = told["agents"].get(client, 0) + 1
+        told["unchanged"] += new is None or not new.bytes
+        if new is not None:
+            told["episodes"]["added"] += new.added
+            told["episodes"]["updated"] += new.updated
+            told["calls"] += new.calls
+            told["bytes"] += new.bytes
+            told["badLines"] += new.bad_lines
 
     def leave_out(self, path: str, reason: str) -> None:
-        """Count a file that was left out."""
-        if reason == SUBAGENT:
-            self.subagents += 1
+        """Count a file that was left out; of an excluded folder where there is no reason."""
+        if not reason or reason == SUBAGENT:
+            self.result["subagents" if reason else "excluded"] += 1
             return
-        self.skipped_count += 1
-        if len(self.skipped) < _MOST_LISTED:
-            self.skipped.append({"path": path, "reason": reason})
+        self.result["skippedCount"] += 1
+        if len(self.result["skipped"]) < _MOST_LISTED:
+            self.result["skipped"].append({"path": path, "reason": reason})
 
 
 class KnownFiles:

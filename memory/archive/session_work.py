@@ -62,12 +62,14 @@ class CallDraft:
         self.folders = folders
         self.prompt = prompt
         self.at = at
+        self.is_late = True  # until it is known what is called
         self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
 
     def begin(self, tool: Tool) -> None:
         """Note what is called."""
+        self.is_late = False
         name = tool["name"]
         is_plain = name.isidentifier() and len(name) <= _PLAIN_CHARS
         self.tool = (name if is_plain else start(name, TOOL_CHARS)) or "tool"
@@ -106,9 +108,8 @@ class SessionWork:
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = 0
-        self._events: list[tuple[str, CallDraft | Plan | str, int]] = []
+        self._events: list[tuple[CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
-        self._late: set[str] = set()
         self._folders = _with_those_above(folder)
         self._carry = carry
         self._before = carry.get(_LAST, "")
@@ -120,55 +121,54 @@ class SessionWork:
             for tool in item["tools"]:
                 self._call(tool, prompts, item["at"])
         elif item["kind"] == "outcome":
-            known = self._known(_key(item["call"]), prompts)
+            known = self._known(_key(item["call"]))
             if not known.outcome:
-                self._finish(known, item, prompts)
+                self._finish(known, item)
         elif item["kind"] == "ended":
-            self._end(_key(item["process"]), item["text"], item["failed"], prompts)
+            self._end(_key(item["process"]), item["text"], item["failed"])
         elif item["kind"] == "plan":
-            self._events.append((item["kind"], item, prompts))
+            self._events.append((item, prompts))
         elif item["kind"] in ("compaction", "summary"):
             text = start(item["text"], name_rows.SUMMARY_CHARS) if item["kind"] == "summary" else ""
-            self._events.append((item["kind"], text, item["at"] or 0))
+            self._events.append((text, item["at"] or 0))
 
     def _call(self, tool: Tool, prompts: int, at: int | None) -> None:
         draft = CallDraft(_key(tool["call"]), self._folders, prompts, at)
         draft.begin(tool)
-        if draft.key in self._pending and draft.key not in self._late:
+        known = self._pending.get(draft.key)
+        if known is not None and not known.is_late:  # else what came of it before the call itself is that of another
             return
-        self._late.discard(draft.key)  # what came of it before the call itself is that of another one
         self._pending[draft.key] = draft
-        self._events.append(("call", draft, prompts))
+        self._events.append((draft, prompts))
         self._carry[_LAST] = draft.key
         if tool.get("process"):
             self._keep(_ASKS + draft.key, _key(tool["process"]))
 
-    def _known(self, key: str, prompts: int) -> CallDraft:
+    def _known(self, key: str) -> CallDraft:
         """The draft of a call, or one for what came of a call that was stored before."""
         known = self._pending.get(key)
         if known is None:
             known = self._pending[key] = CallDraft(key, self._folders)
-            self._late.add(key)
-            self._events.append(("late", known, prompts))
+            self._events.append((known, 0))
         return known
 
-    def _finish(self, call: CallDraft, outcome: Outcome, prompts: int) -> None:
+    def _finish(self, call: CallDraft, outcome: Outcome) -> None:
         """Note what a call returned. What one returns that asks after a process came of the call that began it."""
         process, asked = _key(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
         failed = outcome["failed"]
         if asked and _RUNS + asked in self._carry:
             if not process:
-                self._end(asked, outcome["text"], failed, prompts)
+                self._end(asked, outcome["text"], failed)
             process, failed = "", False
         call.finish(outcome["text"], "" if process else "failed" if failed else "ok")
         if process:
             self._keep(_RUNS + process, call.key)
 
-    def _end(self, process: str, text: str, failed: bool, prompts: int) -> None:
+    def _end(self, process: str, text: str, failed: bool) -> None:
         """Note what came of a process in the background."""
         key = self._carry.pop(_RUNS + process, "")
         if key:
-            self._known(key, prompts).end(text, failed)
+            self._known(key).end(text, failed)
 
     def _keep(self, name: str, value: str) -> None:
         self._carry[name] = value
@@ -196,11 +196,11 @@ class SessionWork:
         before, number = about["calls"], 0
         if self._before and (last := call_rows.by_key(db, session, self._before)) is not None:
             number = last["number"]
-        names = _Names(db, about, [value for _, value, _ in self._events if isinstance(value, CallDraft)])
-        for kind, value, extra in self._events:
+        names = _Names(db, about, [value for value, _ in self._events if isinstance(value, CallDraft)])
+        for value, extra in self._events:
             if isinstance(value, CallDraft):
-                stored = _store_call(db, about, names, value, is_late=kind == "late")
-                number = number if kind == "late" else stored
+                stored = _store_call(db, about, names, value)
+                number = number if value.is_late else stored
             elif isinstance(value, str):
                 name_rows.save_compaction(db, session, number, extra, value)
             else:
@@ -219,10 +219,10 @@ def _key(call: str) -> str:
     return ids.fingerprint(call)[:16] if call else ""
 
 
-def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft, *, is_late: bool) -> int:
+def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
     call = call_rows.by_key(db, about["id"], draft.key)
-    if call is None and is_late:
+    if call is None and draft.is_late:
         return 0
     if call is not None and (call["outcome"] or not draft.outcome):
         return call["number"]

@@ -140,14 +140,12 @@ def ingest_all(
     for file, result in _results(db, files, work, vectors, progress):
         if result.client:
             report.take(result.client, result)
-        elif result.reason:
+        else:
             report.leave_out(file.path, result.reason)
-        else:  # it is excluded
-            report.excluded += 1
         if not result.may_change:
             note(file, result.client, result.reason)
     segments.catch_up(db)
-    if report.added >= documents.MERGE_AFTER:
+    if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
         from core.store.upkeep import store_file
 
         store_file.merge(db, "lexicon")
