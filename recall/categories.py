@@ -11,13 +11,9 @@ TAXONOMY_VERSION = "v1"
 OPERATIONS = "jc:operations"
 FALLBACK_CONFIDENCE = 0.35
 """Confidence of a category that no word of the text speaks for."""
-
 _PREFIX = "jc:"
-_BASE = 0.55
-_PER_HIT = 0.12
-_MOST = 0.95
+_BASE, _PER_HIT, _MOST = 0.55, 0.12, 0.95
 _LONGEST = 20_000
-
 # Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
 # wants or has ruled says more about a memory than the system it speaks of.
 _WORDS = {

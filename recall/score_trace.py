@@ -13,8 +13,7 @@ from recall import ranking
 from recall.query import Query
 
 FORMULA = "score = min(1, ((1 - w) * fused * substance + w * evidence) * decay * project * boost) * known * echo"
-_MOST_DROPPED = 50
-_SHOWN = 220
+_MOST_DROPPED, _SHOWN = 50, 220
 _BESIDE = "a tool call or a session's work, scored by the names and words that it holds (recall.by_name)"
 
 

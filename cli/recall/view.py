@@ -13,9 +13,7 @@ from cli.answer import Answer
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock
 
-_BAR = 10
-_TEXT_LIMIT = 600
-_MOST_DROPPED = 15
+_BAR, _TEXT_LIMIT, _MOST_DROPPED = 10, 600, 15
 _INDENTED = (0, 0, 0, 4)
 _UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 

@@ -33,7 +33,6 @@ class LocalCandidates:
     """Candidates from the SQLite file: a `core.records.CandidateSource`. `vectors`: whether sqlite-vec is loaded."""
 
     backend = "sqlite"
-    __slots__ = ("_db", "semantic")
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db

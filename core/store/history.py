@@ -13,12 +13,11 @@ from typing import Any
 
 from core import json_text
 from core.records import Extent, HookCall, Injected, Told
-from core.store import marks, sqlite
+from core.store import sqlite
 from core.store.sqlite import apsw
 
 _HOOK = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
 _HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")[1:])
-_MOST_PARAMETERS = 500
 
 
 @dataclass(frozen=True)
@@ -188,10 +187,6 @@ def call_times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]
 
 def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
     """The beginnings of memories by their ids; those that are gone or forgotten are left out."""
-    asked = list(dict.fromkeys(identifiers))
-    found: dict[str, str] = {}
-    for start in range(0, len(asked), _MOST_PARAMETERS):
-        part = asked[start : start + _MOST_PARAMETERS]
-        query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({marks(part)}) AND forgotten_at IS NULL"
-        found |= {str(identifier): str(text) for identifier, text in db.execute(query, (characters, *part))}
-    return found
+    asked = "SELECT value FROM json_each(?)"
+    query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({asked}) AND forgotten_at IS NULL"
+    return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     Condition = tuple[str, list[Any]]
     """SQL, and its parameters."""
 
-_FEW = 4_096
-"""So many rows are never many: to gather them takes a millisecond."""
-_MANY = 1 / 3
+_FEW, _MANY = 4_096, 1 / 3
+"""So many rows are never many (to gather them takes a millisecond); such a share of all is."""
 _GUESSED = 1 / 4
 """The share of a category or a tag, which no index counts."""
 _ROOM = 1.5

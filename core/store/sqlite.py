@@ -188,8 +188,6 @@ def load_vectors(db: apsw.Connection) -> bool:
 class transaction:  # noqa: N801  # reads as the statement it is
     """`with transaction(db):` commits, or rolls back and raises Failure for what SQLite says."""
 
-    __slots__ = ("_db",)
-
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
 

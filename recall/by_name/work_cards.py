@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 COLLECTION = "work"
 LEAN_CHARS, ONE_CHARS = 1000, 600
 """Of an answer: with a lean budget, to a single file's name, otherwise."""
-_NOTES = 20
-"""Recovery notes that are looked into for a query."""
-_SESSIONS = 20
-"""Sessions that are looked into, where a place is named in calls that were at work elsewhere."""
+_NOTES, _SESSIONS = 20, 20
+"""Recovery notes that are looked into for a query; and sessions, where a place is named in calls elsewhere."""
 
 
 def ask(

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 FORGOTTEN_CALL = "forgotten"
 """The outcome of a call that was forgotten."""
-MOST = 200
-"""Calls that a search returns: enough that the newest of a common name are among them."""
-MOST_SCORED = 5_000
-"""Calls of all sessions that BM25 is computed of, a microsecond each: the newest, where a name stands in more."""
+MOST, MOST_SCORED = 200, 5_000
+"""Calls that a search returns; and, where a name stands in more, the newest that BM25 is computed of (1 µs each)."""
 _SHORTEST_PREFIX = 5
 _COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _NAMES = ("session", *_COLUMNS.split(", ")[1:])
