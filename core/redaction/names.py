@@ -46,6 +46,8 @@ _PUBLIC_KEYS = frozenset(
     " publishable hot short arrow registry verify dedupe merge event".split()
 )
 _AS_THEY_ARE = {"auth": "auth", "psk": "pass", "authorization": "authorization"}
+_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
+_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
 
@@ -109,6 +111,12 @@ def names_password(name: str) -> bool:
     """Whether a name speaks of a password, be it of one or of what is done with it: `readPassword`."""
     last = words_of(name)[-1:]
     return bool(last) and (last[0] in ("pwd", "pass", "pw") or last[0].endswith(_PASSWORDS))
+
+
+def is_in_field(lower: str, start: int) -> bool:
+    """Whether the name that begins there stands in a field that is called after names: `name: DB_PASSWORD`."""
+    head = lower[max(0, start - 64) : start].rstrip(_NAME)
+    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
 from core.redaction.forms import find_formed
-from core.redaction.names import Name, Span, family
+from core.redaction.names import Name, Span, family, is_in_field
 from core.redaction.obfuscation import find_obfuscated, is_obfuscated
 from core.redaction.prose import find_logins, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
@@ -20,7 +20,6 @@ _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\")
-_LABELS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
@@ -147,8 +146,7 @@ def _is_structured(text: str, lower: str, names: list[Name]) -> bool:
     if "(" in text and _holds(text, CALLS):
         return True
     for start, end, _ in names:
-        head = lower[max(0, start - 64) : start].rstrip(_NAME)
-        if head.rstrip(" \t\"'\\:=>").endswith(_LABELS):  # `name: DB_PASSWORD`
+        if is_in_field(lower, start):
             return True
         if text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r"):  # a cell of a header
             line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]

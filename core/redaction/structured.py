@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from core.redaction import CALLS
-from core.redaction.names import LOOSE, Name, Span, family, label
+from core.redaction.names import LOOSE, Name, Span, family, is_in_field, label
 from core.redaction.values import is_placeholder, is_told
 
 _LABELLED = LOOSE | frozenset(["secret", "token", "api-key", "private-key", "key"])
@@ -57,7 +57,7 @@ _JSON_PAIR = re.compile(
 
 def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each secret that is one by the field, the call, the column or the manifest it is in."""
-    spans = _in_fields(text, names) + _in_calls(text, lower) + _in_columns(text, names)
+    spans = _in_fields(text, lower, names) + _in_calls(text, lower) + _in_columns(text, names)
     if "into " in lower:
         spans += _inserted(text)
     if "Secret" in text:
@@ -65,12 +65,14 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
-def _in_fields(text: str, names: list[Name]) -> list[Span]:
+def _in_fields(text: str, lower: str, names: list[Name]) -> list[Span]:
     """Each value in the field behind the one that holds a name."""
     spans: list[Span] = []
     done = 0
     for start, end, kind in names:
-        field = _LABEL.search(text, max(0, start - 64), start) if start >= done and kind in _LABELLED else None
+        if start < done or kind not in _LABELLED or not is_in_field(lower, start):
+            continue
+        field = _LABEL.search(text, max(0, start - 64), start)
         if field is None:
             continue
         found = _ELEMENT.match(text, end) or (_DEFAULT if field.group(1) else _FIELD).match(text, end)
@@ -219,9 +221,13 @@ def _find_in_yaml(text: str, spans: list[Span]) -> None:
         if match.group(2) and match.group(2)[0] != "#"
     ]
     for number, (indent, begins, body, start) in enumerate(lines):
-        if not _HOLDER.match(body) or not (
-            _is_of_kind(lines[max(0, number - _MOST_LINES) : number][::-1], indent, -1, begins)
-            or _is_of_kind(lines[number + 1 : number + _MOST_LINES], indent, 1, begins)
+        if (
+            not body.startswith(("data:", "stringData:"))
+            or not _HOLDER.match(body)
+            or not (
+                _is_of_kind(lines[max(0, number - _MOST_LINES) : number][::-1], indent, -1, begins)
+                or _is_of_kind(lines[number + 1 : number + _MOST_LINES], indent, 1, begins)
+            )
         ):
             continue
         if "{" in body:
