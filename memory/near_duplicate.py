@@ -1,9 +1,8 @@
 """Do two texts say the same? They do where one has a few plain words more, and nothing else differs.
 
 The mirrored CLI's rule is the nearest neighbour with a Jaccard of .85 or more. Over sentences that lets `port 8080`
-meet `port 8081`, "enable" "disable", and "tabs over spaces" its opposite; and which words of a language are opposites
-is a list without end. So no word may stand in another's place: whatever both have is equal and in the same order, and
-what one has more is no name, no number and no word that turns or limits what is said. Hot path.
+meet `port 8081`, and "tabs over spaces" its opposite. So no word may stand in another's place: whatever both have is
+equal and in the same order, and what one has more is no name, no number and no word that turns what is said. Hot path.
 """
 
 from __future__ import annotations
