@@ -135,6 +135,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
             break
     hits = found if asked is None else asked.hits(found, budget, raw=query.raw)
     nearer = contextual.found if contextual else 0
+    why = {entry[3]["rowid"]: reasons for entry, reasons in dropped[:_DIAGNOSTICS]}
     result: RecallResult = {
         "query": query.text,
         "rewrittenQuery": expanded,
@@ -152,7 +153,10 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         "semantic": "contextual" if nearer else "static" if found_in.semantic else "none",
         "contextualCandidates": nearer,
         "droppedByTrustPass": len(dropped),
-        "droppedDiagnostics": _diagnostics(found_in, dropped[:_DIAGNOSTICS]),
+        "droppedDiagnostics": [
+            {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}
+            for document in (found_in.documents(list(why)) if why else ())
+        ],
         "hits": hits,
         "count": len(hits),
         "found": len(ranked) + (len(asked.beside) + len(asked.cards) if asked else 0),
@@ -178,14 +182,6 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     return [hit.of_document(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
-
-
-def _diagnostics(found_in: CandidateSource, dropped: Sequence[tuple[Ranked, list[str]]]) -> list[dict[str, Any]]:
-    why = {entry[3]["rowid"]: reasons for entry, reasons in dropped}
-    return [
-        {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}
-        for document in (found_in.documents(list(why)) if why else ())
-    ]
 
 
 def _filters_applied(query: Query, category: str) -> list[str]:
