@@ -97,8 +97,7 @@ def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], di
     for client, condition in zip(wanted, conditions, strict=True):
         about = condition.facts
         if names or about["present"] or about["installed"] or condition.findings:
-            found += condition.findings
-            found += hooks.of_calls(client, calls, condition, silences)
+            found += [*condition.findings, *hooks.of_calls(client, calls, condition, silences)]
             clients[client.name] = {**about, "events": hooks.events(client, calls)}
     return found, clients, subjects
 
@@ -118,39 +117,41 @@ def _condition(client: Client, *, project: bool) -> Condition:
 def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:
     """Mend what can be; returns what was done, as findings that are `ok`, and what could not be done."""
     entering = {one.subject for one in findings if one.code in ENTRIES}
-    done = [_enter(name, project=project) for name in clients if name in entering]
     wanted = {one.code for one in findings}
-    if "MODES_OPEN" in wanted:
-        closed = home.close_to_others()
-        done += [mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone")] if closed else []
+    done = []
+    for name in (name for name in clients if name in entering):
+        try:
+            done.append(_enter(name, project=project))
+        except Failure as failure:
+            about = f"our entries cannot be written: {failure.message}"
+            done.append(warning("FIX_FAILED", name, about, failure.fix))
+    if "MODES_OPEN" in wanted and (closed := home.close_to_others()):
+        done.append(mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone"))
     if "STALE_FILES" in wanted:
         done.append(mended("STALE_FILES", "home", f"{home_files.sweep_temporary()} temporary files were deleted"))
     if "WAL_LARGE" in wanted:
-        done.append(_fold())
+        try:
+            done.append(_fold())
+        except Failure as failure:
+            done.append(warning("FIX_FAILED", "store", failure.message, failure.fix))
     return done
 
 
 def _enter(name: str, *, project: bool) -> Finding:
     changed: list[str] = []
-    try:
-        own_text.executable()
-        with apply.locked():
-            plans = plan.installing(registry.row(name).settings(), project=project)
-            plan.stay_in_project(plans)
-            backups = apply.carry_out(plans, changed)
-    except Failure as failure:
-        return warning("FIX_FAILED", name, f"our entries cannot be written: {failure.message}", failure.fix)
+    own_text.executable()
+    with apply.locked():
+        plans = plan.installing(registry.row(name).settings(), project=project)
+        plan.stay_in_project(plans)
+        backups = apply.carry_out(plans, changed)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
     return mended("HOOKS_ENTERED", name, f"our entries were written anew to {', '.join(changed)}{kept}")
 
 
 def _fold() -> Finding:
-    try:
-        db = sqlite.open_writing(busy_ms=1_000, durable=True)
-        left = store_file.empty_log(db)
-        db.close()
-    except Failure as failure:
-        return warning("FIX_FAILED", "store", failure.message, failure.fix)
+    db = sqlite.open_writing(busy_ms=1_000, durable=True)
+    left = store_file.empty_log(db)
+    db.close()
     if left:
         about = f"{left:,} bytes of the write-ahead log could not be folded: another process reads them"
         return warning("FIX_FAILED", "store", about, "end what has the memory open, then run `joelclaw doctor --fix`")

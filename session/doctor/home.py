@@ -28,7 +28,7 @@ _LISTED = 3
 _LARGE_LOG = 16_000_000
 """Bytes. Each write folds a log of more than 1 MB, so this one was held by a reader, or its folding fails."""
 _FREE_SHARE, _FREE_LEAST = 0.5, 50_000_000
-_AHEAD_MS = 5 * 60_000
+_AHEAD_MINUTES = 5
 
 
 def examine() -> tuple[dict[str, Any], list[Finding]]:
@@ -36,7 +36,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     home = there = files.home()
     facts: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
     found: list[Finding] = []
-    while not os.path.isdir(there) and there != os.path.dirname(there):
+    while not os.path.isdir(there):
         there = os.path.dirname(there)
     with suppress(OSError):
         disk = os.statvfs(there)
@@ -62,11 +62,11 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
             more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
     waiting = spool.lying_in(home)
-    # a recall's own events wait there for the next hook
-    oldest = min((event["timestamp"] for event in waiting if event["component"] != COMPONENT), default=None)
     facts["spooledEvents"] = len(waiting)
-    if oldest is not None and clock.now_ms() - oldest > clock.HOUR_MS:
-        about = f"{len(waiting)} events wait since {clock.iso(oldest)} to be stored"
+    # a recall's own events wait there for the next hook
+    old = [one["timestamp"] for one in waiting if one["component"] != COMPONENT]
+    if old and clock.now_ms() - min(old) > clock.HOUR_MS:
+        about = f"{len(waiting)} events wait since {clock.iso(min(old))} to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found
 
@@ -101,31 +101,29 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield path, os.lstat(path)
 
 
-def switched_off(known: Switches | None) -> list[Finding]:
+def switched_off(known: Switches | None) -> Iterator[Finding]:
     """What is switched off or excluded; None: that cannot be read."""
     if known is None:
-        return []
-    here, found = os.getcwd(), []
+        return
+    here = os.getcwd()
     reaching = list(switches.concerning(known, "", here))
     for one in known["silences"]:
         if one["until"] is not None:
             continue
-        scope, since = one["scope"], clock.iso(one["since"])
+        scope, name, since = one["scope"], shlex.quote(one["name"]), clock.iso(one["since"])
         if one in reaching:
-            what = "everything is" if scope == switches.EVERYWHERE else f"the project {one['name']} is"
-            about = f"{what} switched off since {since}: hooks are called and do nothing"
-            found.append(warning("SWITCHED_OFF", "switches", about, f"joelclaw on --{scope}"))
+            what = "everything" if scope == switches.EVERYWHERE else f"the project {one['name']}"
+            about = f"{what} is switched off since {since}: hooks are called and do nothing"
+            yield warning("SWITCHED_OFF", "switches", about, f"joelclaw on --{scope}")
         else:
-            fix = f"joelclaw on --session {shlex.quote(one['name'])}"
-            if scope == switches.PROJECT:
-                fix = "run `joelclaw on --project` in a folder of it"
+            in_it = scope == switches.PROJECT
+            fix = "run `joelclaw on --project` in a folder of it" if in_it else f"joelclaw on --session {name}"
             about = f"the {scope} {one['name']} is switched off since {since}"
-            found.append(note("SWITCHED_OFF_ELSEWHERE", "switches", about, fix))
+            yield note("SWITCHED_OFF_ELSEWHERE", "switches", about, fix)
     if switches.is_excluded(known, here):
         around = next(one for one in known["excluded"] if os.path.realpath(here).startswith(one))
         about = f"{around} is excluded: sessions in this folder are never archived"
-        found.append(warning("FOLDER_EXCLUDED", "switches", about, f"joelclaw exclude --remove {shlex.quote(around)}"))
-    return found
+        yield warning("FOLDER_EXCLUDED", "switches", about, f"joelclaw exclude --remove {shlex.quote(around)}")
 
 
 def store(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
@@ -139,22 +137,17 @@ def store(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
         )
         found.append(error("STORE_DAMAGED", "store", f"{where} is damaged: {'; '.join(faults)}", fix))
     figures = store_file.figures(db)
-    facts |= {**asdict(figures), "newest": None if figures.newest is None else clock.iso(figures.newest)}
+    newest = figures.newest or 0
+    facts |= {**asdict(figures), "newest": clock.iso(newest) if newest else None}
     if figures.log > _LARGE_LOG:
-        about = f"the write-ahead log has {_mb(figures.log)}: each command reads all of it when it starts"
+        about = f"the write-ahead log has {figures.log / 1e6:,.1f} MB: each command reads all of it when it starts"
         found.append(warning("WAL_LARGE", "store", about, "joelclaw doctor --fix"))
     if figures.free > max(_FREE_LEAST, _FREE_SHARE * figures.size):
-        about = f"{_mb(figures.free)} of the {_mb(figures.size)} of the file hold nothing; new memories fill them first"
+        about = f"{figures.free / 1e6:,.1f} of the {figures.size / 1e6:,.1f} MB of the file hold nothing"
         found.append(note("STORE_MOSTLY_FREE", "store", about, "joelclaw store prune"))
-    ahead = (figures.newest or 0) - clock.now_ms()
-    if ahead > _AHEAD_MS:
-        minutes = ahead // 60_000
-        span = f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
-        about = f"the clock is behind: something was stored at {clock.iso(figures.newest or 0)}, {span} from now"
+    minutes = (newest - clock.now_ms()) // 60_000
+    if minutes >= _AHEAD_MINUTES:
+        about = f"the clock is behind: something was stored at {clock.iso(newest)}, {minutes} min from now"
         fix = "set the clock; where it was ahead before, what was stored then stays the newest until that time"
         found.append(warning("CLOCK_BEHIND", "store", about, fix))
     return found
-
-
-def _mb(count: int) -> str:
-    return f"{count / 1_000_000:,.1f} MB"

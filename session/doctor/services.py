@@ -10,19 +10,18 @@ import re
 import shlex
 import shutil
 import socket
-import subprocess
 from typing import Any
 from urllib.parse import urlsplit
 
 from core import VERSION, clock, config
 from core.config import Config
 from core.errors import Failure
+from core.process import process_group
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
 from otel.otlp import export
 from session import own_command
 from session.doctor.status import Finding, error, note, warning
-from session.install import installed_hooks
 
 Examined = tuple[dict[str, Any], list[Finding]]
 _LONGEST_S = 2.0
@@ -49,29 +48,22 @@ def _command() -> Examined:
     if found is None or not own or os.path.realpath(found) == os.path.realpath(own):
         return facts, []
     theirs = facts["onPathVersion"] = version_of(found)
-    about = f"`joelclaw` on the PATH is {found}{f', version {theirs}' * bool(theirs)}; what runs is {own}, {VERSION}"
+    about = f"`joelclaw` on the PATH is {found}, version {theirs or 'not told'}; what runs is {own}, {VERSION}"
     numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (theirs, VERSION))
-    if numbers and numbers < ours:
-        fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
-        return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older one: {about}", fix)]
-    if not theirs:
-        why = installed_hooks.fault(found)
-        about = f"{about} ({why[1] if why else 'it does not tell its version'})"
+    if not numbers:
         fix = f"delete {found}, or install joelclaw there anew"
         return facts, [warning("PATH_COMMAND_BROKEN", "command", about, fix)]
+    if numbers < ours:
+        fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
+        return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older one: {about}", fix)]
     return facts, [note("PATH_COMMAND_OTHER", "command", about, "keep one of the two")]
 
 
 def version_of(path: str) -> str:
     """The version that a joelclaw says it has; "" where it says none within 5 s."""
-    try:
-        done = subprocess.run(  # noqa: S603  # what the client, or the user's shell, runs
-            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST_START_S, check=False
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
-    words = done.stdout.decode("utf-8", "replace").split()
-    return words[1] if done.returncode == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
+    ended = process_group.run([path, "--version"], seconds=_LONGEST_START_S)
+    words = ended.output.decode("utf-8", "replace").split()
+    return words[1] if ended.status == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
 
 
 def _model(line: str) -> Examined:
@@ -123,24 +115,23 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
 
 def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
     """Whether events get to where they are to go; `about` is None where nothing was ever exported."""
-    used = mode == "auto" and not export.disabled()
-    facts: dict[str, Any] = {"used": used, "mode": mode, "destinations": (about or {}).get("destinations", [])}
-    current = [place for place in facts["destinations"] if place["current"]] if used else []
+    used, places = mode == "auto" and not export.disabled(), (about or {}).get("destinations", [])
+    current = [place for place in places if place["current"]] if used else []
     found = []
     for place in current:
         if place["waiting"] and _is_late(place["lastExportAt"]):
             told = f"{place['waiting']:,} events wait for {place['endpoint']}: none went since {place['lastExportAt']}"
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
-    for address in dict.fromkeys("://".join(urlsplit(place["endpoint"])[:2]) for place in current):
-        parts = urlsplit(address)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+    for scheme, host in dict.fromkeys(urlsplit(place["endpoint"])[:2] for place in current):
+        parts = urlsplit(f"//{host}")
         try:
+            port = parts.port or (443 if scheme == "https" else 80)
             socket.create_connection((parts.hostname or "", port), _LONGEST_S).close()
         except OSError as fault:
-            told = f"{address} cannot be reached ({fault.strerror or fault}); events wait here"
+            told = f"{scheme}://{host} cannot be reached ({fault.strerror or fault}); events wait here"
             fix = "see to the collector, then `joelclaw otel export`"
             found.append(warning("EXPORT_UNREACHABLE", "exporter", told, fix))
-    return facts, found
+    return {"used": used, "mode": mode, "destinations": places}, found
 
 
 def _is_late(since: str | None) -> bool:

