@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
+from faults import paused, stopped
 from otlp_receiver import Do, Receiver, attributes
 
 from core.store import sqlite
@@ -211,6 +212,31 @@ def test_an_exporter_that_is_killed_while_it_waits_for_an_answer(
     exporter.kill()
     exporter.communicate()
     dead.set()
+    run("otel", "export", env=receiver.env)
+    assert_complete(receiver, ids)
+
+
+def test_an_exporter_that_is_killed_at_any_moment(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]], home: Path
+) -> None:
+    ids = store(MANY)
+    for commit in (1, 2, 3):  # each cursor that it would write: sent, and not noted
+        stopped(paused(home, "otel", "export", commit=commit, env=receiver.env))
+    for number in (0, 1):  # and while requests come, wherever it is by then
+        came = threading.Event()
+        before = sum(receiver.asked.values())
+
+        def plan(*_: Any, came: threading.Event = came, last: int = before + number) -> Do:
+            if sum(receiver.asked.values()) > last:
+                came.set()
+            return Do()
+
+        receiver.plan = plan
+        exporter = exporting(home, receiver)
+        while not came.wait(0.02) and exporter.poll() is None:
+            pass
+        exporter.kill()
+        exporter.communicate()
     run("otel", "export", env=receiver.env)
     assert_complete(receiver, ids)
 

@@ -193,3 +193,24 @@ def test_any_event_survives_the_round_trip(
     )  # fmt: skip
     exported = json_lines._line(encode_logs(records.log_records([event])))
     assert json_lines.read_line(1, exported, json_lines.Report(), NOW_MS) == [event]
+
+
+NAMES = st.sampled_from(
+    "resourceLogs resourceSpans scopeLogs logRecords attributes key value stringValue body intValue arrayValue"
+    " kvlistValue values eventName severityNumber timeUnixNano traceId resource scope name".split()
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@settings(deadline=None)
+@given(whole=JSON, resource=JSON, item=st.dictionaries(NAMES, JSON, max_size=6))
+def test_no_json_makes_it_fail(whole: Any, resource: Any, item: Any) -> None:
+    report = json_lines.Report()
+    json_lines.read_line(1, json.dumps(whole).encode(), report, NOW_MS)
+    given_line = {"resourceLogs": [resource, {"scopeLogs": [{"logRecords": [item]}]}]}
+    events = json_lines.read_line(2, json.dumps(given_line).encode(), report, NOW_MS)
+    assert len(events) + report.failed >= 1

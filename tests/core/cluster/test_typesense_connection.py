@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -268,6 +270,36 @@ def test_half_an_answer_is_none(ask: Ask) -> None:
 
     with listening(cut) as url:
         assert code_of(lambda: ask(url, 2)) == "TYPESENSE_UNREACHABLE"
+
+
+def test_a_certificate_is_checked(tmp_path: Path) -> None:
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    words = [program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(words, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def empty(link: socket.socket) -> None:
+        with context.wrap_socket(link, server_side=True) as secure:
+            asked(secure)
+            secure.sendall(answer())
+
+    asking = (
+        "import sys\n"
+        "from core.errors import Failure\n"
+        "from core.store.cluster.client import SearchClient\n"
+        "wanted = [{'collection': 'episodes', 'q': '*'}]\n"
+        "try: print(SearchClient([sys.argv[1]], 'k', limit_s=30).multi_search(wanted))\n"
+        "except Failure as failure: print(failure.code)\n"
+    )
+    with listening(empty) as url:
+        secure = url.replace("http:", "https:")
+        assert spawn_python(tmp_path, asking, secure, SSL_CERT_FILE=str(certificate)) == "[]\n"
+        assert spawn_python(tmp_path, asking, secure) == "TYPESENSE_UNREACHABLE\n"
 
 
 def test_a_search_imports_no_client(tmp_path: Path) -> None:

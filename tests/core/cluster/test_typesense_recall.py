@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import sys
 import time
 from pathlib import Path
@@ -239,6 +240,22 @@ def test_a_fault_is_an_event_and_is_remembered_some_seconds(run: Run, local: Pat
     run("store", "init", env=server.environment(JOELCLAW_STORE_PREFIX="well_", **PATIENT))
     well = run("recall", "zebra", env=server.environment(JOELCLAW_STORE_PREFIX="well_", **PATIENT)).result
     assert "fallback" not in well
+
+
+def test_a_silent_server_costs_one_recall_its_patience_and_the_next_nothing(
+    run: Run, local: Path, server: Server
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        cluster = {**server.environment(JOELCLAW_STORE_TIMEOUT_MS="2000", **FROZEN), "TYPESENSE_URL": url}
+        began = time.monotonic()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        assert 2 < time.monotonic() - began < SLOWEST_S
+        silent.accept()[0].close()
+        down(run, local, cluster, "TYPESENSE_UNREACHABLE")
+        with pytest.raises(BlockingIOError):  # it was not asked, so nobody waited for it
+            silent.accept()
 
 
 def test_a_hook_recalls_from_the_local_file_while_the_server_is_silent(run: Run, local: Path, server: Server) -> None:
