@@ -109,16 +109,6 @@ def does(step: Step) -> bool:
     return not step["looks"] and step["program"] not in _ONCE
 
 
-def without_folder(command: str) -> str:
-    """The command behind the `cd …` that it begins with."""
-    command = command.strip()
-    if command.startswith("cd "):
-        for step in steps(command):
-            if step["program"] != "cd":
-                return command[step["start"] :]
-    return command
-
-
 def without_filters(command: str) -> tuple[str, ...]:
     """What a line runs, without what only reads the output of the step before it: the same for `make | tail -3`."""
     kept: list[str] = []

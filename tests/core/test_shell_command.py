@@ -168,18 +168,6 @@ def test_a_long_place_is_cut() -> None:
     assert place_of("", "run-" + "x" * 200) == "run-" + "x" * 156
 
 
-A_COMMAND_BEHIND_ITS_FOLDER = (
-    ("cd web && npm test", "npm test"), ('cd "a && b"; sudo make', "sudo make"),
-    ("cd a && cd b && CI=1 make | tail", "CI=1 make | tail"), ("cd web", "cd web"),
-    ("make && cd web", "make && cd web"),
-)  # fmt: skip
-
-
-def test_a_command_behind_its_folder() -> None:
-    for command, behind in A_COMMAND_BEHIND_ITS_FOLDER:
-        assert shell_command.without_folder(command) == behind
-
-
 PIECES = [
     *"make git cd sudo timeout bash -lc for do case [[ ]] x= EOF if then else done ||".split(),
     " ",
@@ -198,7 +186,6 @@ def test_any_text_is_read(text: str) -> None:
     shell_command.tells(text)
     failures.kinds_of(text)
     place_of("", text)
-    shell_command.without_folder(text)
 
 
 A_LONG_COMMAND_IS_READ_IN_LINEAR = (
