@@ -48,11 +48,13 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
     whole, every = options["diff"], None
     if options["dry_run"] or (not options["yes"] and os.isatty(1) and "--json" not in sys.argv):
         every = _plans(chosen, options, verb)
-        result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in every]
+        agents = result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in every]
         if options["dry_run"]:
             return Answer(result)
-        if any(one.changed for plans in every for one in plans) and not _agreed(result["agents"], verb):
-            return Answer({**result, "declined": True})
+        if any(one.changed for plans in every for one in plans):
+            difference([file for one in agents for file in (one, *one["also"])])
+            if not agreed(f"{verb}?"):
+                return Answer({**result, "declined": True})
     changed: list[str] = []
     result["agents"] = []
     with apply.locked():
@@ -71,22 +73,14 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
-    chosen, skipped = [], []
-    for client in _every():
-        if verb == "uninstall":
-            reason = "not installed"
-            try:
-                meant = installed_hooks.is_there(client, options["project"])
-            except Failure:  # told when it is to be changed
-                meant = True
-        else:
-            reason = f"neither {client.home()} nor a command `{client.name}` is there"
-            meant = client.present()
-        if meant:
-            chosen.append(client)
-        else:
-            skipped.append({"agent": client.name, "reason": reason})
-    return chosen, skipped
+    if verb == "install":
+        every = {client: f"neither {client.home()} nor a command `{client.name}` is there" for client in _every()}
+        chosen = [client for client in every if client.present()]
+    else:
+        every = dict.fromkeys(_every(), "not installed")
+        # one that cannot be read is told when it is to be changed
+        chosen = [one for one in every if installed_hooks.listed(one, options["project"])["installed"] is not False]
+    return chosen, [{"agent": one.name, "reason": reason} for one, reason in every.items() if one not in chosen]
 
 
 def _plans(chosen: list[Settings], options: dict[str, Any], verb: str) -> list[list[Plan]]:
@@ -129,8 +123,3 @@ def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str
         "diff": one.diff(whole=whole),
         **({"bytes": len(one.after or one.before or b""), "what": one.what} if one.is_whole and not whole else {}),
     }
-
-
-def _agreed(agents: list[dict[str, Any]], verb: str) -> bool:
-    difference([file for one in agents for file in (one, *one["also"])])
-    return agreed(f"{verb}?")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
@@ -18,9 +19,6 @@ from otel import log
 from otel.event import new_event
 from session.state import state_file
 
-if TYPE_CHECKING:
-    from core.envelope import NextAction
-
 _CODE = "SWITCH_INVALID_ARGS"
 _MOST_SHOWN = 20
 _LET_IN = (
@@ -32,30 +30,30 @@ _NOT_LET_IN = "what its files choose is recalled from its own memories alone"
 
 def off(options: dict[str, Any]) -> Answer:
     """Leave a session, a project or everything alone."""
-    scope, name, chosen_by = _meant(options)
-    aside = switches.sound()[1]
-    since, changed = switches.turn_off(scope, name)
-    result = {**_shown(since), "off": True, "changed": changed, "chosenBy": chosen_by}
-    return _switched("switch.off", result, aside, [step(_on(scope, name), "take it up again")])
+    return _switch("switch.off", options)
 
 
 def on(options: dict[str, Any]) -> Answer:
     """Take it up again; the answer also has what is still off."""
+    return _switch("switch.on", options)
+
+
+def _switch(action: str, options: dict[str, Any]) -> Answer:
     scope, name, chosen_by = _meant(options)
     aside = switches.sound()[1]
-    changed = switches.turn_on(scope, name)
-    left = [one for one in switches.sound()[0]["silences"] if one["until"] is None]
-    result = {
-        "scope": scope, "name": name, "off": False, "changed": changed, "chosenBy": chosen_by,
-        "stillOff": [_shown(one) for one in left],
-    }  # fmt: skip
-    steps = [step(_on(one["scope"], one["name"]), "this is still off") for one in left[:5]]
-    return _switched("switch.on", result, aside, steps)
-
-
-def _switched(action: str, result: dict[str, Any], aside: str, steps: list[NextAction]) -> Answer:
+    result: dict[str, Any] = {"scope": scope, "name": name, "off": action == "switch.off", "chosenBy": chosen_by}
+    if result["off"]:
+        since, changed = switches.turn_off(scope, name)
+        result |= {"since": clock.iso(since["since"]), "changed": changed}
+        steps = [step(_on(scope, name), "take it up again")]
+    else:
+        result["changed"] = switches.turn_on(scope, name)
+        left = [one for one in switches.sound()[0]["silences"] if one["until"] is None]
+        told = [{"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])} for one in left]
+        result["stillOff"] = told
+        steps = [step(_on(one["scope"], one["name"]), "this is still off") for one in left[:5]]
     if result["changed"]:
-        about = {"scope": result["scope"], "name": result["name"]}
+        about = {"scope": scope, "name": name}
         event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
         log.try_append(None, [event], config.load())
     return Answer({**result, **({"setAside": aside} if aside else {})}, steps)
@@ -73,21 +71,13 @@ def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
     around = given or ("" if options["project"] else session_around())
     if around:
         return switches.SESSION, state_file.identity(around), "flag" if given else "session"
-    try:
+    name = ""
+    with suppress(OSError):  # the folder is gone
         name = project.name_of(os.getcwd())
-    except OSError:  # the folder is gone
-        name = ""
     if not name:
-        raise Failure(
-            "SWITCH_NO_SCOPE",
-            "no session is around the command, and the current folder is no project's",
-            "go to a folder of the project, or give --session ID or --everywhere",
-        )
+        about = "no session is around the command, and the current folder is no project's"
+        raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
     return switches.PROJECT, name, "flag" if options["project"] else "folder"
-
-
-def _shown(one: switches.Silence) -> dict[str, Any]:
-    return {"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])}
 
 
 def _on(scope: switches.Scope, name: str) -> str:
@@ -96,16 +86,16 @@ def _on(scope: switches.Scope, name: str) -> str:
 
 def exclude(options: dict[str, Any]) -> Answer:
     """Exclude a folder, or no more; or list those that are excluded."""
-    if (options["folder"] is not None) + options["list"] + (options["remove"] is not None) > 1:
+    folder, removed = options["folder"] or ".", options["remove"]
+    if (options["folder"] is not None) + options["list"] + (removed is not None) > 1:
         raise usage(_CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
     known = switches.sound()[0]["excluded"]
     if options["list"]:
         return Answer({"excluded": known})
-    if options["remove"] is not None:
-        folder = options["remove"]
-        path = next((one for one in (os.path.realpath(folder), folder.rstrip("/")) if one in known), "")
+    if removed is not None:
+        path = next((one for one in (os.path.realpath(removed), removed.rstrip("/")) if one in known), "")
         if not path:
-            raise Failure("EXCLUDE_NOT_EXCLUDED", f"{folder} is not excluded", "see joelclaw exclude --list")
+            raise Failure("EXCLUDE_NOT_EXCLUDED", f"{removed} is not excluded", "see joelclaw exclude --list")
         result: dict[str, Any] = {
             "path": path,
             "excluded": False,
@@ -113,7 +103,6 @@ def exclude(options: dict[str, Any]) -> Answer:
             "archivedBefore": [],
         }
         return Answer(result, [step("joelclaw memory archive --all", "take in what was left out meanwhile")])
-    folder = options["folder"] or "."
     path = os.path.realpath(folder)
     if not os.path.isdir(path):
         raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that is there")
@@ -124,10 +113,8 @@ def exclude(options: dict[str, Any]) -> Answer:
         found = session_rows.sessions_below(db, places) if db is not None else []
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
-    actions: list[NextAction] = [
-        step(f"joelclaw memory forget --session {quoted(session)}", "forget what was archived of it before")
-        for session in found[:_MOST_SHOWN]
-    ]
+    forget = [f"joelclaw memory forget --session {quoted(session)}" for session in found[:_MOST_SHOWN]]
+    actions = [step(command, "forget what was archived of it before") for command in forget]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
 

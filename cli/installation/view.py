@@ -12,7 +12,7 @@ from cli.answer import Answer
 from cli.terminal import console, next_steps, rows_table, safe, size, told
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-_SIGNS = {"ok": ("✓", "green"), "note": ("·", "dim"), "warning": ("!", "yellow"), "error": ("✗", "bold red")}
+_SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
 
 
 def difference(files: Sequence[dict[str, Any]]) -> None:
@@ -32,20 +32,20 @@ def changes(answer: Answer) -> None:
     """What was done to each client's file, or would be, and what is left to do."""
     screen = console()
     result: Any = answer.result
+    asked, declined = result["dryRun"], result.get("declined")
     for one in result["agents"]:
         others = one["also"]
-        if result["dryRun"]:
+        if asked:
             difference([one, *others])
-        done = "would change" if result["dryRun"] and (one["diff"] or others) else "nothing to change"
-        done = "done" if one["changed"] else "nothing was changed" if result.get("declined") else done
+        done = "would change" if asked and (one["diff"] or others) else "nothing to change"
+        done = "done" if one["changed"] else "nothing was changed" if declined else done
         screen.print(safe(one["agent"], "bold"), safe(done), safe(one["path"], "dim"))
-        lines = [] if result["dryRun"] else [f"and {other['path']}" for other in others]
-        lines += [f"as it was: {one['backup']}"] if one["backup"] else []
         left = [path for path in one.get("backupsLeft", ()) if path != one["backup"]]
-        for line in (*lines, *(f"left, delete it when you like: {path}" for path in left)):
-            screen.print(safe(f"  {line}", "dim"))
-        for note in one["notes"] if not result.get("declined") else ():
-            screen.print(safe(f"  - {note}"))
+        lines = [f"and {other['path']}" for other in others if not asked]
+        lines += [f"as it was: {one['backup']}"] if one["backup"] else []
+        lines += [f"left, delete it when you like: {path}" for path in left]
+        for line in (*lines, *(f"- {note}" for note in one["notes"] if not declined)):
+            screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
     for one in result["skipped"]:
         screen.print(safe(one["agent"], "bold dim"), safe(f"skipped: {one['reason']}", "dim"))
     next_steps(answer, screen)
@@ -74,8 +74,7 @@ def overview(answer: Answer) -> None:
         screen.print(Text.assemble(safe("healthy", "bold green"), about))
     else:
         screen.print(safe("something is wrong", "bold red"))
-    for problem in result["problems"]:
-        _finding(screen, {**problem, "severity": "error"})
+    _print_findings(screen, [{**problem, "severity": "error"} for problem in result["problems"]])
     told(answer, without=("healthy", "problems"))
 
 
@@ -83,11 +82,8 @@ def report(answer: Answer) -> None:
     """Of `doctor`: the verdict, then a line for each subject, and beneath it what is wrong."""
     screen = console()
     result: Any = answer.result
-    said = [
-        f"{count} {'mended' if name == 'fixed' else name.removesuffix('s') if count == 1 else name}"
-        for name in ("errors", "warnings", "fixed")
-        if (count := result[name])
-    ]
+    counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
+    said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
     well = ["all is well"] if not (result["errors"] or result["warnings"]) else []
     screen.print(safe(", ".join(well + said), style))
@@ -97,23 +93,17 @@ def report(answer: Answer) -> None:
         findings = [found for found in result["findings"] if found["subject"] == name]
         worst = max((found["severity"] for found in findings), key=list(_SIGNS).index, default="ok")
         padded = safe(name.ljust(max(map(len, lines))), "bold")
-        line = Text.assemble(_sign(worst), padded, "  ", safe(facts, "dim"))
-        screen.print(line, soft_wrap=True)
-        for found in findings:
-            _finding(screen, found)
+        screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(facts, "dim")), soft_wrap=True)
+        _print_findings(screen, findings)
     next_steps(answer, screen)
 
 
-def _sign(severity: str) -> tuple[str, str]:
-    sign, style = _SIGNS[severity]
-    return f"{sign} ", style
-
-
-def _finding(screen: Console, found: dict[str, Any]) -> None:
-    line = Text.assemble("    ", _sign(found["severity"]), safe(found["message"]), "  ", safe(found["code"], "dim"))
-    screen.print(line, soft_wrap=True)
-    if found["fix"]:
-        screen.print(Text.assemble("      → ", safe(found["fix"], "cyan")), soft_wrap=True)
+def _print_findings(screen: Console, findings: Sequence[dict[str, Any]]) -> None:
+    for one in findings:
+        line = Text.assemble("    ", _SIGNS[one["severity"]], safe(one["message"]), "  ", safe(one["code"], "dim"))
+        screen.print(line, soft_wrap=True)
+        if one["fix"]:
+            screen.print(Text.assemble("      → ", safe(one["fix"], "cyan")), soft_wrap=True)
 
 
 def _of_client(facts: dict[str, Any]) -> str:
@@ -132,18 +122,12 @@ def _of_client(facts: dict[str, Any]) -> str:
 
 
 def _of_subject(name: str, facts: dict[str, Any]) -> str:
-    if name == "store":
-        if "size" not in facts:  # it cannot be read
-            return str(facts["path"]) if facts["exists"] else "none yet"
+    if name == "store" and "size" in facts:
         return f"whole, {size(facts['size'])} + {size(facts['log'])} log, schema {facts['schema']}"
-    if name == "home":
-        free = f", {size(facts['freeBytes'])} free" if facts["freeBytes"] is not None else ""
-        return f"{facts['path']}{free}"
+    if name in ("store", "home"):
+        return f"{facts['path']}" if facts["exists"] else "none yet"
     if name == "switches":
-        off, excluded = len(facts["off"]), len(facts["excluded"])
-        return f"{off} off, {excluded} excluded" if off or excluded else "nothing is off"
+        return f"{len(facts['off'])} off, {len(facts['excluded'])} excluded"
     if name == "settings":
-        return f"{len(facts['changed'])} of your own" if facts["changed"] else "all as by default"
-    if name == "command":
-        return f"{facts['path']}, {facts['version']}"
-    return "in use" if facts["used"] else "not in use"
+        return f"{len(facts['changed'])} of your own"
+    return f"{facts['path']}, {facts['version']}" if name == "command" else "in use" if facts["used"] else "not in use"

@@ -55,13 +55,22 @@ def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None
 
 
 def _carry_out(plan: Plan) -> str | None:
-    backup = None
+    backup, made = None, list[str]()
     if plan.changed:
         if read(plan.target) != plan.before:
             raise Failure("INSTALL_CHANGED", f"{plan.path} was changed meanwhile", "run this again")
         try:
-            backup = _delete(plan) if plan.after is None else _write(plan, plan.after)
+            if plan.before is not None and plan.backs_up:
+                backup = undo.back_up(plan.path, plan.target, plan.before)
+            if plan.after is None:
+                _delete(plan)
+            else:
+                _write(plan, plan.after, made)
         except OSError as error:
+            if backup:
+                os.unlink(backup)
+            for folder in reversed(made):
+                os.rmdir(folder)
             raise _failure(plan.path, error) from None
         undo.thin(plan.path)
     if plan.kept is None:
@@ -69,40 +78,31 @@ def _carry_out(plan: Plan) -> str | None:
     return backup
 
 
-def _write(plan: Plan, data: bytes) -> str | None:
-    made, backup = _folders(plan), None
-    try:
-        backup = _backup(plan)
-        if plan.kept is not None:  # first: without it a removal would know less
-            before = plan.receipt.folders if plan.receipt and plan.kept.created else ()
-            replace(plan.kept, folders=(*before, *made)).save()
-        _replace(plan, data)
-    except OSError:
-        if backup:
-            os.unlink(backup)
-        for folder in reversed(made):
-            os.rmdir(folder)
-        raise
-    return backup
-
-
-def _delete(plan: Plan) -> str | None:
-    backup = _backup(plan)
+def _delete(plan: Plan) -> None:
     os.unlink(plan.target)
     around = os.path.dirname(plan.target)
     named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
     with suppress(OSError):  # only empty ones go
         for folder in reversed((plan.receipt.folders if plan.receipt else ()) or named):
             os.rmdir(folder)
-    return backup
 
 
-def _backup(plan: Plan) -> str | None:
-    return undo.back_up(plan.path, plan.target, plan.before) if plan.before is not None and plan.backs_up else None
+def _write(plan: Plan, data: bytes, made: list[str]) -> None:
+    """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner.
 
-
-def _replace(plan: Plan, data: bytes) -> None:
-    """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner."""
+    Args:
+        made: folders that had to be made for it are added, the outermost first.
+    """
+    folder, missing = os.path.dirname(plan.target), list[str]()
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        os.mkdir(folder, 0o777 if plan.project else 0o700)
+        made.append(folder)
+    if plan.kept is not None:  # first: without it a removal would know less
+        before = plan.receipt.folders if plan.receipt and plan.kept.created else ()
+        replace(plan.kept, folders=(*before, *made)).save()
     old = None if plan.before is None else os.stat(plan.target)
     home_files.sweep_beside(plan.target)
     temporary = f"{plan.target}.{os.getpid()}.{time.monotonic_ns()}.tmp"
@@ -115,18 +115,6 @@ def _replace(plan: Plan, data: bytes) -> None:
     except OSError:
         os.unlink(temporary)
         raise
-
-
-def _folders(plan: Plan) -> tuple[str, ...]:
-    """Make what is missing of a file's folder; returns what was made, the outermost first."""
-    path, missing = os.path.dirname(plan.target), []
-    while path and not os.path.isdir(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    missing.reverse()
-    for folder in missing:
-        os.mkdir(folder, 0o777 if plan.project else 0o700)
-    return tuple(missing)
 
 
 def _failure(path: str, error: OSError) -> Failure:

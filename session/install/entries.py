@@ -55,17 +55,18 @@ class Entries:
 
     def check(self, value: Any) -> None:
         """See that what ours would stand in is of the right type."""
-        wanted: list[tuple[tuple[str, ...], type]] = [((), dict)]
+        wanted: dict[tuple[str, ...], type] = {(): dict}
         if self.hooks:
-            wanted += [(("hooks",), dict), *((("hooks", event.name), list) for event in self.client.events)]
+            wanted["hooks",] = dict
+            wanted |= {("hooks", event.name): list for event in self.client.events}
         if self.rules:
-            wanted += [(self.client.allowed[:1], dict), (self.client.allowed, list)]
+            wanted |= {self.client.allowed[:1]: dict, self.client.allowed: list}
         if self.server:
-            wanted.append(((_SERVERS,), dict))
-        for path, kind in wanted:
+            wanted[_SERVERS,] = dict
+        for path, kind in wanted.items():
             found = value
-            for at, name in enumerate(path):
-                found = found.get(name, {} if at + 1 < len(path) else kind())
+            for name in path:
+                found = found.get(name, kind() if name == path[-1] else {})
             if not isinstance(found, kind):
                 raise Malformed(f"`{'.'.join(path)}` is no {'object' if kind is dict else 'list'}")
 
@@ -136,30 +137,25 @@ class Entries:
             if event not in wanted:
                 self._drop_event(hooks, event, made)
         for event, group in wanted.items():
-            groups = hooks.setdefault(event, [])
-            places = [at for at, one in enumerate(groups) if self._is_whole(one)]
-            rest = [self._without(one) for at, one in enumerate(groups) if at not in places[1:]]
-            if places:
-                rest[places[0]] = group
-            hooks[event] = rest if places else [*rest, group]
+            rest = [self._rest(one) for one in hooks.get(event, ())]
+            place = rest.index(None) if None in rest else len(rest)
+            hooks[event] = [*rest[:place], group, *(one for one in rest[place:] if one is not None)]
 
     def _drop_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
-        groups = hooks[event]
-        if isinstance(groups, list) and any(self._ours(one) for one in groups):
-            hooks[event] = [self._without(one) for one in groups if not self._is_whole(one)]
+        groups = hooks[event] if isinstance(hooks[event], list) else []
+        rest = [self._rest(one) for one in groups]
+        if rest != groups:
+            hooks[event] = [one for one in rest if one is not None]
             if not hooks[event] and (made is None or f"hooks/{event}" in made):
                 del hooks[event]
 
-    def _ours(self, group: Any) -> list[Any]:
-        return [one for one in _hooks_of(group) if (own_text.call_in(one, self.client.name) or ("", False))[1]]
-
-    def _is_whole(self, group: Any) -> bool:
-        ours = self._ours(group)
-        return bool(ours) and len(ours) == len(_hooks_of(group)) and set(group) <= {"hooks", "matcher"}
-
-    def _without(self, group: Any) -> Any:
-        ours = self._ours(group)
-        return {**group, "hooks": [one for one in group["hooks"] if one not in ours]} if ours else group
+    def _rest(self, group: Any) -> Any:
+        """A group without ours; None where there is nothing else in it."""
+        hooks = _hooks_of(group)
+        others = [one for one in hooks if not (own_text.call_in(one, self.client.name) or ("", False))[1]]
+        if len(others) == len(hooks):
+            return group
+        return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else None
 
 
 def installed(value: Any, client: Settings) -> list[Entry]:
@@ -191,12 +187,12 @@ def _hooks_of(group: Any) -> list[Any]:
 
 def _tidy(value: Any, path: tuple[str, ...], made: frozenset[str] | None) -> None:
     """Delete empty containers that were made for ours, from the innermost outwards."""
-    for end in range(len(path), 0, -1):
-        holder = value
-        for name in path[: end - 1]:
-            holder = holder[name]
-        if holder.get(path[end - 1]) or path[end - 1] not in holder:
-            return
-        if made is not None and "/".join(path[:end]) not in made:
-            return
-        del holder[path[end - 1]]
+    *above, name = path
+    holder = value
+    for one in above:
+        holder = holder[one]
+    if holder.get(name, True) or (made is not None and "/".join(path) not in made):
+        return
+    del holder[name]
+    if above:
+        _tidy(value, tuple(above), made)

@@ -27,11 +27,6 @@ def of(client: Settings, path: str) -> list[Entry]:
     return [Entry(Place("", 0, 0), "", called)] if called else []
 
 
-def is_there(client: Settings, project: bool) -> bool:
-    """Whether there is anything of ours to take out."""
-    return any(one.changed for one in plan.removing(client, project=project))
-
-
 def listed(client: Settings, project: bool) -> dict[str, Any]:
     """A client in one scope: `installed` is None where its file cannot be read, `current` what this version writes."""
     path = client.path(project=project)
@@ -45,7 +40,7 @@ def listed(client: Settings, project: bool) -> dict[str, Any]:
         "notes": [] if client.present() else [f"no sign of {client.name} here"],
     }
     try:
-        if is_there(client, project):
+        if any(one.changed for one in plan.removing(client, project=project)):
             receipt = Receipt.load(path)
             found["installed"], found["version"] = True, receipt.version if receipt else None
             found["current"] = not any(one.changed for one in plan.installing(client, project=project))

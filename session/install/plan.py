@@ -6,7 +6,6 @@ import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import Any
 
 from clients.settings import Settings
@@ -22,6 +21,7 @@ CODE = "INSTALL_FAILED"
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
 _SHARED_SERVER = "whoever uses this project and lacks `joelclaw` is told by his client that its server failed to start"
+_CHANGED = "was changed by somebody; it was left as it is"
 _FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
 
 
@@ -62,13 +62,10 @@ class Plan:
 
     def diff(self, *, whole: bool = True) -> str:
         """The change as a unified diff; empty without one. `whole`: of a file `is_whole`, too; else its two names."""
-        old, new = (
-            (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
-        )
-        was, now = (self.path if data is not None else os.devnull for data in (self.before, self.after))
-        lines = difflib.unified_diff(old, new, was, now)
-        if self.is_whole and not whole:
-            return "".join(islice(lines, 2))
+        both = (self.before, self.after)
+        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in both)
+        was, now = (self.path if data is not None else os.devnull for data in both)
+        lines = list(difflib.unified_diff(old, new, was, now))[: None if whole or not self.is_whole else 2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
     def enter(self, command: str, *, mcp: bool) -> Plan:
@@ -108,21 +105,19 @@ class Plan:
         if what != own_text.EXTENSION:
             self.backs_up = False
             if not self._is_as_written(data):
-                self.kept = None if gone else self.receipt
-                self.notes = [f"{self.path} was changed by somebody; it was left as it is"]
+                self.kept, self.notes = None if gone else self.receipt, [f"{self.path} {_CHANGED}"]
                 return self
+        elif self.text and own_text.called_by_extension(self.text) is None:
+            if gone:
+                return self
+            fix = "give that file another name and run this again; nothing was changed"
+            raise Failure("INSTALL_REFUSED", f"{self.path} is there and is not of joelclaw", fix)
+        elif gone:
+            self.backs_up = not (self._untouched or own_text.same_extension(self.text, text))
         else:
-            self.backs_up = not (gone and (self._untouched or own_text.same_extension(self.text, text)))
-            if self.text and own_text.called_by_extension(self.text) is None:
-                if gone:
-                    return self
-                fix = "give that file another name and run this again; nothing was changed"
-                raise Failure("INSTALL_REFUSED", f"{self.path} is there and is not of joelclaw", fix)
-            self.notes = [] if gone else [self.client.applies, *([_ON_PATH] if self.project else []), _CHECK]
-        self.what = what
-        if not gone:
-            self.kept = Receipt.of(self.path, data, created=True)
-        self.after = None if gone else data
+            self.notes = [self.client.applies, *([_ON_PATH] if self.project else []), _CHECK]
+        self.what, self.after = what, None if gone else data
+        self.kept = None if gone else Receipt.of(self.path, data, created=True)
         return self
 
     def _value(self, text: str) -> Any:
@@ -131,14 +126,13 @@ class Plan:
         return value
 
     def _enter_json(self, command: str, *, mcp: bool) -> None:
-        ours, value = self._ours, self._value(self.text)
-        there, made = ours.are_in(value), self.receipt.made if self.receipt else frozenset()
-        if not there:
-            made = frozenset()
-        elif self.receipt is None and ours.are_in(value, keyed=True):  # what an installation would have made
+        ours, value, made, new = self._ours, self._value(self.text), frozenset[str](), self.text
+        there = ours.are_in(value)
+        if there and self.receipt:
+            made = self.receipt.made
+        elif ours.are_in(value, keyed=True):  # what an installation would have made
             made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
         wanted = ours.put_in(value, command, made, mcp=mcp)
-        new = self.text
         if not settings_text.same(value, wanted):
             new = settings_text.edited(self.text, wanted, comments=self.client.comments)
         self.notes = self._of_hooks(value) if ours.hooks else []
@@ -180,7 +174,7 @@ class Plan:
         return any((path, text) == (self.path, self.text) for files in every for path, text, _ in files)
 
     def _changed_server(self) -> str:
-        return f"{self.path}: [mcp_servers.joelclaw] was changed by somebody; it was left as it is"
+        return f"{self.path}: [mcp_servers.joelclaw] {_CHANGED}"
 
     def _of_hooks(self, value: Any) -> list[str]:
         """What the user still has to do after an installation, or has to know."""

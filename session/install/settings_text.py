@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -85,8 +84,7 @@ def _past(plain: str, at: int) -> int:
     return found.end() if found else at
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     """A value in a container: where it (with its key) begins, where the value starts and ends."""
 
     key: str
@@ -148,21 +146,20 @@ class _Edit:
     def _added(self, at: int, end: int, members: list[_Member], key: str, value: Any) -> str:
         """A member more at the end of the container, behind the comments there."""
         text = self.text
-        last = members[-1] if members else None
-        start = last.end if last else at + 1
+        start = members[-1].end if members else at + 1
         kept = text[start : end - 1].rstrip()
         rest = text[start + len(kept) : end - 1]
-        if last:
-            before = text[(members[-2].end if members[1:] else at + 1) : last.begin]
-            multi, indent = "\n" in before or bool(kept), _indentation(text, last.begin)
+        if members:
+            before = text[(members[-2].end if members[1:] else at + 1) : members[-1].begin]
+            multi, indent = "\n" in before or bool(kept), _indentation(text, members[-1].begin)
         else:
             outer = _indentation(text, at)
             multi, indent = self.multi or bool(kept), outer + self.unit
             rest = self.newline + outer if multi else ""
-        lead = self.newline + indent if multi else " " if last else ""
+        lead = self.newline + indent if multi else " " if members else ""
         name = json.dumps(key, ensure_ascii=False) + ": " if self.plain[at] == "{" else ""
         entry = lead + name + self._rendered(value, indent if multi else None)
-        return text[:start] + ("," if last else "") + kept + entry + rest + text[end - 1 :]
+        return text[:start] + ("," if members else "") + kept + entry + rest + text[end - 1 :]
 
     def _cut(self, at: int, end: int, members: list[_Member], index: int) -> str:
         """The container without a member; comments around it stay."""
@@ -197,24 +194,23 @@ class TomlServer:
         self._document = _toml(text)
         if self._document.as_string() != text:
             raise Malformed("it cannot be written back as it is")
-        servers = self._document.get(_TABLE)
-        self._found = servers.get(_NAME) if isinstance(servers, dict) else None
-        plain = _plain(self._found)
-        command = plain.get("command") if isinstance(plain, dict) else None
-        self.is_there = self._found is not None
-        self.is_ours = isinstance(command, str) and os.path.basename(command) == _NAME and plain == _server(command)
+        servers = self._document.unwrap().get(_TABLE)
+        found = servers.get(_NAME) if isinstance(servers, dict) else None
+        command = found.get("command") if isinstance(found, dict) else None
+        self.is_there = found is not None
+        self.is_ours = isinstance(command, str) and os.path.basename(command) == _NAME and found == _server(command)
 
     def put_in(self, command: str) -> str:
         """The text with our server."""
-        if self._found is not None:
-            self._found["command"] = command
-            return self._checked(_without_marks(self._document.as_string()), command)
+        if self.is_there:
+            servers: Any = self._document[_TABLE]
+            servers[_NAME]["command"] = command
+            return self._checked(_without_marks(self._document.as_string()), _server(command))
         text = _without_marks(self.text)
         newline = "\r\n" if "\r\n" in text else "\n"
-        lines = tomlkit.dumps({_TABLE: {_NAME: _server(command)}})
-        gap = newline if text and not text.endswith("\n") else ""
-        gap += newline if text else ""
-        return self._checked(text + gap + lines.replace("\n", newline), command)
+        gap = newline * ((not text.endswith("\n")) + 1) if text else ""
+        lines = tomlkit.dumps({_TABLE: {_NAME: _server(command)}}).replace("\n", newline)
+        return self._checked(text + gap + lines, _server(command))
 
     def take_out(self) -> str:
         """The text without our server."""
@@ -223,23 +219,21 @@ class TomlServer:
         servers.remove(_NAME)
         if not servers:
             document.remove(_TABLE)
-        return self._checked(document.as_string(), "")
+        return self._checked(document.as_string(), None)
 
-    def _checked(self, text: str, command: str) -> str:
+    def _checked(self, text: str, wanted: dict[str, Any] | None) -> str:
         """The text, once it says of our server what it should, and of all else what it said before."""
-        before, after = _plain(_toml(self.text)), _plain(_toml(text))
+        before, after = (_toml(one).unwrap() for one in (self.text, text))
         servers = [value.get(_TABLE, {}).pop(_NAME, None) for value in (before, after)]
-        for value in (before, after):
-            if not value.get(_TABLE, True):
-                del value[_TABLE]
-        if servers[1] != (_server(command) if command else None) or before != after:
+        rest = [{key: one for key, one in value.items() if key != _TABLE or one} for value in (before, after)]
+        if servers[1] != wanted or rest[0] != rest[1]:
             raise Malformed("our server cannot be written without a change of what is not ours")
         return text
 
 
 def same_toml(one: str, other: str) -> bool:
     """Whether two texts say the same."""
-    return bool(_plain(_toml(one)) == _plain(_toml(other)))
+    return bool(_toml(one).unwrap() == _toml(other).unwrap())
 
 
 def _toml(text: str) -> tomlkit.TOMLDocument:
@@ -247,10 +241,6 @@ def _toml(text: str) -> tomlkit.TOMLDocument:
         return tomlkit.parse(text)
     except TOMLKitError as error:
         raise Malformed(str(error)) from None
-
-
-def _plain(value: Any) -> Any:
-    return value.unwrap() if hasattr(value, "unwrap") else value
 
 
 def _server(command: str) -> dict[str, Any]:

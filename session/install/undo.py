@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from glob import escape, glob
 from hashlib import sha256
 
@@ -49,30 +49,30 @@ class Receipt:
     @classmethod
     def load(cls, path: str) -> Receipt | None:
         """The receipt of a file; None where there is none, or no proper one."""
-        try:
-            with open(_place(path), encoding="utf-8") as file:
-                kept = json.load(file)
-            folders, made = tuple(map(str, kept["folders"])), frozenset(map(str, kept["emptied"]))
-            return cls(path, kept["fingerprint"], kept["version"], kept["created"] is True, folders, made)
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        return _read(_place(path), path)
 
     def save(self) -> None:
         """Keep it."""
-        kept = {
-            "path": self.path, "fingerprint": self.fingerprint, "version": self.version, "created": self.created,
-            "folders": list(self.folders), "emptied": sorted(self.made),
-        }  # fmt: skip
+        kept = asdict(self)
+        kept |= {"folders": list(self.folders), "emptied": sorted(kept.pop("made"))}
         files.write_whole(_place(self.path), json.dumps(kept).encode())
+
+
+def _read(place: str, path: str = "") -> Receipt | None:
+    try:
+        with open(place, encoding="utf-8") as file:
+            kept = json.load(file)
+        folders, made = tuple(map(str, kept["folders"])), frozenset(map(str, kept["emptied"]))
+        path = path or str(kept["path"])
+        return Receipt(path, kept["fingerprint"], kept["version"], kept["created"] is True, folders, made)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def installed_files() -> list[str]:
     """The files of all receipts."""
-    found = []
-    for name in sorted(glob(os.path.join(escape(os.path.join(files.home(), "installs")), "*.json"))):
-        with suppress(OSError, ValueError, KeyError, TypeError), open(name, encoding="utf-8") as file:
-            found.append(str(json.load(file)["path"]))
-    return found
+    receipts = map(_read, sorted(glob(os.path.join(escape(files.home()), "installs", "*.json"))))
+    return [receipt.path for receipt in receipts if receipt is not None]
 
 
 def forget(path: str) -> None:
@@ -143,12 +143,10 @@ def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
     """The newest copy that says the same as a text, and differs from it in white space alone; without one the text."""
     wanted = "".join(text.split())
     for name in reversed(backups(path)):
-        try:
+        with suppress(UnicodeDecodeError):
             old = (_data(name) or b"").decode()
-        except UnicodeDecodeError:
-            continue
-        if ("".join(old.split()) == wanted and same(old, text)) or (not old.strip() and wanted == "{}"):
-            return old
+            if ("".join(old.split()) == wanted and same(old, text)) or (not old.strip() and wanted == "{}"):
+                return old
     return text
 
 
@@ -158,8 +156,6 @@ def _age(name: str) -> tuple[int, int]:
 
 
 def _data(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read()
+    return None
