@@ -51,12 +51,9 @@ def observe_in_background(config: Config, session: str, words: list[str]) -> Non
 def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
     """Observe what the session said since the last time; what `memory observe` prints.
 
-    Args:
-        transcript: a path, archived first; "" where the session is archived already.
-        locked: whether the process that started this one holds the session's lock for it.
-
-    Raises:
-        Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or as `Observer.run`.
+    The `transcript` is archived first, "" where the session is archived already. `locked`: the process that started
+    this one holds the session's lock for it. Raises Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or
+    as `Observer.run`.
     """
     with ExitStack() as stack:
         try:
@@ -73,27 +70,23 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
 def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     """Observe the session that has waited longest, and start the next job where more wait; what was observed.
 
-    Args:
-        alone: this process was started for nothing else, and is killed `observation_queue.seconds` from now.
-
-    Raises:
-        Failure: as `observe`; an event has told it.
+    `alone`: this process was started for nothing else, and is killed `observation_queue.seconds` from now. Raises
+    Failure as `observe`; an event has told it.
     """
     model = model_command.from_config(config) if observation_queue.is_on(config) else None
     if model is None:  # it was switched off meanwhile
         observation_queue.clear()
-        return {"session": None}
-    found = observation_queue.take()
-    if found is None:
+    if model is None or (found := observation_queue.take()) is None:
         return {"session": None}
     if alone:
         signal.alarm(observation_queue.seconds(config))
+    (session, trigger, agent, transcript), lock = found
     # what the hook had no time for, or found the store busy, is archived as it would have done it
-    transcript = found.transcript if os.path.isfile(found.transcript) else ""
+    transcript = transcript if os.path.isfile(transcript) else ""
     try:
-        return _observe(config, model, found.name, transcript, found.trigger, found.agent)
+        return _observe(config, model, session, transcript, trigger, agent)
     finally:
-        found.done()
+        lock.__exit__(None, None, None)
         background_process.free()
         if observation_queue.any_wait():
             observation_queue.begin(config)
@@ -104,40 +97,33 @@ def _observe(
 ) -> dict[str, Any]:
     """Archive and observe; what came of it, which is an event, too."""
     began, report = time.monotonic(), new_report()
+    archived, by_hand, busy_ms = Archived().result, trigger == _BY_HAND, config.get_int("store.busy_ms")
 
     def record_event(action: str, about: dict[str, Any] = report, error: str = "") -> None:
+        metadata = {"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}}
+        took = None if action == "started" else round((time.monotonic() - began) * 1000)
+        level = "error" if error else "debug" if action == "unchanged" else "info"
         event = new_event(
-            f"memory.observe.{action}",
-            source="cli",
-            component="observe",
-            level="error" if error else "debug" if action == "unchanged" else "info",
-            success=not error,
-            error=error or None,
-            metadata={"trigger": trigger, **{name: value for name, value in about.items() if name != "ranges"}},
-            duration_ms=None if action == "started" else round((time.monotonic() - began) * 1000),
-            session=session,
-            now=clock.now_ms(),
-        )
+            f"memory.observe.{action}", source="cli", component="observe", level=level, success=not error,
+            error=error or None, metadata=metadata, duration_ms=took, session=session, now=clock.now_ms(),
+        )  # fmt: skip
         log.try_append(None, [event], config)
 
-    archived = Archived().result
     try:
-        db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
+        db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         vectors = sqlite.load_vectors(db)
         if transcript:
-            identity = state_file.identity if trigger == _BY_HAND else lambda _: session
+            identity = state_file.identity if by_hand else lambda _: session
             archived = transcript_files.ingest_all(
                 db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
             ).result
-        sqlite.be_durable(db, True, busy_ms=config.get_int("store.busy_ms"))  # what the model was paid for stays
-        if trigger == _BY_HAND and archived["skipped"]:
+        sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
+        if by_hand and archived["skipped"]:
             raise _not_a_transcript(transcript, archived["skipped"][0]["reason"])
-        if trigger == _BY_HAND and not transcript and not observed.episodes(db, session, 0, 1):
-            raise Failure(
-                "SESSION_NOT_FOUND",
-                f"no turns of a session {session[:80]!r} are archived",
-                "name its transcript, or take it in with joelclaw memory archive",
-            )
+        if by_hand and not transcript and not observed.episodes(db, session, 0, 1):
+            about = f"no turns of a session {session[:80]!r} are archived"
+            fix = "name its transcript, or take it in with joelclaw memory archive"
+            raise Failure("SESSION_NOT_FOUND", about, fix)
         Observer(db, session, model, config, report, vectors=vectors).run(
             lambda turns, tokens: record_event("started", {"turns": turns, "tokens": tokens})
         )
@@ -150,7 +136,7 @@ def _observe(
     unchanged = not (report["turns"] or report["passedTurns"] or report["left"]["turns"])
     record_event("unchanged" if unchanged else "completed")
     result = {"session": session, "unchanged": unchanged, **report}
-    if transcript and trigger == _BY_HAND:
+    if transcript and by_hand:
         result |= {name: archived[name] for name in ("episodes", "badLines")}
     return result
 

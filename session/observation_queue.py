@@ -34,19 +34,6 @@ _LOOK_S = 0.05
 """Longer than another takes to look whether the lock is free."""
 
 
-class Session:
-    """A session that waited, as its file says: the name that its episodes are kept under, a `Trigger`, its client, and
-    its transcript or "". Its lock is held until `done`."""
-
-    def __init__(self, said: list[str], lock: files.FileLock) -> None:
-        self.name, self.trigger, self.agent, self.transcript = said
-        self._lock = lock
-
-    def done(self) -> None:
-        """Others may observe it now."""
-        self._lock.__exit__(None, None, None)
-
-
 def session_name(session: str) -> str:
     """A session's id as its episodes are kept under (`memory.archive.session_archive`)."""
     return " ".join(state_file.identity(session).split())
@@ -63,7 +50,7 @@ def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcrip
     One that is being observed is left to the job that does it: what that job leaves is taken once it has ended.
     """
     name = session_name(session)
-    path = os.path.join(_folder(), files.safe_name(name))
+    path = os.path.join(state_file.work_folder(), _WAITING, files.safe_name(name))
     files.touch_private(path)
     lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
     with open(path, "wb") as file:
@@ -83,8 +70,11 @@ def seconds(config: Config) -> int:
     return config.get_int("observe.seconds") + SLACK_S
 
 
-def take() -> Session | None:
-    """The session that has waited longest and that nobody observes, which waits no longer; None where there is none."""
+def take() -> tuple[list[str], files.FileLock] | None:
+    """The session that has waited longest and that nobody observes, which waits no longer, and its lock, which is held.
+
+    Of the session the name that its episodes are kept under, a `Trigger`, its client, and its transcript or "".
+    """
     for path in _paths():
         lock = files.FileLock(_lock_of(path), _LOOK_S)
         try:
@@ -97,7 +87,7 @@ def take() -> Session | None:
             if any(said):  # else it is only being written
                 os.unlink(path)  # an event that is told from here on is a reason to observe the session once more
             if len(said) == _LINES:
-                return Session(said, lock)
+                return said, lock
         except OSError:  # another has taken it
             pass
         lock.__exit__(None, None, None)
@@ -123,14 +113,10 @@ def _lock_of(path: str) -> str:
     return os.path.join(state_file.work_folder(), LOCK, os.path.basename(path))
 
 
-def _folder() -> str:
-    return os.path.join(state_file.work_folder(), _WAITING)
-
-
 def _paths() -> list[str]:
     """The files of those that wait, the first one first."""
     try:
-        with os.scandir(_folder()) as entries:
+        with os.scandir(os.path.join(state_file.work_folder(), _WAITING)) as entries:
             found = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.stat().st_size]
     except OSError:
         return []
