@@ -38,11 +38,7 @@ class RecordedRecall:
         self._recalled: list[str] = []
 
     def session_meant(self, given: str) -> str:
-        """The session that a beginning of its id means; "" where none is known here, or "" is given.
-
-        Raises:
-            Failure: SESSION_AMBIGUOUS.
-        """
+        """The session that a beginning of its id means (Failure: SESSION_AMBIGUOUS); "" where none is known."""
         if not given or self._db is None:
             return ""
         from core.store.sessions import session_rows
@@ -86,15 +82,10 @@ class RecordedRecall:
         self._recalled += [hit["id"] for hit in result["hits"]]
         took = round((time.perf_counter() - began) * 1000, 2)
         done = {
-            **about,
-            "budget": result["budget"]["applied"],
-            "found": result["found"],
-            "returned": result["count"],
-            "dropped": result["droppedByTrustPass"],
-            "backend": result["backend"],
-            "rewrite": result["rewrite"]["strategy"],
-            "semantic": result["semantic"],
-        }
+            **about, "budget": result["budget"]["applied"], "found": result["found"], "returned": result["count"],
+            "dropped": result["droppedByTrustPass"], "backend": result["backend"],
+            "rewrite": result["rewrite"]["strategy"], "semantic": result["semantic"],
+        }  # fmt: skip
         if "fallback" in result:
             done["fallback"] = result["fallback"]["code"]
         self._add("completed", clock.now_ms(), done, duration_ms=took)

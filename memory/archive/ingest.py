@@ -50,17 +50,14 @@ class Ingested:
     """
 
     def __init__(self, client: str = "", reason: str = "", *, may_change: bool = False) -> None:
-        self.client = client
-        self.reason = reason
-        self.may_change = may_change
+        self.client, self.reason, self.may_change = client, reason, may_change
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.items: list[Item] = []
 
     def add(self, stored: tuple[int, int, int], piece: Piece) -> None:
         """Count what came of a piece (`SessionArchive.store`)."""
-        self.added += stored[0]
-        self.updated += stored[1]
-        self.calls += stored[2]
+        added, updated, calls = stored
+        self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
         self.items = [*self.items, *piece.items][-_MOST_ITEMS:]
 
 
@@ -80,14 +77,12 @@ def ingest_file(
 
     Args:
         db: open for writing, in no transaction; `vectors`: sqlite-vec is loaded.
-        session: the id under which the session is kept.
-        cwd: the folder it works in, "" where that is not known.
+        session: the id under which the session is kept; it works in `cwd`, "" where that is not known.
         now: ms since the epoch, for messages without a time.
         until: `time.monotonic()` at which no further piece is begun; the next call goes on.
         progress: called with the bytes of each piece.
 
-    Raises:
-        Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
+    Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
     """
     ingested = Ingested(agent)
     try:
@@ -198,7 +193,7 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def parsed(line: bytes) -> dict[str, Any] | None:
+def parsed(line: bytes | str) -> dict[str, Any] | None:
     """The object of a line, None where it holds none."""
     try:
         entry = json_text.loads(line)
@@ -223,12 +218,10 @@ def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silenc
 
 def _has_nothing(descriptor: int, offset: int, form: Format | None) -> bool:
     """Whether the file ends at `offset`, or has no message from there on; False where that is too much to look at."""
-    size = os.fstat(descriptor).st_size
-    if offset == size:
-        return True
-    if form is None or size - offset > _GLANCE_BYTES:
-        return False
-    new = os.pread(descriptor, size - offset, offset)
+    left = os.fstat(descriptor).st_size - offset
+    if left == 0 or form is None or left > _GLANCE_BYTES:
+        return left == 0
+    new = os.pread(descriptor, left, offset)
     return not any(mark in new for mark in form.SAID_MARKS)
 
 
@@ -243,7 +236,7 @@ def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, 
 
 def _carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
     """What the stretch before left, of a position (`transcripts.position`)."""
-    return parsed(found[2].encode()) or {} if found else {}
+    return parsed(found[2]) or {} if found else {}
 
 
 def _head(descriptor: int, offset: int) -> str:

@@ -81,12 +81,7 @@ class Archived:
 
 
 class KnownFiles:
-    """What the archive has seen of files.
-
-    Args:
-        agent: the client that is named as their writer, "" where each file tells.
-        now: ms since the epoch, before the files are read.
-    """
+    """What the archive has seen of files by `now`, before they are read; `agent` is named as their writer, or none."""
 
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
         self._agent = agent
@@ -124,12 +119,8 @@ class KnownFiles:
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh.
 
-    Args:
-        given: files, and folders of which every `.jsonl` file counts.
-        every: also those that lie where the clients keep them, of one `agent` or of all.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS for a path that is not there.
+    `given` are files, and folders of which every `.jsonl` file counts; `every`: also those that lie where the clients
+    keep them, of one `agent` or of all. Raises Failure: MEMORY_INVALID_ARGS for a path that is not there.
     """
     paths: list[str] = []
     for name in ([agent] if agent else registry.KEEPING_FILES) if every else ():

@@ -77,8 +77,11 @@ class SessionArchive:
             known = [documents.by_id(self.db, one["id"]) for one, _ in ready]
             # of what was purged but the id is kept (`core.store.upkeep.purge`)
             purged = {one["id"] for one in known if one and one["write_reason"] == "purged" and not one["text"]}
-            if purged:
-                ready, carry = _without(ready, carry, purged)
+            if purged:  # what is said around it stays out, too
+                for one, _ in ready:
+                    one["context"] = ""
+                ready = [(one, document_vector(one["text"], "")) for one, _ in ready]
+                carry = _without(carry, purged)
             for (one, vector), older in zip(ready, known, strict=True):
                 if older is None:
                     documents.insert(self.db, one, vector, signatures=self._vectors)
@@ -116,13 +119,12 @@ class SessionArchive:
             return False
         text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
         context = newer["context"] if newer["context"].startswith(older["context"]) else older["context"]
-        if (text, context) == (older["text"], older["context"]):
+        grown: Document = {**older, "text": text, "context": context}
+        if grown == older:
             return False
         if (text, context) != (newer["text"], newer["context"]):
             vector = document_vector(text, context)
-        documents.replace(
-            self.db, _derived({**older, "text": text, "context": context}), vector, signatures=self._vectors
-        )
+        documents.replace(self.db, _derived(grown), vector, signatures=self._vectors)
         return True
 
 
@@ -165,17 +167,17 @@ class Piece:
             return
         identifier = identifier_of(said, self._session, line, number)
         is_user = said["role"] == "user"
-        draft = self._by_id.get(identifier)
+        draft, drafts = self._by_id.get(identifier), self.carry["drafts"]
         if draft is None:
             if is_user and self._is_handed(body):
                 return
             prompt, before = "" if is_user else self.carry["prompt"], ""
-            if drafts := self.carry["drafts"]:
+            if drafts:
                 last = drafts[-1]
                 before, last["after"] = last["body"][:NEIGHBOUR_CHARS], body[:NEIGHBOUR_CHARS]
                 self.changed[last["id"]] = last
-            role = "user" if is_user else "assistant"
-            draft = {"id": identifier, "role": role, "prompt": prompt, "before": before, "after": "", "at": said["at"]}
+            about: Draft = {"id": identifier, "role": said["role"], "at": said["at"]}
+            draft = {**about, "prompt": prompt, "before": before, "after": ""}
             drafts.append(draft)
             self._by_id[identifier] = draft
             self.prompts += is_user
@@ -188,7 +190,7 @@ class Piece:
 
     def _queue(self, queue: Queue) -> None:
         """Follow what the user types ahead; it becomes a message when the model gets it."""
-        waiting = self.carry["queue"]
+        waiting, handed = self.carry["queue"], self.carry["handed"]
         if queue["operation"] == "enqueue":
             waiting.append(bounded(queue["text"]))
             del waiting[:-_LONGEST_QUEUE]
@@ -200,7 +202,6 @@ class Piece:
                 # known by its text and time: lines that hand over several at once are all alike
                 at = queue["at"]
                 self._said({"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": at}, b"", 0)
-                handed = self.carry["handed"]
                 handed.append(ids.fingerprint(text))
                 del handed[:-_LONGEST_QUEUE]
 
@@ -267,18 +268,13 @@ def _context(draft: Draft) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _without(
-    ready: list[tuple[Document, bytes]], carry: str, purged: set[str]
-) -> tuple[list[tuple[Document, bytes]], str]:
-    """The episodes and the carry of a piece in which something was purged: what is said around it stays out, too."""
-    for one, _ in ready:
-        one["context"] = ""
+def _without(carry: str, purged: set[str]) -> str:
+    """The carry of a piece in which something was purged."""
     left = read_carry(json_text.loads(carry))
     left["prompt"], left["queue"] = "", []
-    left["drafts"] = [
-        {**draft, "prompt": "", "before": "", "after": ""} for draft in left["drafts"] if draft["id"] not in purged
-    ]
-    return [(one, document_vector(one["text"], "")) for one, _ in ready], json_text.dumps(left)
+    kept = (draft for draft in left["drafts"] if draft["id"] not in purged)
+    left["drafts"] = [{**draft, "prompt": "", "before": "", "after": ""} for draft in kept]
+    return json_text.dumps(left)
 
 
 def _derived(document: Document) -> Document:

@@ -1,8 +1,7 @@
 """What a piece of a transcript says a session did: prompts, tool calls, names, plan, compactions. Hot path.
 
 Collected and redacted while nothing is locked, stored in the transaction of the piece. What is stored already changes
-nothing: a transcript may be read again. A name is kept with the line in which it stands first in its session, so that
-it is found by itself and shown where it stood.
+nothing: a transcript may be read again. A name is kept with the line in which it stands first in its session.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ _MOST_CARRIED = 60
 class CallDraft:
     """A tool call in the making, or what came of one that was stored before; its texts are redacted.
 
-    Args:
-        folders: of the project, and those above it: their paths are in no name.
-        prompt: how many prompts of the user stood before it in its piece.
+    The paths of `folders` are in no name; so many prompts of the user stood before it in its piece.
     """
 
     def __init__(self, key: str, folders: Sequence[str], prompt: int = 0, at: int | None = None) -> None:
@@ -87,11 +84,6 @@ class CallDraft:
         self.outcome = outcome
         self.error = error_line(self.returned) if outcome == "failed" else ""
 
-    def end(self, text: str, failed: bool) -> None:
-        """Note what came of it when another call has what it returned."""
-        self.outcome = "failed" if failed else "ok"
-        self.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
-
     def _names(self, text: str) -> list[tuple[str, bool]]:
         for folder in self.folders:
             text = text.replace(folder, "")
@@ -101,16 +93,19 @@ class CallDraft:
 class SessionWork:
     """Collects items in order, then stores what they say.
 
-    Args:
-        carry: what the items before left, by name: the key of the last call, of the calls whose process goes on, and
-            the processes that calls ask after; it is changed.
+    `carry` is what the items before left, by name: the key of the last call, of the calls whose process goes on, and
+    the processes that calls ask after; it is changed.
     """
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = 0
         self._events: list[tuple[CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
-        self._folders = _with_those_above(folder)
+        self._folders = [folder] if len(folder) > 1 else []  # and those above that have a name which would count
+        while len(folder) > 1:
+            folder = folder.rpartition("/")[0]
+            if folder and names_in_order(folder.rpartition("/")[2]):
+                self._folders.append(folder)
         self._carry = carry
         self._before = carry.get(_LAST, "")
 
@@ -165,10 +160,11 @@ class SessionWork:
             self._keep(_RUNS + process, call.key)
 
     def _end(self, process: str, text: str, failed: bool) -> None:
-        """Note what came of a process in the background."""
-        key = self._carry.pop(_RUNS + process, "")
-        if key:
-            self._known(key).end(text, failed)
+        """Note what came of a process in the background, which the call that began it does not return."""
+        if key := self._carry.pop(_RUNS + process, ""):
+            call = self._known(key)
+            call.outcome = "failed" if failed else "ok"
+            call.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
 
     def _keep(self, name: str, value: str) -> None:
         self._carry[name] = value
@@ -178,9 +174,7 @@ class SessionWork:
     def store(self, db: apsw.Connection, about: Session, *, prompts: int, anew: bool, now: int) -> int:
         """Store all of it, inside the caller's transaction; returns how many calls are new.
 
-        Args:
-            prompts: how many of the user's the piece holds.
-            anew: the piece is the first of its transcript.
+        The piece holds so many `prompts` of the user; `anew`: it is the first of its transcript.
         """
         session = about["id"]
         if (not self._events and not prompts) or session_rows.is_forgotten(db, session):
@@ -206,7 +200,7 @@ class SessionWork:
             else:
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
-        names.save()
+        name_rows.save_names(db, session, names.changed.values())
         about["prompts"] += prompts
         # a transcript may be read long after it was written
         about["updated_at"] = max(about["updated_at"], self._latest) or now
@@ -250,9 +244,8 @@ class _Names:
     """The names that a piece uses, as the session knows them so far."""
 
     def __init__(self, db: apsw.Connection, about: Session, drafts: Iterable[CallDraft]) -> None:
-        self._db = db
-        self._about = about
-        self._changed: dict[str, Name] = {}
+        self._folder = about["folder"]
+        self.changed: dict[str, Name] = {}
         wanted = {name for draft in drafts for name, _ in (*draft.given_names, *draft.returned_names)}
         self._known = name_rows.known_names(db, about["id"], wanted)
 
@@ -262,8 +255,7 @@ class _Names:
     ) -> str:  # fmt: skip
         """Count a use of each name of a text; returns the lines in which a name stands that the session had not.
 
-        Args:
-            written: it is the input of a call, not its output.
+        `written`: it is the input of a call, not its output.
         """
         weight = name_rows.INPUT_WEIGHT if written else name_rows.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
@@ -273,8 +265,8 @@ class _Names:
             if known is None:
                 at = max(at, text.find(name, at))  # they come in their order
                 new.append((at, name))
-                where = (relative(place_in(text, at), self._about["folder"]) or place) if is_identifier else ""
-                self._known[name] = self._changed[name] = {
+                where = (relative(place_in(text, at), self._folder) or place) if is_identifier else ""
+                self._known[name] = self.changed[name] = {
                     "name": name, "first": number, "last": number, "calls": 1,
                     "weight": weight if is_identifier else 0.0, "place": where, "written": number if written else 0,
                 }  # fmt: skip
@@ -287,22 +279,8 @@ class _Names:
                     known["written"] = max(number, known["written"])
                 if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
                     known["place"] = place
-                self._changed[name] = known
+                self.changed[name] = known
         return passage_of(text, new, failed=failed) if new or failed else ""
-
-    def save(self) -> None:
-        """Write back what changed."""
-        name_rows.save_names(self._db, self._about["id"], self._changed.values())
-
-
-def _with_those_above(folder: str) -> list[str]:
-    """A folder and those above it that have a name which would count, the longest first."""
-    found = [folder] if len(folder) > 1 else []
-    while len(folder) > 1:
-        folder = folder.rpartition("/")[0]
-        if folder and names_in_order(folder.rpartition("/")[2]):
-            found.append(folder)
-    return found
 
 
 def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
@@ -333,11 +311,10 @@ def error_line(output: str) -> str:
     marked: list[str] = []
     for number, line in enumerate(lines):
         if line.startswith("Traceback (most recent"):
-            return next((one for one in lines[number + 1 :] if not one[0].isspace()), line).strip()[:ERROR_CHARS]
-        if _is_error_line(line):
+            marked = [next((one for one in lines[number + 1 :] if not one[0].isspace()), line)]
+            break
+        if len(marked) < _MOST_ERRORS and _is_error_line(line):
             marked.append(line.strip()[:ERROR_CHARS])
-            if len(marked) == _MOST_ERRORS:
-                break
     named = (line for line in marked if names_in(line)[0])
     return next(named, next(iter((*marked, *lines, *every)), "")).strip()[:ERROR_CHARS]
 
@@ -345,12 +322,10 @@ def error_line(output: str) -> str:
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
     """The lines of a text in which names stand, each cut around the name; of a failed call also its error lines.
 
-    Args:
-        found: where a name stands, and the name, in order.
+    `found` is where a name stands, and the name, in order.
     """
     lines: list[str] = []
-    covered = -1
-    room = PASSAGE_CHARS
+    covered, room = -1, PASSAGE_CHARS
     for place, name in found:
         if place + len(name) <= covered:
             continue

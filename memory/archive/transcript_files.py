@@ -45,10 +45,8 @@ class NotATranscriptError(ValueError):
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none.
 
-    `agent` is who wrote it, where that is known.
-
-    Raises:
-        NotATranscriptError: no known client wrote it, it is that of a subagent, or it cannot be read.
+    `agent` is who wrote it, where that is known. Raises NotATranscriptError: no known client wrote it, it is that of a
+    subagent, or it cannot be read.
     """
     if "subagents" in path.split(os.sep):
         raise NotATranscriptError(SUBAGENT)
@@ -62,20 +60,16 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     is_subagents = getattr(form, "is_subagents", None)
     if is_subagents is not None and is_subagents(first):
         raise NotATranscriptError(SUBAGENT)
-    started = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
-    session = next((item["session"] for item in started if item["session"]), "")
-    cwd = next((item["cwd"] for item in started if item["cwd"]), "") or _named(first, "cwd")
+    started: list[Any] = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
+    session, cwd = _named(started, "session"), _named(started, "cwd") or _named(first, "cwd")
     name = os.path.splitext(os.path.basename(path))[0]
     if registry.row(agent).named_by_file:
         # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
-        is_own = _is_uuid(name) or any(entry.get("sessionId") == name for entry in first)
+        lengths = [len(part) for part in name.split("-")]
+        is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
+        is_own = is_uuid or any(entry.get("sessionId") == name for entry in first)
         session = name if is_own else _named(last[::-1], "sessionId") or session
     return agent, session or _named(first, "sessionId") or name, cwd
-
-
-def _is_uuid(name: str) -> bool:
-    lengths = [len(part) for part in name.split("-")]
-    return lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
 
 
 def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
@@ -94,8 +88,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise NotATranscriptError(getattr(error, "strerror", None) or str(error), may_change=True) from None
-    parsed = [[ingest.parsed(line) for line in lines] for lines in (first, last)]
-    heads, tails = ([entry for entry in entries if entry is not None] for entries in parsed)
+    heads, tails = ([entry for line in lines if (entry := ingest.parsed(line))] for lines in (first, last))
     return heads, tails
 
 
@@ -112,17 +105,18 @@ def ingest_all(
 ) -> Archived:
     """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on.
 
-    Args:
-        agent: who wrote them, where that is known; else each file is looked at.
-        identity: the id under which a session is kept.
-        note: called for each file of which nothing is left: with its client, or "" and the reason why it was left out.
+    `agent` wrote them, where that is known, else each file is looked at; `identity` is the id under which a session is
+    kept. `note` is called for each file of which nothing is left: with its client, or "" and why it was left out.
     """
 
     def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
         try:
             writer, session, cwd = look_at(file.path, agent)
-            if _is_excluded(cwd):
-                return Ingested(may_change=True)
+            if home_files.has_switches():
+                from core.repository import switches
+
+                if switches.is_excluded(switches.sound()[0], cwd):
+                    return Ingested(may_change=True)
             done = ingest.ingest_file(
                 db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,
                 progress=progress,
@@ -151,14 +145,6 @@ def ingest_all(
         store_file.merge(db, "lexicon")
     sqlite.fold_log(db, over=0)
     return report
-
-
-def _is_excluded(cwd: str) -> bool:
-    if not home_files.has_switches():
-        return False
-    from core.repository import switches
-
-    return switches.is_excluded(switches.sound()[0], cwd)
 
 
 def _results(
