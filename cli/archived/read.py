@@ -31,19 +31,13 @@ def search(options: dict[str, Any]) -> Answer:
         read = sessions.read(db, hit["sessionId"], identity=state_file.identity)
         hit["extraction"] = sessions.extract(read, query)
     result: dict[str, Any] = {
-        "query": query,
-        "source": source,
-        "resolvedRawSource": "local",
-        "machine": machine,
-        "found": found["found"],
+        "query": query, "source": source, "resolvedRawSource": "local", "machine": machine, "found": found["found"],
         "local": {
-            "found": found["found"],
-            "rawReturned": len(hits),
-            "emittedHits": len(hits),
+            "found": found["found"], "rawReturned": len(hits), "emittedHits": len(hits),
             "searchedSessions": found["searched"],
         },
         "hits": hits,
-    }
+    }  # fmt: skip
     if options["extract"]:
         result["extractions"] = [hit["extraction"] for hit in hits]
     asked = source if source in ("typesense", "ssh") else machine

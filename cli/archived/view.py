@@ -10,18 +10,7 @@ from rich.text import Text
 from cli.answer import Answer
 from cli.recall.view import bar
 from cli.terminal import console, next_steps, safe
-
-_PARTS = (
-    ("userPrompts", "asked for"),
-    ("decisions", "decided"),
-    ("commandsRun", "run"),
-    ("filesTouched", "files"),
-    ("outputsReceipts", "came out"),
-    ("verification", "checked"),
-    ("blockers", "in the way"),
-    ("nextActions", "still to do"),
-)
-_MOST = 6
+from memory import sessions
 
 
 def search(answer: Answer) -> None:
@@ -39,18 +28,13 @@ def search(answer: Answer) -> None:
 
 
 def extract(answer: Answer) -> None:
-    """The parts of an extraction, the first lines of each."""
+    """An extraction as its markdown."""
     screen = console()
     result: Any = answer.result
     made = result["extraction"]
-    screen.print(_heading(made))
+    screen.print(safe(sessions.markdown(made)))
     if made["query"] and not made["matched"]:
         screen.print(safe(f"Nothing in it matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
-    for key, title in _PARTS:
-        if made[key]:
-            screen.print(safe(f"{title}, {len(made[key])}", "bold"))
-        for entry in made[key][:_MOST]:
-            screen.print(Padding(safe(entry) if isinstance(entry, str) else _line(entry), (0, 0, 0, 2)))
     next_steps(answer, screen)
 
 
