@@ -39,17 +39,14 @@ class Client:
     has_entries = False  # `entries.py` reads that file
     extension = False  # our own extension runs in it
     silent = False  # neither an event nor the session file tells of a compaction; the fall of the context does
-    named_by_file = False
-    """The session's id is the name of its file; the lines of a fork still name the first session."""
-    own_rules = False
-    """Its compactions list the files of the session, and keep a turn whose results alone fill the budget."""
+    named_by_file = False  # its id is the name of its file; the lines of a fork still name the first session
+    own_rules = False  # its compactions list the session's files, and keep a turn whose results alone fill the budget
     window = 200_000  # tokens in the context of its usual model
     window_variable = ""  # environment variable in which the user sets the window
     long_window = 0  # the window of a session that does not fit into `window`
     compact_command = ""  # compacts a session from outside, where that was seen to work
     session_variable = ""  # environment variable in which the commands that it runs find the session's id
-    login_shell = False
-    """It runs commands in a login shell, whose PATH is the user's profile's, not that of its hooks."""
+    login_shell = False  # it runs commands in one, whose PATH is the user's profile's, not that of its hooks
     takes_summary = False  # it can be handed a summary of ours for a compaction, and told to leave one out
     empty_answer = ""  # what a hook prints that has nothing to say
 
@@ -63,16 +60,9 @@ class Client:
             "cwd": text_field(payload, "cwd"),
             "transcript": text_field(payload, "transcript_path"),
             "model": text_field(payload, "model"),
-            "messages": [],
-            "files": [],
-            "items": [],
-            "summary": "",
-            "instructions": "",
-            "said": None,
-            "percent": None,
-            "tokens": None,
-            "window": None,
-        }
+            "messages": [], "files": [], "items": [], "summary": "", "instructions": "",
+            "said": None, "percent": None, "tokens": None, "window": None,
+        }  # fmt: skip
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
         """What a hook's payload says; `name` is the event's, where the payload does not tell it.
@@ -132,8 +122,7 @@ class Client:
         `context.window` or the client's own variable sets it, else the model's name tells, else it is the client's
         usual one. `used` tokens lie in it: some transcripts name a model without its long context.
         """
-        chosen = config.get_int("context.window")
-        if chosen:
+        if chosen := config.get_int("context.window"):
             return chosen
         given = os.environ.get(self.window_variable, "").strip() if self.window_variable else ""
         if given.isascii() and given.isdigit() and int(given[:12]) > 0:
@@ -149,8 +138,7 @@ class Client:
 
 
 class ExtensionClient(Client):
-    """One in which our own extension runs: it sends a payload of ours, tells how full the context is, takes each text
-    as a message, and shows notices on the client's screen."""
+    """One in which our own extension runs: it sends a payload of ours, takes each text as a message, shows notices."""
 
     extension = True
     empty_answer = '{"messages": []}'

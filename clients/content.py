@@ -26,14 +26,8 @@ _NOT_SAID = (
     "This session is being continued from a previous conversation",
 )  # fmt: skip
 # Such a span may also stand behind what was said: clients append what a hook returned.
-_SPANS = (
-    (OURS, "</joelclaw-memory>"),
-    ("<hook_context>", "</hook_context>"),
-    ("<system-reminder>", "</system-reminder>"),
-    ("<ide_opened_file>", "</ide_opened_file>"),
-    ("<ide_selection>", "</ide_selection>"),
-    ("<ide_diagnostics>", "</ide_diagnostics>"),
-)
+_NAMES = ("hook_context", "system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics")
+_SPANS = ((OURS, "</joelclaw-memory>"), *((f"<{name}>", f"</{name}>") for name in _NAMES))
 _BEHIND_A_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 _IMAGE_CHARS = 4800  # as pi counts an image (its estimateTokens): 1200 tokens
 # Members of a part that are no text for the model.
@@ -47,10 +41,7 @@ _LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 def parse_timestamp(value: object) -> int | None:
-    """Milliseconds since the epoch of an ISO 8601 date and time (UTC where it names no zone) or of such a number.
-
-    None where `value` is no time, or before 1970.
-    """
+    """Milliseconds since 1970 of an ISO 8601 time (UTC where it names no zone) or of such a number, or None."""
     at: float | None = None
     if isinstance(value, str):
         try:
@@ -145,23 +136,17 @@ def usage(used: object, names: Iterable[str], model: object = "", window: int = 
 
 def tool(call: object, name: object, files: list[str], command: object, given: object) -> Tool:
     """One tool call; `given` is its input."""
-    target = files or paths(given, "file_path", "path", "notebook_path", "absolute_path", "filePath")
+    target = files or paths(given, "file_path", "path", "notebook_path", "absolute_path", "filePath") or [""]
     return {
-        "call": string(call),
-        "name": string(name),
-        "files": files,
-        "command": string(command),
-        "target": target[0] if target else "",
+        "call": string(call), "name": string(name), "files": files, "command": string(command), "target": target[0],
         "given": given_text(given),
-    }
+    }  # fmt: skip
 
 
 def outcome(call: object, text: str, failed: bool, process: str = "") -> Outcome:
     """What a call returned; `process` goes on."""
     made: Outcome = {"kind": "outcome", "call": string(call), "text": without_ours(text), "failed": failed}
-    if process:
-        made["process"] = process
-    return made
+    return {**made, "process": process} if process else made
 
 
 def plan(steps: object, *text_names: str) -> list[Item]:
@@ -200,8 +185,7 @@ def texts_in(value: object) -> list[str]:
 def paths(given: object, *names: str) -> list[str]:
     """The first of the named fields that holds a path."""
     found = (string(table(given).get(name)).strip() for name in names)
-    path = next(filter(None, found), "")
-    return [path] if path else []
+    return [path for path in found if path][:1]
 
 
 def characters(value: object) -> int:

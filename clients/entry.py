@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 import orjson
 
-from clients.content import rows, string, table
+from clients.content import paths, rows, string, table
 
 BlockKind = Literal["text", "thinking", "tool_call", "image"]
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
@@ -77,10 +77,7 @@ def parsed(data: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FileOperations:
-    """The files that a session read, wrote and edited, as the tool calls name them: each once, in their order.
-
-    They are kept over compactions, so that a summary can list them.
-    """
+    """The files that a session read, wrote and edited, as the tool calls name them: each once, in their order."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
@@ -109,7 +106,15 @@ def together(several: Iterable[FileOperations]) -> FileOperations:
     if len(several) <= 1:
         return several[0] if several else NO_FILES
     kinds = zip(*((one.read, one.written, one.edited) for one in several), strict=True)
-    return FileOperations(*(tuple(dict.fromkeys(chain.from_iterable(paths))) for paths in kinds))
+    return FileOperations(*(tuple(dict.fromkeys(chain.from_iterable(kind))) for kind in kinds))
+
+
+def calls_in(content: object, uses: Mapping[str, str], *fields: str) -> tuple[tuple[str, ...], FileOperations]:
+    """The ids of the calls in an answer, and their files: what each tool does (`FileOperations`) with what it names."""
+    calls = [block for block in blocks_of(content) if block.call]
+    used = ((uses.get(call.name), call.arguments) for call in calls)
+    files = together(FileOperations(**{use: tuple(paths(given, *fields))}) for use, given in used if use)
+    return tuple(call.call for call in calls), files
 
 
 def _sorted(paths: Iterable[str]) -> list[str]:
@@ -172,10 +177,8 @@ class Entry(NamedTuple):
     can_cut: bool = False  # a compaction may keep the session from here on
     starts_turn: bool = False
     used: int = 0  # tokens that the context held after it, as an answer that was not aborted and is no error tells
-    calls: tuple[str, ...] = ()
-    """ids of the tool calls in it"""
-    answers: tuple[str, ...] = ()
-    """ids of the calls whose results are in it"""
+    calls: tuple[str, ...] = ()  # ids of the tool calls in it
+    answers: tuple[str, ...] = ()  # ids of the calls whose results are in it
     files: FileOperations = NO_FILES  # of its tool calls, or what a summary of the client lists
     compaction: Compaction | None = None
     group: str = ""  # lines of one answer share it
@@ -187,16 +190,15 @@ class Transcript:
 
     client: str
     path: str
-    entries: tuple[Entry, ...]
-    """the active branch, oldest first"""
+    entries: tuple[Entry, ...]  # the active branch, oldest first
     tree: dict[str, Entry]  # every entry of every branch, by id
     window: int = 0
     model: str = ""
-    measured: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
-    """sizes of entries that were asked for, by id"""
+    measured: dict[str, int] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by id, sizes that were asked for
     cwd: str = ""
-    problems: tuple[str, ...] = ()
-    """what could not be read; the rest is what a partial result is made from"""
+    problems: tuple[str, ...] = ()  # what could not be read; the rest is what a partial result is made from
 
     def last_compaction(self) -> int:
         """Index of the newest compaction on the active branch, -1 without one."""
@@ -262,12 +264,10 @@ def tokens(count: int) -> int:
 
 def tokens_of(blocks: Iterable[Block], *, images: bool = True) -> int:
     """Tokens of a message's parts; pi counts no images in what the user says."""
-    return tokens(sum(_units_of(block, images) for block in blocks))
-
-
-def _units_of(block: Block, images: bool) -> int:
-    if block.kind == "tool_call":
-        return units(block.name) + units(json_of(block.arguments))
-    if block.kind == "image":
-        return _IMAGE_UNITS if images else 0
-    return units(block.text)
+    count = 0
+    for block in blocks:
+        if block.kind == "tool_call":
+            count += units(block.name) + units(json_of(block.arguments))
+        else:
+            count += _IMAGE_UNITS * images if block.kind == "image" else units(block.text)
+    return tokens(count)

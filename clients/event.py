@@ -52,14 +52,11 @@ class Ended(TypedDict):
 
 
 class Queue(TypedDict):
-    """What the user types while a turn runs, in a client that tells only what it does with it.
-
-    enqueue: `text` waits, behind what waits already; remove: the first was handed to the model; dequeue: it follows as
-    a message; popAll: the user took all back.
-    """
+    """What the user types while a turn runs, in a client that tells only what it does with it."""
 
     kind: Literal["queue"]
     operation: Literal["enqueue", "remove", "dequeue", "popAll"]
+    """`text` waits behind the others; the first was handed to the model; it follows as a message; all is taken back"""
     text: str
     at: int | None
 
@@ -81,14 +78,11 @@ class Summary(TypedDict):
 
 
 class PlanStep(TypedDict):
-    """A step of the plan; "" is as it was, and for an id: the client numbers by place.
-
-    `status`: pending, in_progress, completed, or what the client says.
-    """
+    """A step of the plan; "" is as it was, and for an id: the client numbers by place."""
 
     id: str
     text: str
-    status: str
+    status: str  # pending, in_progress, completed, or what the client says
 
 
 class Plan(TypedDict):
@@ -173,5 +167,4 @@ class CompactionSettings(TypedDict):
     reserve: int | None  # tokens kept free for the answer
     keep: int | None  # tokens of the newest messages that stay as they are
     enabled: bool  # it compacts unasked
-    dropped: tuple[tuple[str, str], ...]
-    """A project's file that was left out, and what is wrong with it."""
+    dropped: tuple[tuple[str, str], ...]  # a project's file that was left out, and what is wrong with it

@@ -13,14 +13,11 @@ if TYPE_CHECKING:
     from clients.client import Client
     from clients.event import HookEvent, Item, Text, Tool
 
-NOTICE = "compaction-notice"
-"""The kind of text that the extension shows to the user (`session.compaction.client_compaction`)."""
-CANCEL = "compaction-cancelled"
-"""Of one that is the reason why the client is to leave the compaction out."""
-SUMMARY = "compaction-summary"
-"""Of one that lets the extension ask for a summary of ours: how long it may wait, in ms."""
+# Kinds of texts that are not for the model (`session.compaction.client_compaction`), and their fields.
+NOTICE = "compaction-notice"  # the extension shows it to the user
+CANCEL = "compaction-cancelled"  # why the client is to leave the compaction out
+SUMMARY = "compaction-summary"  # the extension is to ask for a summary of ours: how long it may wait, in ms
 _FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
-"""Those that are no texts for the model, and the fields in which they stand."""
 _MOST_ENTRIES = 400
 _MOST_TEXTS = 32
 _LONGEST_ID = 200
@@ -60,20 +57,13 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
     tools: list[Tool] = []
     behind: list[Item] = []
     for number, tool in enumerate(content.rows(entry.get("tools"))):
-        call, files = f"{identifier}/{number}", _texts(tool, "files")
-        given = content.given_text(tool.get("given"))
+        call = f"{identifier}/{number}"
+        wanted = content.tool(call, text_field(tool, "name"), _texts(tool, "files"), text_field(tool, "command"), "")
+        wanted["target"] = text_field(tool, "target") or wanted["target"]
+        wanted["given"] = given = content.given_text(tool.get("given"))
         if len(given) > _LONGEST_INPUT:
-            given = f"{given[: _LONGEST_INPUT // 2]}\n{given[-_LONGEST_INPUT // 2 :]}"
-        tools.append(
-            {
-                "call": call,
-                "name": text_field(tool, "name"),
-                "files": files,
-                "command": text_field(tool, "command"),
-                "target": text_field(tool, "target") or next(iter(files), ""),
-                "given": given,
-            }
-        )
+            wanted["given"] = f"{given[: _LONGEST_INPUT // 2]}\n{given[-_LONGEST_INPUT // 2 :]}"
+        tools.append(wanted)
         outcome = text_field(tool, "outcome")
         if tool.get("done", bool(outcome)) is True:
             behind.append(content.outcome(call, outcome, tool.get("failed") is True))

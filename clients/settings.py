@@ -23,33 +23,22 @@ _MOST_BYTES = 16_000_000
 class Event:
     """An event that our hook is entered for. `matcher`: the tools after which it is called; "" for all."""
 
-    __slots__ = ("matcher", "name", "timeout")
-
     def __init__(self, name: str, timeout: int, matcher: str) -> None:
-        self.name = name
-        self.timeout = timeout
-        self.matcher = matcher
+        self.name, self.timeout, self.matcher = name, timeout, matcher
 
 
 class Place:
     """Where an entry of ours stands in a client's settings: event, group, place in the group, both from 0."""
 
-    __slots__ = ("event", "group", "position")
-
     def __init__(self, event: str, group: int, position: int) -> None:
-        self.event = event
-        self.group = group
-        self.position = position
+        self.event, self.group, self.position = event, group, position
 
 
 class Obstacle:
     """What keeps a client from running our hooks, and what the user does about it."""
 
-    __slots__ = ("fix", "message")
-
     def __init__(self, message: str, fix: str) -> None:
-        self.message = message
-        self.fix = fix
+        self.message, self.fix = message, fix
 
 
 class Settings:
@@ -63,13 +52,10 @@ class Settings:
     transcripts = ""  # below that folder, at any depth, its session files: a folder, and a pattern of their names
     timeout = 0  # after which the client ends a hook, in its own unit; 0 where it loads our extension
     end_timeout = 0  # the same for the end of a session, where the client allows no more
-    edit_tools = ""
-    """The tools that write files, as the client's matcher names them: our hook is entered after no other, since the
-    transcript tells of those; "" where it is needed after each."""
+    edit_tools = ""  # as its matcher names those that write files: our hook is entered after no other; "": after each
     comments = False  # the client reads comments in its settings
     label = ""  # a hook's name on the client's screen, where it shows one
-    allowed: tuple[str, ...] = ()
-    """In `file`, the way to the list of shell commands that are run without a question."""
+    allowed: tuple[str, ...] = ()  # in `file`, the way to the list of shell commands that are run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
     rule_file = ""  # below the folder: a file of ours with such rules, where the client takes one
     skill = ""  # below the folder: a short instruction that the client's model may read
@@ -148,10 +134,7 @@ class Settings:
 
 
 def read_settings(path: str, *names: str) -> dict[str, Any]:
-    """The object in a JSON file, comments allowed, or in a TOML file; with names the table of these within it.
-
-    Empty where there is none, or the file cannot be read.
-    """
+    """The table of these names in a JSON (comments allowed) or TOML file; empty where it has none, or is unreadable."""
     try:
         found = _parsed(path)
     except (OSError, ValueError, RecursionError):

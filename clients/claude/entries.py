@@ -14,21 +14,10 @@ from typing import Any
 from clients import content
 from clients.claude import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import (
-    Block,
-    Compaction,
-    Entry,
-    FileOperations,
-    Line,
-    Message,
-    Problems,
-    blocks_of,
-    path_to,
-    together,
-    tokens_of,
-)
+from clients.entry import Block, Compaction, Entry, Line, Message, Problems, blocks_of, calls_in, path_to, tokens_of
 
-_READS = ("Read", "NotebookRead")
+_USES = {"Read": "read", "NotebookRead": "read", "Write": "written"}
+_USES |= {name: "edited" for name in transcript.WRITES if name not in _USES}
 _BEGINS = "This session is being continued from a previous conversation"
 _SUMMARY = "Summary:\n"
 _ENDS = (
@@ -69,11 +58,11 @@ class Reader:
         self.model = string(message.get("model")) or self.model
         can_cut = not group or group not in self._groups
         self._groups.add(group)
-        calls = [block for block in blocks_of(message.get("content")) if block.call]
+        calls, files = calls_in(message.get("content"), _USES, "notebook_path", "file_path")
         return made._replace(
             kind="message", size=line.size, role="assistant", can_cut=can_cut, group=group,
             used=transcript.tokens_before(used) + whole(used.get("output_tokens")),
-            calls=tuple(block.call for block in calls), files=together(map(_files, calls)),
+            calls=calls, files=files,
         )  # fmt: skip
 
     def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
@@ -188,10 +177,3 @@ def _blocks(text: str, given: object) -> tuple[Block, ...]:
 
 def _results(given: object) -> list[dict[str, Any]]:
     return [part for part in rows(given) if part.get("type") == "tool_result"]
-
-
-def _files(call: Block) -> FileOperations:
-    if call.name in _READS:
-        return FileOperations(read=tuple(content.paths(call.arguments, "file_path", "notebook_path")))
-    paths = tuple(transcript.files_of(call.name, call.arguments))
-    return FileOperations(written=paths) if call.name == "Write" else FileOperations(edited=paths)

@@ -16,7 +16,7 @@ SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"',
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
 _TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
 _APART = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")
-_WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _RUNS = "Command running in background with ID: "
 _REJECTED = ("The user doesn't want to ", "[Request interrupted by user")
 _WITH_WORDS = "the user said:\n"
@@ -50,7 +50,7 @@ def tokens_before(used: dict[str, Any]) -> int:
 
 def files_of(tool_name: str, tool_input: object) -> list[str]:
     """The files that a tool call writes; none for a tool that only reads."""
-    return content.paths(tool_input, "notebook_path", "file_path") if tool_name in _WRITES else []
+    return content.paths(tool_input, "notebook_path", "file_path") if tool_name in WRITES else []
 
 
 def items(line: object) -> list[Item]:

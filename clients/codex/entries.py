@@ -12,18 +12,7 @@ from typing import Any
 from clients import content
 from clients.codex import transcript
 from clients.content import rows, string, table, whole
-from clients.entry import (
-    NO_FILES,
-    Block,
-    Compaction,
-    Entry,
-    FileOperations,
-    Line,
-    Message,
-    Problems,
-    tokens,
-    tokens_of,
-)
+from clients.entry import NO_FILES, Block, Compaction, Entry, FileOperations, Line, Message, Problems, tokens, tokens_of
 
 _READS = ("read_file", "view_image")
 _THOUGHTS = ("summary_text", "reasoning_text", "text")
@@ -39,8 +28,7 @@ class Reader:
         self.window = 0
         self._previous = ""
         self._ids: set[str] = set()
-        self._rollbacks: dict[str, int] = {}
-        """Entry of a rollback → how many turns it takes back."""
+        self._rollbacks: dict[str, int] = {}  # entry of a rollback → how many turns it takes back
 
     def entry(self, line: Line, value: dict[str, Any], _problems: Problems, /) -> Entry | None:
         """The entry of a line, None for repetitions and what is of the screen alone."""
@@ -80,16 +68,13 @@ class Reader:
 
 
 def _of_item(made: Entry, value: dict[str, Any], payload: dict[str, Any]) -> Entry | None:
-    call = transcript.call_of(payload)
-    named = (call,) if call else ()
+    named = tuple(filter(None, (transcript.call_of(payload),)))
     if payload.get("type") in transcript.CALLS:
         return made._replace(role="assistant", can_cut=True, calls=named, files=_files(payload))
     if payload.get("type") in transcript.OUTPUTS:
         return made._replace(role="tool_result", answers=named)
-    message = next(iter(messages(value, made)), None)
-    if message is None:
-        return None
-    return made._replace(role=message.role, can_cut=True, starts_turn=message.role == "user")
+    said = next(iter(messages(value, made)), None)
+    return made._replace(role=said.role, can_cut=True, starts_turn=said.role == "user") if said else None
 
 
 def size(value: dict[str, Any], entry: Entry) -> int:
@@ -116,8 +101,7 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
             yield Message(entry.id, "assistant", (Block("thinking", text),))
     elif kind in transcript.CALLS:
         name = string(payload.get("name")) or "local_shell"
-        block = Block("tool_call", "", name, _arguments(payload), transcript.call_of(payload))
-        yield Message(entry.id, "assistant", (block,))
+        yield Message(entry.id, "assistant", (Block("tool_call", "", name, _arguments(payload), *entry.calls),))
     else:
         value.pop("timestamp", None)  # reading it takes longer than all the rest, and it is not kept
         for item in transcript.items(value):
@@ -141,12 +125,10 @@ def _place_usage(found: list[Entry]) -> None:
     """
     newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].used), -1)
     for answer in range(newest - 1, -1, -1):
-        if found[answer].kind == "compaction":
-            return
         if found[answer].role == "assistant":
             found[answer] = found[answer]._replace(used=found[newest].used)
-            for at in range(answer + 1, newest + 1):
-                found[at] = found[at]._replace(used=0)
+            found[answer + 1 : newest + 1] = [one._replace(used=0) for one in found[answer + 1 : newest + 1]]
+        if found[answer].role == "assistant" or found[answer].kind == "compaction":
             return
 
 

@@ -8,30 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clients.content import rows, string, table, whole
-from clients.entry import (
-    NO_FILES,
-    Block,
-    Compaction,
-    Entry,
-    FileOperations,
-    Line,
-    Message,
-    Problems,
-    Role,
-    blocks_of,
-    path_to,
-    together,
-    tokens,
-    tokens_of,
-    units,
-)
+from clients import entry as session_tree
+from clients.content import string, table, whole
+from clients.entry import Block, Compaction, Entry, FileOperations, Line, Message, Problems, Role, blocks_of, tokens_of
 from clients.pi.transcript import UNFINISHED
 
 KNOWN_VERSIONS = (2, 3)
 """Forms of session files that are known here; another one is read as the newest."""
 BY = "joelclaw"
 """Stands in the details of a summary that our extension handed over."""
+_USES = {"read": "read", "write": "written", "edit": "edited"}
 _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -42,6 +28,9 @@ _ROLES: dict[str, Role] = {
     "branchSummary": "branch_summary",
     "compactionSummary": "compaction_summary",
 }
+_TEXTS: dict[Role | None, tuple[str, ...]] = {
+    "bash": ("command", "output"), "branch_summary": ("summary",), "compaction_summary": ("summary",),
+}  # fmt: skip
 
 
 class Reader:
@@ -71,7 +60,7 @@ class Reader:
             return made
         # Another extension's list of files has a form of its own (`fromHook` is pi's name for it).
         details, summary = table(value.get("details")), string(value.get("summary"))
-        files = NO_FILES if value.get("fromHook") and details.get("by") != BY else _listed(details)
+        files = FileOperations() if value.get("fromHook") and details.get("by") != BY else _listed(details)
         made = made._replace(size=line.size, files=files)
         if kind == "compaction":
             kept = string(value.get("firstKeptEntryId"))
@@ -84,7 +73,7 @@ class Reader:
 
     def branch(self, entries: list[Entry], tree: dict[str, Entry], problems: Problems, /) -> list[Entry]:
         """The branch of what was appended last."""
-        return path_to(entries[-1].id, tree, problems) if entries else []
+        return session_tree.path_to(entries[-1].id, tree, problems) if entries else []
 
     def _of_message(self, made: Entry, line: Line, message: dict[str, Any], problems: Problems) -> Entry:
         role = _ROLES.get(string(message.get("role")))
@@ -97,9 +86,8 @@ class Reader:
         )
         if role == "assistant":
             self.model = string(message.get("model")) or self.model
-            calls = [part for part in rows(message.get("content")) if part.get("type") == "toolCall"]
-            named = tuple(call for part in calls if (call := string(part.get("id"))))
-            return made._replace(used=_used(message), calls=named, files=together(map(_files, calls)))
+            calls, files = session_tree.calls_in(message.get("content"), _USES, "path")
+            return made._replace(used=_used(message), calls=calls, files=files)
         call = string(message.get("toolCallId")) if role == "tool_result" else ""
         return made._replace(answers=(call,)) if call else made
 
@@ -120,10 +108,8 @@ def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
 def size(value: dict[str, Any], entry: Entry) -> int:
     """Estimated tokens of an entry; what the user says has no size for its images, as pi counts."""
     message = table(value.get("message")) if entry.kind == "message" else value
-    if entry.role == "bash":
-        return tokens(units(string(message.get("command"))) + units(string(message.get("output"))))
-    if entry.role in ("branch_summary", "compaction_summary"):
-        return tokens(units(string(message.get("summary"))))
+    if entry.role in _TEXTS:
+        return tokens_of(Block("text", string(message.get(name))) for name in _TEXTS[entry.role])
     return tokens_of(blocks_of(message.get("content")), images=entry.role in ("tool_result", "custom"))
 
 
@@ -134,15 +120,6 @@ def _used(message: dict[str, Any]) -> int:
     used = table(message.get("usage"))
     parts = sum(whole(used.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite"))
     return whole(used.get("totalTokens")) or parts
-
-
-def _files(call: dict[str, Any]) -> FileOperations:
-    paths = tuple(filter(None, [string(table(call.get("arguments")).get("path"))]))
-    if call.get("name") == "read":
-        return FileOperations(read=paths)
-    if call.get("name") == "write":
-        return FileOperations(written=paths)
-    return FileOperations(edited=paths) if call.get("name") == "edit" else NO_FILES
 
 
 def _listed(details: dict[str, Any]) -> FileOperations:
