@@ -100,18 +100,14 @@ def outside(words: Sequence[str]) -> Failure | None:
         return None
     if name in table["flags"]:
         flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
-        return usage(
-            NOT_MIRRORED,
-            f"{flag} is of the original's later recall, which asks three stores of its own",
-            f"it is outside of what this joelclaw does: leave the option out; see joelclaw {name} --help",
-        )
-    of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
-    return usage(
-        NOT_MIRRORED,
-        f"`joelclaw {name}` belongs to {of}",
-        "it is outside of what this joelclaw does: leave the call out, or make it with the original;"
-        f" what is here instead: {table['instead'].get(name, 'joelclaw --help')}",
-    )
+        about = f"{flag} is of the original's later recall, which asks three stores of its own"
+        fix = f"leave the option out; see joelclaw {name} --help"
+    else:
+        of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
+        about = f"`joelclaw {name}` belongs to {of}"
+        here = table["instead"].get(name, "joelclaw --help")
+        fix = f"leave the call out, or make it with the original; what is here instead: {here}"
+    return usage(NOT_MIRRORED, about, f"it is outside of what this joelclaw does: {fix}")
 
 
 def _name_outside(words: Sequence[str]) -> str:
@@ -140,7 +136,7 @@ def _path_of(words: Sequence[str]) -> str:
 def misuse(words: Sequence[str], message: str) -> Failure:
     """Typer's message with a fix: quotes around a text, the command that was meant, or where to read what it takes."""
     command, path = commands.called(words), _path_of(words)
-    message = "".join(c if c.isprintable() else "\ufffd" for c in message)
+    message = _printable(message)
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
         if "extra argument" in message and {one.metavar for one in command.parameters} & {"QUERY", "TEXT"}:
@@ -154,24 +150,24 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
 def _short(word: str) -> str:
     """A word of the user's without control characters, cut to a length that can be shown."""
-    word = "".join(c if c.isprintable() else "\ufffd" for c in word)
-    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+    return _printable(word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…")
 
 
 def _in_quotes(command: Command, rest: list[str]) -> str:
-    flags = {flag: parameter for parameter in command.parameters for flag in parameter.flags}
+    takes = {flag: one.kind != "flag" for one in command.parameters for flag in one.flags}
     known: list[str] = []
     text: list[str] = []
     while rest:
         word = rest.pop(0)
-        if word == "--":
-            continue
-        parameter = flags.get(word.partition("=")[0])
-        takes = parameter is not None and parameter.kind != "flag" and "=" not in word
-        (known if parameter else text).extend([word, *(rest[:1] if takes else ())])
-        del rest[:takes]
+        (known if word.partition("=")[0] in takes else text).append(word)
+        if rest and takes.get(word):
+            known.append(rest.pop(0))
     return shlex.join(["joelclaw", *command.path.split(), *map(_short, known), _short(" ".join(text))])
 
 
@@ -181,7 +177,7 @@ def _path_meant(words: Sequence[str], group: str) -> str:
     typed = [word for word in words[:2] if not word.startswith("-")]
     if meant or not typed or (group and len(typed) == 1):
         return meant or ""
-    paths = {command.path: command.path for command in every()} | {name: name for name in GROUPS}
+    paths = [*(command.path for command in every()), *GROUPS]
     inside = {path: path for path in paths if not group or path.startswith(group + " ")}
     last = {path.split()[-1]: path for path in paths}
     asked = ((" ".join(typed), inside), (typed[0], inside), (typed[-1] if group else typed[0], last))

@@ -7,8 +7,10 @@ writes them to `completions/`, from where they are installed.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
@@ -80,70 +82,50 @@ def zsh() -> str:
     about_group, _, tail = rest.partition("#@tail\n")
     lines = [head]
     for group in ("", *GROUPS):
-        children = [(name, about.replace(":", "\\:")) for name, about in _children(group)]
-        names = "\n".join(f"    {_zsh_quoted(f'{name}:{about}')}" for name, about in children)
-        flags = "".join(f" \\\n    {_zsh_flag(parameter)}" for parameter in _FLAGS[group])
-        function = "_joelclaw" + (f"_{group}" if group else "")
-        lines.append(
-            "\n" + about_group.replace("@function@", function).replace("@names@", names).replace("@flags@", flags)
-        )
+        children = [name + ":" + about.replace(":", "\\:") for name, about in _children(group)]
+        text = about_group.replace("@function@", "_joelclaw" + (f"_{group}" if group else ""))
+        text = text.replace("@names@", "\n".join(f"    {shlex.quote(child)}" for child in children))
+        lines.append("\n" + text.replace("@flags@", _zsh_specs(_FLAGS[group])))
     for path, loose in _LOOSE.items():
-        specs = [_zsh_flag(parameter) for parameter in _FLAGS[path]]
-        for parameter in loose:
-            lead = "*:" if parameter.many else ":" if parameter.required else "::"
-            specs.append(_zsh_quoted(lead + _zsh_value(parameter)))
-        lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s")
-        lines.append("".join(f" \\\n    {spec}" for spec in specs) + "\n}\n")
+        specs = _zsh_specs([*_FLAGS[path], *loose])
+        lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s{specs}\n}}\n")
     return "".join([*lines, "\n", tail])
 
 
-def _zsh_flag(parameter: Parameter) -> str:
-    takes = parameter.kind != "flag"
-    about = f"[{_zsh_text(parameter.help)}]" + (f":{_zsh_value(parameter)}" if takes else "")
-    forms = [flag + (("=" if flag.startswith("--") else "+") if takes else "") for flag in parameter.flags]
-    if len(forms) == 1:
-        return _zsh_quoted(("*" if parameter.many else "") + forms[0] + about)
-    others = "*" if parameter.many else f"({' '.join(parameter.flags)})"
-    return f"{_zsh_quoted(others)}{{{','.join(forms)}}}{_zsh_quoted(about)}"
-
-
-def _zsh_value(parameter: Parameter) -> str:
-    values = _values(parameter)
-    return f"{_zsh_text(parameter.metavar)}:{f'({values})' if values else '_files' if parameter.file else ' '}"
+def _zsh_specs(parameters: Sequence[Parameter]) -> str:
+    specs = []
+    for one in parameters:
+        values = _values(one)
+        value = f"{_zsh_text(one.metavar)}:{f'({values})' if values else '_files' if one.file else ' '}"
+        for flag in one.flags:
+            takes = "" if one.kind == "flag" else "=" if flag.startswith("--") else "+"
+            specs.append(f"{'*' * one.many}{flag}{takes}[{_zsh_text(one.help)}]" + (takes and f":{value}"))
+        if not one.flags:
+            specs.append(("*:" if one.many else ":" if one.required else "::") + value)
+    return "".join(f" \\\n    {shlex.quote(spec)}" for spec in specs)
 
 
 def _zsh_text(text: str) -> str:
-    for special in "\\[]:":
-        text = text.replace(special, "\\" + special)
-    return text
-
-
-def _zsh_quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
+    return re.sub(r"([\\\[\]:])", r"\\\1", text)
 
 
 def fish() -> str:
     """The script for fish 3 and newer."""
     lines = [_template("fish", groups=" ".join(GROUPS))]
     for path, flags in _FLAGS.items():
-        at = f'complete -c joelclaw -n "__joelclaw_at {_fish_quoted(path)}"'
+        at = f"complete -c joelclaw -n \"__joelclaw_at '{path}'\""
         if path not in _LOOSE:
-            lines += [f"{at} -a {name} -d {_fish_quoted(about)}\n" for name, about in _children(path)]
-        for parameter in flags:
+            lines += [f"{at} -a {name} -d {shlex.quote(about)}\n" for name, about in _children(path)]
+        for parameter in (*flags, *_LOOSE.get(path, ())):
             values = _values(parameter)
-            takes = f" -x -a {_fish_quoted(values)}" if values else " -r -F" if parameter.file else " -x"
-            forms = "".join(f" -l {f[2:]}" if f.startswith("--") else f" -s {f[1:]}" for f in parameter.flags)
-            lines.append(f"{at}{forms}{takes * (parameter.kind != 'flag')} -d {_fish_quoted(parameter.help)}\n")
-        for parameter in _LOOSE.get(path, ()):
-            if parameter.file:
-                lines.append(f"{at} -F\n")
-            elif parameter.choices:
-                lines.append(f"{at} -a {_fish_quoted(_values(parameter))}\n")
+            if parameter.flags:
+                takes = f" -x -a {shlex.quote(values)}" if values else " -r -F" if parameter.file else " -x"
+                forms = "".join(f" -l {f[2:]}" if f.startswith("--") else f" -s {f[1:]}" for f in parameter.flags)
+                told = takes * (parameter.kind != "flag") + f" -d {shlex.quote(parameter.help)}"
+                lines.append(f"{at}{forms}{told}\n")
+            elif values or parameter.file:
+                lines.append(f"{at} {f'-a {shlex.quote(values)}' if values else '-F'}\n")
     return "".join(lines)
-
-
-def _fish_quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 SHELLS: dict[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
