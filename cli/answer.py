@@ -16,14 +16,10 @@ _NAME = "joelclaw "
 
 
 class Answer:
-    """The result of a command.
+    """The result of a command: the envelope's `result`, or with `--raw` the `text` that is printed instead.
 
-    Args:
-        result: the envelope's `result`, JSON values only.
-        text: with `--raw`, what is printed instead of the envelope.
-        next_actions: commands that make sense now.
-        framed: the text is one of `core.quoting.enclose`, whose delimiters are to stay.
-        exit_code: of a command that did what it was asked to, and whose answer scripts go by.
+    `framed`: the text is one of `core.quoting.enclose`, whose delimiters are to stay. `exit_code` is of a command that
+    did what it was asked to, and whose answer scripts go by.
     """
 
     __slots__ = ("exit_code", "framed", "next_actions", "result", "text")

@@ -20,9 +20,7 @@ def numbered(
 ) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Advance]]:
     """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it.
 
-    Args:
-        longest: bytes of a line; None stands for a longer one, which is skipped without being held in memory.
-        holds: what is in the file, for messages.
+    None stands for a line of more than `longest` bytes, which is skipped without being held in memory.
     """
     fix = f"name a file of {holds}, or - for stdin"
     with ExitStack() as opened:
@@ -66,10 +64,7 @@ def _lines(handle: BinaryIO, longest: int) -> Iterator[tuple[int, bytes | None]]
 
 @contextmanager
 def bar(label: str, total: int | None = None, *, in_bytes: bool = False) -> Iterator[tuple[Advance, Advance]]:
-    """A bar on stderr, where that is a terminal.
-
-    It yields what to call with the number of all, once that is known, and what to call with those that are done since.
-    """
+    """A bar on stderr, where that is a terminal: what to call with the number of all, and with those done since."""
     if not sys.stderr.isatty():
         yield (lambda _: None), (lambda _: None)
         return

@@ -1,8 +1,4 @@
-"""Every command of `joelclaw`, in the order of the help.
-
-`cli/<folder>/commands.py` declares the commands of a folder, and is the only place where a name, a flag, a default or a
-help text is written. It is imported when the first word of a call asks for it.
-"""
+"""Every command of `joelclaw`, in the order of the help. `cli/<folder>/commands.py` declares those of a folder."""
 
 from __future__ import annotations
 
@@ -59,10 +55,7 @@ def real(words: list[str]) -> list[str]:
 
 def named(path: str) -> Command | None:
     """The command of that name (`memory write`), or None."""
-    for command in declared(path.partition(" ")[0]):
-        if command.path == path:
-            return command
-    return None
+    return next((command for command in declared(path.partition(" ")[0]) if command.path == path), None)
 
 
 def called(words: Sequence[str]) -> Command | None:

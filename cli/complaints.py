@@ -26,7 +26,7 @@ from otel.event import new_event
 NOT_MIRRORED = "NOT_MIRRORED"
 _OPTIONS = dict.fromkeys(("version", "verson", "verion", "v"), "--version") | {"help": "--help", "hlep": "--help"}
 """What is typed as a command, or mistyped, and is an option."""
-_LONGEST_WORD = 60
+_LONGEST_WORD, _LONGEST_MESSAGE = 60, 2_000
 
 
 def report(name: str, error: Exception, *, as_json: bool) -> int:
@@ -136,7 +136,7 @@ def _path_of(words: Sequence[str]) -> str:
 def misuse(words: Sequence[str], message: str) -> Failure:
     """Typer's message with a fix: quotes around a text, the command that was meant, or where to read what it takes."""
     command, path = commands.called(words), _path_of(words)
-    message = _printable(message)
+    message = _short(message, _LONGEST_MESSAGE)
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
         if "extra argument" in message and {one.metavar for one in command.parameters} & {"QUERY", "TEXT"}:
@@ -150,13 +150,10 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
-def _printable(text: str) -> str:
+def _short(text: str, most: int = _LONGEST_WORD) -> str:
+    """Words of the user's without control characters, cut to a length that can be shown."""
+    text = text if len(text) <= most else text[: most - 1] + "…"
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
-
-
-def _short(word: str) -> str:
-    """A word of the user's without control characters, cut to a length that can be shown."""
-    return _printable(word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…")
 
 
 def _in_quotes(command: Command, rest: list[str]) -> str:

@@ -13,23 +13,16 @@ if TYPE_CHECKING:
 
     Kind = Literal["text", "whole", "number", "flag", "truth"]
 
-
 _TRUE = ("true", "1", "yes", "on")
 _FALSE = ("false", "0", "no", "off")
 
 
 class Parameter:
-    """One parameter.
+    """One parameter: `flags` as `("--limit", "-n")`, or none for a positional word, which may be `required`.
 
-    Args:
-        name: its key in the options given to the command.
-        flags: `("--limit", "-n")`, or empty for a positional word.
-        kind: `text`, `whole` and `number` (from `low` to `high`) take a value, `truth` true or false, `flag` none.
-        default: what the command gets when it is not given; None where that must be told apart.
-        many: may be repeated; the command gets a list.
-        required: a positional that must be there.
-        choices: the only values allowed, or what tells them where loading them is to wait.
-        file: the value is a path, for completions.
+    `kind`: `text`, `whole` and `number` (from `low` to `high`) take a value, `truth` true or false, `flag` none.
+    `many`: it may be repeated, and the command gets a list. `choices` are the only values allowed, or what tells them
+    where loading them is to wait. `file`: the value is a path, for completions.
     """
 
     def __init__(
@@ -89,13 +82,7 @@ class Parameter:
 
 
 class Command:
-    """One command: where it is run, and what it takes.
-
-    Args:
-        run: `module:function`, imported only when the command is asked for.
-        code: error code of wrong usage.
-        view: `module:function` that draws the result on a terminal; without one the JSON is shown.
-    """
+    """One command; `run` and `view` (on a terminal; else JSON) are `module:function`, `code` is of wrong usage."""
 
     def __init__(
         self,
@@ -159,7 +146,7 @@ def session_around() -> str:
 def session_of(given: str | None, code: str) -> str:
     """The session that is written to: the one given, else the one that our own variables name.
 
-    Not the one of a client around: another client may have been started in its shell, and must not write into it.
+    Another client may have been started in a client's shell, and must not write into its session.
     """
     from session.state import state_file
 

@@ -20,11 +20,7 @@ class TooLong(ValueError):
 
 
 def read_object(limit: int) -> bytes:
-    """What stdin holds: up to the end of an object, or what came before a pipe fell silent; nothing from a terminal.
-
-    Args:
-        limit: most bytes to take.
-    """
+    """What stdin holds: up to the end of an object, or what came before a pipe fell silent; nothing from a terminal."""
     import select
 
     data = bytearray()

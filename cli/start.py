@@ -19,10 +19,7 @@ _INTERRUPTED = 130
 
 
 def start() -> NoReturn:
-    """Run the command and leave at once: what the interpreter tidies up at its end takes 5 ms, and is thrown away.
-
-    Where threads were started, and so perhaps something to be run at exit, Python ends as usual.
-    """
+    """Run the command and leave at once, where no thread was started: what Python tidies up at its end takes 5 ms."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     code = _INTERRUPTED
     if sys.stdout is None or sys.stderr is None or sys.stdin is None:

@@ -24,11 +24,7 @@ def write_out(text: str) -> bool:
 
 
 def write_bytes(data: bytes | bytearray) -> bool:
-    """Bytes to stdout; returns whether anybody reads on: who prints more and more ends where nobody does.
-
-    A reader that went away is no error, nor is a stdout that was closed when we began (`cli.start` makes it one whose
-    reader went away): the exit code stays the command's own.
-    """
+    """Bytes to stdout; returns whether anybody reads on. A reader that went away is no error."""
     try:
         with memoryview(data) as view:
             done = 0

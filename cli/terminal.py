@@ -1,7 +1,6 @@
 """What the views share: how values, tables and next steps look on a terminal.
 
-Everything that was stored is shown through `safe` (`core.output`): a memory that holds escape sequences cannot
-move the cursor, change the title or hide itself. Rich leaves colours out when `NO_COLOR` is set.
+Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor.
 """
 
 from __future__ import annotations

@@ -27,21 +27,15 @@ def most(commands: int, agent: str) -> int:
 
 
 def uncounted(commands: int, agent: str) -> int:
-    """Estimated tokens by which a text with so many commands may go beyond its budget, since they name us by our path.
-
-    Where we are installed must not decide how many queries there is room for.
-    """
+    """Estimated tokens that a text with so many commands may have above its budget, as they name us by our path."""
     return min(commands * (len(word(agent)) - len(NAME)), _UNCOUNTED) // 4
 
 
 def word(agent: str = "") -> str:
     """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be.
 
-    An agent's shell gets the PATH that its hooks get, or, a login shell, one that surely has only the system's folders.
-    Where the path cannot be printed on one line, and where the command that runs has another name, it is `joelclaw`.
-
-    Args:
-        agent: the client whose shell is to run it; "" for the shell around this process.
+    `agent` is the client whose shell is to run it, "" for the shell around us: that has the PATH of hooks, or, a login
+    shell, surely only the system's folders. Where our path cannot be printed on one line it is `joelclaw`.
     """
     folders = os.environ.get("PATH", "")
     if agent:

@@ -1,8 +1,4 @@
-"""What is told once of the settings, a project's files and the store: an event, and `status` while it lasts.
-
-A file that was left out, and names that no setting has, with the one that was meant. The latter stop nothing: a newer
-version may know them.
-"""
+"""What is told once of the settings, a project's files and the store: as an event, and by `status` while it lasts."""
 
 from __future__ import annotations
 

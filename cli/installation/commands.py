@@ -7,7 +7,6 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
 _AGENTS = tuple(registry.CLIENTS)
-_SWITCH = "SWITCH_INVALID_ARGS"
 _INTO = (
     P("agent", (), f"{', '.join(_AGENTS)}; several may be named", many=True, choices=_AGENTS, metavar="AGENT"),
     P("all", ("--all",), "every agent that is found here", kind="flag"),
@@ -16,33 +15,43 @@ _INTO = (
     P("diff", ("--diff",), "show whole files of ours line by line, too", kind="flag"),
     P("yes", ("--yes", "-y"), "do not ask", kind="flag"),
 )
+_MCP = P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag")
 _OF_WHAT = (
     P("session", ("--session",), "this session (default: the one around the command)", metavar="ID"),
     P("project", ("--project",), "the project of the current folder (default where no session is known)", kind="flag"),
     P("everywhere", ("--everywhere",), "all sessions", kind="flag"),
 )
+_CLIENT = f"look at this client alone: {', '.join(_AGENTS)}; repeatable (default: those that are here)"
+_EXCLUDED = (
+    P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
+    P("list", ("--list",), "show the folders that are excluded", kind="flag"),
+    P("remove", ("--remove",), "archive them again", metavar="FOLDER", file=True),
+)
+_TRUSTED = (
+    P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
+    P("list", ("--list",), "show the folders that are trusted", kind="flag"),
+    P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
+)
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def _switch(name: str, about: str, parameters: tuple[P, ...], code: str = "SWITCH_INVALID_ARGS") -> Command:
+    return Command(name, f"cli.installation.switch:{name}", about, parameters, code=code, view="cli.terminal:told")
+
+
+def _install(name: str, about: str, *parameters: P) -> Command:
+    run, view = f"cli.installation.install:{name}", "cli.installation.view:install"
+    return Command(name, run, about, (*_INTO, *parameters), code="INSTALL_INVALID_ARGS", view=view)
+
 
 COMMANDS: tuple[Command, ...] = (
-    Command(
+    _install(
         "install",
-        "cli.installation.install:install",
         "Enter joelclaw in an agent's own configuration: hooks, an extension or a plugin.",
-        (
-            *_INTO,
-            P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag"),
-            P("list", ("--list",), "show what is installed where", kind="flag"),
-        ),
-        code="INSTALL_INVALID_ARGS",
-        view="cli.installation.view:install",
+        _MCP,
+        P("list", ("--list",), "show what is installed where", kind="flag"),
     ),
-    Command(
-        "uninstall",
-        "cli.installation.install:uninstall",
-        "Take joelclaw out of an agent's configuration; all else in it stays.",
-        _INTO,
-        code="INSTALL_INVALID_ARGS",
-        view="cli.installation.view:changes",
-    ),
+    _install("uninstall", "Take joelclaw out of an agent's configuration; all else in it stays."),
     Command(
         "mcp",
         "cli.installation.mcp_server:run",
@@ -59,73 +68,31 @@ COMMANDS: tuple[Command, ...] = (
         "cli.installation.status:doctor",
         "Find out why nothing is remembered: call the hooks, read the store. Exit 1 where something does not work.",
         (
-            P(
-                "client",
-                ("--client",),
-                f"look at this client alone: {', '.join(_AGENTS)}; repeatable (default: those that are here)",
-                many=True,
-                choices=_AGENTS,
-                metavar="NAME",
-            ),
+            P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
             P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
             P("fix", ("--fix",), "mend what is safe: our entries, modes, leftovers, the log", kind="flag"),
         ),
         code="DOCTOR_INVALID_ARGS",
         view="cli.installation.view:report",
     ),
-    Command(
+    _switch(
         "trust",
-        "cli.installation.switch:trust",
         "Let a project's files choose what is recalled, also from memories of no project.",
-        (
-            P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
-            P("list", ("--list",), "show the folders that are trusted", kind="flag"),
-            P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
-        ),
-        code="TRUST_INVALID_ARGS",
-        view="cli.terminal:told",
+        _TRUSTED,
+        "TRUST_INVALID_ARGS",
     ),
-    Command(
+    _switch(
         "off",
-        "cli.installation.switch:off",
         "Leave a session, a project or everything alone: hooks inject, recall, archive and save nothing.",
         _OF_WHAT,
-        code=_SWITCH,
-        view="cli.terminal:told",
     ),
-    Command(
-        "on",
-        "cli.installation.switch:on",
-        "Take it up again; what was said meanwhile is not archived later either.",
-        _OF_WHAT,
-        code=_SWITCH,
-        view="cli.terminal:told",
-    ),
-    Command(
-        "exclude",
-        "cli.installation.switch:exclude",
-        "Never archive sessions of a folder, nor of those below it.",
-        (
-            P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
-            P("list", ("--list",), "show the folders that are excluded", kind="flag"),
-            P("remove", ("--remove",), "archive them again", metavar="FOLDER", file=True),
-        ),
-        code=_SWITCH,
-        view="cli.terminal:told",
-    ),
+    _switch("on", "Take it up again; what was said meanwhile is not archived later either.", _OF_WHAT),
+    _switch("exclude", "Never archive sessions of a folder, nor of those below it.", _EXCLUDED),
     Command(
         "completion",
         "cli.installation.completion:run",
         'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
-        (
-            P(
-                "shell",
-                (),
-                "bash, zsh or fish (default: that of $SHELL)",
-                choices=("bash", "zsh", "fish"),
-                metavar="SHELL",
-            ),
-        ),
+        (P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),),
         code="COMPLETION_INVALID_ARGS",
     ),
 )

@@ -28,10 +28,21 @@ def difference(files: Sequence[dict[str, Any]]) -> None:
             screen.print(safe(line, style), soft_wrap=True)
 
 
-def changes(answer: Answer) -> None:
-    """What was done to each client's file, or would be, and what is left to do."""
+def install(answer: Answer) -> None:
+    """What is installed where; or what was done to each client's file, or would be, and what is left to do."""
     screen = console()
     result: Any = answer.result
+    if "installs" in result:
+        screen.print(rows_table(result["installs"], ("agent", "scope", "installed", "current", "version", "path")))
+        for one in result["installs"]:
+            for note in one["notes"]:
+                screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
+    else:
+        _changes(screen, result)
+    next_steps(answer, screen)
+
+
+def _changes(screen: Console, result: dict[str, Any]) -> None:
     asked, declined = result["dryRun"], result.get("declined")
     for one in result["agents"]:
         others = one["also"]
@@ -48,21 +59,6 @@ def changes(answer: Answer) -> None:
             screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
     for one in result["skipped"]:
         screen.print(safe(one["agent"], "bold dim"), safe(f"skipped: {one['reason']}", "dim"))
-    next_steps(answer, screen)
-
-
-def install(answer: Answer) -> None:
-    """Either view: of changes, or of the list."""
-    result: Any = answer.result
-    if "installs" not in result:
-        changes(answer)
-        return
-    screen = console()
-    screen.print(rows_table(result["installs"], ("agent", "scope", "installed", "current", "version", "path")))
-    for one in result["installs"]:
-        for note in one["notes"]:
-            screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
-    next_steps(answer, screen)
 
 
 def overview(answer: Answer) -> None:

@@ -1,7 +1,4 @@
-"""What a memory may lean on: the command on the PATH, the user's model, a cluster, a collector.
-
-Of what is not in use nothing is asked.
-"""
+"""What a memory may lean on, where it is in use: the command on the PATH, the user's model, a cluster, a collector."""
 
 from __future__ import annotations
 

@@ -76,9 +76,9 @@ class Entries:
         return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
     def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
-        """The value with our entries as this version wants them; `made`: what an installation is known to have made.
+        """The value with our entries as this version wants them, with `mcp` also our server and rules for its tools.
 
-        With `mcp` also our server and the rules for its tools; where they are there they are kept up to date.
+        `made` is what an installation is known to have made. A server that is there is kept up to date in any case.
         """
         value = copy.deepcopy(value)
         if self.hooks:

@@ -63,10 +63,7 @@ def broken(agent: str, executable: str) -> dict[str, str] | None:
 
 
 def fault(executable: str) -> tuple[str, str] | None:
-    """Why a command cannot be started, as code and words; None where nothing is seen to be wrong with it.
-
-    A bare name is looked for on the PATH around this process.
-    """
+    """Why a command, or a name on our PATH, cannot be started, as code and words; None where nothing seems wrong."""
     path = executable if os.sep in executable else shutil.which(executable)
     if not path:
         return GONE, f"no `{executable}` is on the PATH"

@@ -52,10 +52,7 @@ def hook_command(command: str, agent: str) -> str:
 
 
 def call_in(hook: object, agent: str) -> tuple[str, bool] | None:
-    """By what path, or bare name, a client's hook runs `joelclaw hook`, and whether it does nothing else.
-
-    The latter is one that we entered, in this or another version; None where it does not call us.
-    """
+    """By what path or name a client's hook runs `joelclaw hook`, and whether it does nothing else, as one of ours."""
     command = hook.get("command") if isinstance(hook, dict) else None
     found = re.search(_CALL % agent, command) if isinstance(command, str) else None
     if found is None:
@@ -70,16 +67,10 @@ def recalls(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tuple[str, str, str]]:
-    """Path, text and purpose of each file that is ours alone.
-
-    No rules for a project: a repository is not to decide what runs unasked.
-
-    Raises:
-        Failure: INSTALL_FAILED, the extension is missing from the package.
-    """
+    """Path, text and purpose of each file that is ours alone."""
     if not client.events:
         yield client.path(project=project), extension(client, command), EXTENSION
-    if client.rule_file and not project:
+    if client.rule_file and not project:  # a repository is not to decide what runs unasked
         about = "rules: `joelclaw recall` runs without a question"
         yield client.below(client.rule_file, project=project), client.rules_of(recalls(command)), about
     if client.skill:
@@ -89,7 +80,7 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
 
 
 def extension(client: Settings, command: str) -> str:
-    """The file that a client loads, with our path in it: what all clients share, then its own part."""
+    """The file that a client loads, with our path in it."""
     text = _packaged("extension.js") + _packaged(f"{client.name}/extension.js")
     line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
     return _CONSTANT.sub(lambda _: line, text, count=1)

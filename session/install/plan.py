@@ -21,18 +21,16 @@ CODE = "INSTALL_FAILED"
 _CHECK = "to check: use the client, then `joelclaw otel search hook`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
 _SHARED_SERVER = "whoever uses this project and lacks `joelclaw` is told by his client that its server failed to start"
-_CHANGED = "was changed by somebody; it was left as it is"
+_CHANGED = "{} was changed by somebody; it was left as it is"
 _FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
 
 
 class Plan:
     """One file of a client as it is (`before`) and as it is to be (`after`); None: no such file.
 
-    Args:
-        path: as the client names it; `target` is the file itself, where that is a link.
-
-    `receipt` is what an installation noted of it, `kept` what is noted now for the day of the removal (None: nothing).
-    `backs_up` is false where nothing of anybody's goes with our part. `what` says what a file is that is ours alone.
+    `target` is the file itself, where `path` is a link. `receipt` is what an installation noted of it, `kept` what is
+    noted now for the day of the removal (None: nothing). `backs_up` is false where nothing of anybody's goes with our
+    part. `what` says what a file is that is ours alone.
     """
 
     def __init__(self, client: Settings, path: str, project: bool) -> None:
@@ -71,10 +69,7 @@ class Plan:
     def enter(self, command: str, *, mcp: bool) -> Plan:
         """Put our entries in, or our server."""
         with _refusing(self.client, self.path):
-            if self._is_toml:
-                self._enter_toml(command, mcp=mcp)
-            else:
-                self._enter_json(command, mcp=mcp)
+            (self._enter_toml if self._is_toml else self._enter_json)(command, mcp=mcp)
         return self
 
     def leave(self) -> Plan:
@@ -86,7 +81,7 @@ class Plan:
                 if server.is_ours:
                     self._restore(server.take_out(), settings_text.same_toml)
                 elif server.is_there and self.receipt is not None:
-                    self.kept, self.notes = self.receipt, [self._changed_server()]
+                    self.kept, self.notes = self.receipt, [_CHANGED.format(f"{self.path}: [mcp_servers.joelclaw]")]
             elif self.before is not None:
                 value = self._value(self.text)
                 rest = self._ours.take_out(value, self.receipt.made if self.receipt else None)
@@ -96,16 +91,12 @@ class Plan:
         return self
 
     def whole(self, text: str, what: str, *, gone: bool) -> Plan:
-        """A file that is ours alone comes, or goes: an extension of any version, a skill and rules as we wrote them.
-
-        Raises:
-            Failure: INSTALL_REFUSED, a file of somebody's is in the place of our extension.
-        """
+        """A file that is ours alone comes, or goes: an extension of any version, a skill and rules as we wrote them."""
         data = text.encode()
         if what != own_text.EXTENSION:
             self.backs_up = False
             if not self._is_as_written(data):
-                self.kept, self.notes = None if gone else self.receipt, [f"{self.path} {_CHANGED}"]
+                self.kept, self.notes = None if gone else self.receipt, [_CHANGED.format(self.path)]
                 return self
         elif self.text and own_text.called_by_extension(self.text) is None:
             if gone:
@@ -146,7 +137,8 @@ class Plan:
     def _enter_toml(self, command: str, *, mcp: bool) -> None:
         server, new = TomlServer(self.text), self.text
         if server.is_there and not server.is_ours:
-            self.notes = [_FOREIGN_SERVER if self.receipt is None else self._changed_server()]
+            changed = _CHANGED.format(f"{self.path}: [mcp_servers.joelclaw]")
+            self.notes = [_FOREIGN_SERVER if self.receipt is None else changed]
         elif mcp or server.is_ours:
             new, self.notes = server.put_in(command), [_SHARED_SERVER] * self.project
         self._write(new, created=server.is_ours)
@@ -173,9 +165,6 @@ class Plan:
         every = [own_text.own_files(self.client, command, project=self.project) for command in commands]
         return any((path, text) == (self.path, self.text) for files in every for path, text, _ in files)
 
-    def _changed_server(self) -> str:
-        return f"{self.path}: [mcp_servers.joelclaw] {_CHANGED}"
-
     def _of_hooks(self, value: Any) -> list[str]:
         """What the user still has to do after an installation, or has to know."""
         client = self.client
@@ -194,25 +183,18 @@ class Plan:
 
 
 def installing(client: Settings, *, project: bool, mcp: bool = False) -> list[Plan]:
-    """Put our part into the files of a client, or bring it up to date: its settings first, then what lies beside them.
-
-    Args:
-        mcp: our server too; one that is there already stays in any case.
-    """
+    """Put our part into a client's files, its settings first; with `mcp` also our server, which else stays as it is."""
     command = command_for(project=project)
     plans = [Plan(client, path, project).enter(command, mcp=mcp) for path in _shared(client, project, mcp=mcp)]
-    return plans + _own(client, command, project, gone=False)
+    own = own_text.own_files(client, command, project=project)
+    return plans + [Plan(client, path, project).whole(text, what, gone=False) for path, text, what in own]
 
 
 def removing(client: Settings, *, project: bool) -> list[Plan]:
     """Take our part out; a file of ours that somebody changed stays."""
     plans = [Plan(client, path, project).leave() for path in _shared(client, project, mcp=False)]
-    return plans + _own(client, command_for(project=project), project, gone=True)
-
-
-def _own(client: Settings, command: str, project: bool, *, gone: bool) -> list[Plan]:
-    own = own_text.own_files(client, command, project=project)
-    return [Plan(client, path, project).whole(text, what, gone=gone) for path, text, what in own]
+    own = own_text.own_files(client, command_for(project=project), project=project)
+    return plans + [Plan(client, path, project).whole(text, what, gone=True) for path, text, what in own]
 
 
 def stay_in_project(plans: Iterable[Plan]) -> None:

@@ -20,26 +20,18 @@ _STAMP = re.compile(r"(\d+)(?:-(\d+))?")
 
 @dataclass(frozen=True)
 class Receipt:
-    """Of one client's file, so that taking our part out leaves what was there before.
-
-    Args:
-        fingerprint: the SHA-256 of what we wrote.
-        version: of joelclaw.
-        created: we made the file.
-        folders: those that we made for it, the outermost first.
-        made: paths in its JSON that are ours, and of the containers that we made for them.
-    """
+    """Of one client's file, so that taking our part out leaves what was there before."""
 
     path: str
-    fingerprint: str
+    fingerprint: str  # the SHA-256 of what we wrote
     version: str
-    created: bool = False
-    folders: tuple[str, ...] = ()
-    made: frozenset[str] = frozenset()
+    created: bool = False  # we made the file
+    folders: tuple[str, ...] = ()  # those that we made for it, the outermost first
+    made: frozenset[str] = frozenset()  # paths in its JSON that are ours, and of the containers that we made for them
 
     @classmethod
     def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> Receipt:
-        """The receipt of a file that now holds `data`."""
+        """Of a file that now holds `data`."""
         return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
 
     def is_of(self, data: bytes) -> bool:
@@ -86,15 +78,10 @@ def _place(path: str) -> str:
 
 
 def back_up(path: str, target: str, data: bytes) -> str:
-    """Copy what a file holds into its folder, in the file's mode; never over another file. Returns the copy's path.
-
-    Args:
-        target: the file itself, where `path` is a link.
-    """
+    """Copy what a file (`target`, where `path` is a link) holds beside it, in its mode; returns the copy's path."""
     at = max([clock.now_ms(), *(_age(name)[0] + 1 for name in backups(path))])  # the order is the age
-    while os.path.lexists(f"{path}{_MARK}{at}"):
+    while os.path.lexists(name := f"{path}{_MARK}{at}"):
         at += 1
-    name = f"{path}{_MARK}{at}"
     create(name, data, os.stat(target).st_mode & 0o7777)
     return name
 
