@@ -61,6 +61,7 @@ class Settings:
     skill = ""  # below the folder: a short instruction that the client's model may read
     servers_file = ""  # below the folder: where the client's MCP servers are, if it has such and not in `file`
     has_servers = False  # it starts MCP servers
+    asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
     def __init__(self, client: Client) -> None:
         self.name = client.name
@@ -75,11 +76,6 @@ class Settings:
             for name, kind in self._kinds.items()
             if self.timeout
         )
-
-    @property
-    def trusted_folder(self) -> str:
-        """A note on the hooks of a project, where the client asks for trust."""
-        return f"{self.name} runs a project's hooks only in a folder that it was told to trust"
 
     def home(self) -> str:
         """The client's configuration folder."""
@@ -114,7 +110,8 @@ class Settings:
 
     def notes(self, *, project: bool) -> list[str]:
         """What the user has to know or to do before the hooks run."""
-        return [one.message for one in self.switched_off(project=project)]
+        trust = f"{self.name} runs a project's hooks only in a folder that it was told to trust"
+        return [trust] * (project and self.asks_trust) + [one.message for one in self.switched_off(project=project)]
 
     def shell(self) -> tuple[str, ...]:
         """The words before the command of a hook, as the client runs it."""

@@ -16,6 +16,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
@@ -86,16 +87,13 @@ def new_report() -> dict[str, Any]:
     `reason`: `tokens` or `seconds`, where the budget ended before the session did.
     """
     return {
-        "turns": 0,
-        "passedTurns": 0,
-        "tokens": 0,
-        "rangeCount": 0,
+        "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "ranges": [],
         "observations": {"count": 0, "added": 0, "merged": 0, "byType": {}, "byVerdict": {}},
         "left": {"turns": 0, "tokens": 0, "reason": ""},
-        "ranges": [],
-    }
+    }  # fmt: skip
 
 
+@dataclass
 class Observer:
     """Observes one session within `observe.max_tokens` (estimated, of prompts and answers) and `observe.seconds`.
 
@@ -103,15 +101,12 @@ class Observer:
     also where a Failure is raised.
     """
 
-    def __init__(
-        self, db: apsw.Connection, session: str, model: Model, config: Config, report: dict[str, Any], *, vectors: bool
-    ) -> None:
-        self._db = db
-        self._session = session
-        self._model = model
-        self._config = config
-        self._vectors = vectors
-        self._report = report
+    db: apsw.Connection
+    session: str
+    model: Model
+    config: Config
+    report: dict[str, Any]
+    vectors: bool
 
     def run(self, begin: Callable[[int, int], None]) -> None:
         """Observe what the session said since the last time, oldest first, until the budget is used.
@@ -121,8 +116,8 @@ class Observer:
         the form, OBSERVE_BUSY where another process went on from the same place. The range it was at is left to the
         next run; after `TRIES` such answers it is passed over.
         """
-        until = time.monotonic() + self._config.get_int("observe.seconds")
-        report, budget = self._report, self._config.get_int("observe.max_tokens")
+        until = time.monotonic() + self.config.get_int("observe.seconds")
+        report, budget = self.report, self.config.get_int("observe.max_tokens")
         left = report["left"]
         try:
             while not left["reason"] and (found := self._next(budget - report["tokens"])) is not None:
@@ -140,7 +135,7 @@ class Observer:
             raise sqlite.as_failure(error) from None
         finally:
             try:
-                left["turns"], left["tokens"] = self._left(observed.position(self._db, self._session))
+                left["turns"], left["tokens"] = self._left(observed.position(self.db, self.session))
             except sqlite.StoreError:
                 pass  # the store's fault was reported already
 
@@ -151,12 +146,12 @@ class Observer:
         """
         frame = prompt_of(())
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
-        room = self._config.get_int("model.max_prompt_bytes") - len(frame.encode())
-        before = observed.position(self._db, self._session)
+        room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
+        before = observed.position(self.db, self.session)
         after = before[0] if before else 0
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
-        while page := observed.episodes(self._db, self._session, after, _PAGE):
+        while page := observed.episodes(self.db, self.session, after, _PAGE):
             for one in page:
                 turn = _turn(one)
                 block = _turn_block(turn)
@@ -171,10 +166,10 @@ class Observer:
 
     def _observe(self, found: Range, seconds: float) -> bool:
         """Ask about one range and store what is noted; False where the run's time was over first."""
-        report, began = self._report, time.monotonic()
+        report, began = self.report, time.monotonic()
         episodes, prompt, _ = found
         try:
-            reply = self._model(prompt, seconds=seconds)
+            reply = self.model(prompt, seconds=seconds)
         except Failure as failure:
             if failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds:  # the run's time cut it short
                 if report["ranges"]:
@@ -185,8 +180,8 @@ class Observer:
         try:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
-            with sqlite.transaction(self._db):
-                tries = observed.failed(self._db, self._session)
+            with sqlite.transaction(self.db):
+                tries = observed.failed(self.db, self.session)
             if tries < TRIES:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
@@ -213,31 +208,31 @@ class Observer:
         """Store the observations of a range and how far the session is observed now, all or nothing."""
         now, (episodes, _, before) = clock.now_ms(), found
         project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
-        most, made, stored = self._config.get_int("memory.max_chars"), [], []
+        most, made, stored = self.config.get_int("memory.max_chars"), [], []
         for item in items:
             document = write.composed(
                 item.text[:most],
                 [],
                 source=SOURCE,
-                session=self._session,
+                session=self.session,
                 project=project,
                 now=now,
-                config=self._config,
+                config=self.config,
             )
             document["observation_type"] = item.type
             made.append(document)
-        with sqlite.transaction(self._db):
-            if observed.position(self._db, self._session) != before:
+        with sqlite.transaction(self.db):
+            if observed.position(self.db, self.session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it goes on from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
             ids_of = [one["id"] for one in episodes]
-            number = observed.add_range(self._db, self._session, ids_of, now) if made else 0
+            number = observed.add_range(self.db, self.session, ids_of, now) if made else 0
             for document in made:
-                kept, is_merged = write.placed(self._db, document, now=now, vectors=self._vectors)
-                observed.add_evidence(self._db, kept["id"], number)
+                kept, is_merged = write.placed(self.db, document, now=now, vectors=self.vectors)
+                observed.add_evidence(self.db, kept["id"], number)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            observed.advance(self._db, self._session, episodes[-1]["rowid"], "", now)
-        told = self._report["observations"]
+            observed.advance(self.db, self.session, episodes[-1]["rowid"], "", now)
+        told = self.report["observations"]
         told["count"] += len(stored)
         for kind, verdict, is_merged in stored:
             told["merged" if is_merged else "added"] += 1
@@ -245,7 +240,7 @@ class Observer:
             told["byVerdict"][verdict] = told["byVerdict"].get(verdict, 0) + 1
 
     def _left(self, at: Place) -> tuple[int, int]:
-        turns, characters = observed.behind(self._db, self._session, at[0] if at else 0)
+        turns, characters = observed.behind(self.db, self.session, at[0] if at else 0)
         return turns, characters // _CHARS_PER_TOKEN
 
 

@@ -127,9 +127,9 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         path = os.path.abspath(given)
         try:
             wanted = transcript_files.look_at(given)[1]
-        except transcript_files.NotATranscriptError as reason:
+        except Failure as failure:
             fix = "name a session's transcript, or a session by its id"
-            raise Failure("SESSION_NOT_FOUND", f"{given}: {reason}", fix) from None
+            raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
     session = session_rows.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         message = f"no session is archived whose id is {given[:80]!r} or begins so"

@@ -11,7 +11,6 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-from clients import registry
 from core import clock, files
 from core.config import Config
 from core.errors import Failure
@@ -35,10 +34,7 @@ _BY_HAND = "command"
 
 def session_of_transcript(path: str) -> str:
     """The id of the session that a transcript is of, as its episodes are kept under."""
-    try:
-        return session_name(transcript_files.look_at(path)[1])
-    except transcript_files.NotATranscriptError as reason:
-        raise _not_a_transcript(path, str(reason)) from None
+    return session_name(transcript_files.look_at(path)[1])
 
 
 def observe_in_background(config: Config, session: str, words: list[str]) -> None:
@@ -119,7 +115,7 @@ def _observe(
             ).result
         sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
         if by_hand and archived["skipped"]:
-            raise _not_a_transcript(transcript, archived["skipped"][0]["reason"])
+            raise transcript_files.not_a_transcript(transcript, archived["skipped"][0]["reason"])
         if by_hand and not transcript and not observed.episodes(db, session, 0, 1):
             about = f"no turns of a session {session[:80]!r} are archived"
             fix = "name its transcript, or take it in with joelclaw memory archive"
@@ -139,8 +135,3 @@ def _observe(
     if transcript and by_hand:
         result |= {name: archived[name] for name in ("episodes", "badLines")}
     return result
-
-
-def _not_a_transcript(path: str, reason: str) -> Failure:
-    agents = ", ".join(registry.KEEPING_FILES)
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {agents}")

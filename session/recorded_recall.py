@@ -25,10 +25,7 @@ _SAVED_TOGETHER = 500
 
 
 class RecordedRecall:
-    """One connection for one or many recalls, and the events of them that are not stored yet.
-
-    Each method raises a Failure where the store cannot be read.
-    """
+    """One connection for one or many recalls, and the events of them that are not stored yet."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -43,10 +40,7 @@ class RecordedRecall:
             return ""
         from core.store.sessions import session_rows
 
-        try:
-            return session_rows.whole_id(self._db, given)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
+        return session_rows.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
         """The project whose hits go first for who asks in a folder; "" for none.
@@ -57,14 +51,11 @@ class RecordedRecall:
         named = project.name_of(folder)
         if found or self._db is None or not named:
             return found
-        try:
-            if any(project.same(named, one) for one in document_rows.projects(self._db)):
-                return named
-            from core.store.sessions import session_rows
+        if any(project.same(named, one) for one in document_rows.projects(self._db)):
+            return named
+        from core.store.sessions import session_rows
 
-            return named if any(project.same(named, one) for one in session_rows.projects(self._db)) else ""
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
+        return named if any(project.same(named, one) for one in session_rows.projects(self._db)) else ""
 
     def ask(self, query: Query, *, now: int) -> RecallResult:
         """One recall; events tell of it, and of its failure."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from cli.answer import Answer, step
 from clients import registry
 from core import clock, config
@@ -14,7 +12,7 @@ from memory.archive.known_files import Archived, KnownFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from memory.archive.known_files import File
@@ -53,23 +51,16 @@ def run(options: dict[str, Any]) -> Answer:
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:
     """Take in files that are new or have changed; `every` file that there is, where that is known."""
+    from cli import bulk
     from memory.archive import transcript_files
     from session.state.state_file import identity
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     vectors = sqlite.load_vectors(db)
 
-    def ingest(advance: Callable[[int], None]) -> Archived:
-        return transcript_files.ingest_all(
+    with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
+        report = transcript_files.ingest_all(
             db, new, agent=agent, identity=identity, now=now, vectors=vectors, progress=advance, note=known.note
         )
-
-    if sys.stderr.isatty():
-        from cli import bulk
-
-        with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = ingest(advance)
-    else:
-        report = ingest(lambda _: None)
     known.save(db, every)
     return report

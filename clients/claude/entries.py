@@ -72,19 +72,21 @@ class Reader:
 
 def messages(value: dict[str, Any], entry: Entry) -> Iterable[Message]:
     """The messages of an entry: the results of several tools, and what the user said, may stand in one."""
-    given = table(value.get("message")).get("content")
+    message = table(value.get("message"))
+    given = transcript.queued(value) if value.get("type") == "attachment" else message.get("content")
     if entry.role == "assistant":
         said = (block for block in blocks_of(given) if block.text or block.kind == "tool_call")
         yield Message(entry.id, "assistant", tuple(said))
     elif entry.role == "compaction_summary":
         yield Message(entry.id, "compaction_summary", (Block("text", content.text_of(given)),))
     else:
-        for part in _results(given):
-            inner = part.get("content")
-            blocks = _blocks(content.without_ours(content.text_of(inner)), inner)
-            failed = part.get("is_error") is True
-            yield Message(entry.id, "tool_result", blocks, call=string(part.get("tool_use_id")), failed=failed)
-        if blocks := _said_blocks(value):
+        for part in rows(given):
+            if part.get("type") == "tool_result":
+                inner, failed = part.get("content"), part.get("is_error") is True
+                blocks = _blocks(content.without_ours(content.text_of(inner)), inner)
+                yield Message(entry.id, "tool_result", blocks, call=string(part.get("tool_use_id")), failed=failed)
+        # What the user said, less what the client put there.
+        if message.get("role", "user") == "user" and (blocks := _blocks(content.typed(given), given)):
             yield Message(entry.id, "user", blocks)
 
 
@@ -94,19 +96,16 @@ def size(value: dict[str, Any], entry: Entry) -> int:
 
 
 def _of_user(made: Entry, line: Line, value: dict[str, Any]) -> Entry:
-    given = table(value.get("message")).get("content")
     if value.get("isCompactSummary"):
-        compaction = Compaction(_bare(content.text_of(given)))
+        compaction = Compaction(_bare(content.text_of(table(value.get("message")).get("content"))))
         return made._replace(size=line.size, role="compaction_summary", compaction=compaction)
-    if value.get("isMeta") or value.get("isVisibleInTranscriptOnly"):
+    said = [] if value.get("isMeta") or value.get("isVisibleInTranscriptOnly") else list(messages(value, made))
+    if not said:
         return made
-    results = _results(given)
-    if results:
-        answers = tuple(call for part in results if (call := string(part.get("tool_use_id"))))
-        return made._replace(kind="message", size=line.size, role="tool_result", answers=answers)
-    if not _said_blocks(value):
-        return made
-    return made._replace(kind="message", size=line.size, role="user", can_cut=True, starts_turn=True)
+    made = made._replace(kind="message", size=line.size, role=said[0].role)
+    if made.role == "user":
+        return made._replace(can_cut=True, starts_turn=True)
+    return made._replace(answers=tuple(one.call for one in said if one.call))
 
 
 def _bare(text: str) -> str:
@@ -159,21 +158,7 @@ def _with_summaries(path: list[Entry]) -> list[Entry]:
     return found
 
 
-def _said_blocks(value: dict[str, Any]) -> tuple[Block, ...]:
-    """What the user said, less what the client put there."""
-    if value.get("type") == "attachment":
-        given = transcript.queued(value)
-    else:
-        message = table(value.get("message"))
-        given = message.get("content") if message.get("role", "user") == "user" else None
-    return _blocks(content.typed(given), given)
-
-
 def _blocks(text: str, given: object) -> tuple[Block, ...]:
     """A text, where there is one, and the images beside it."""
     images = [Block("image") for part in rows(given) if part.get("type") == "image"]
     return (*((Block("text", text),) if text else ()), *images)
-
-
-def _results(given: object) -> list[dict[str, Any]]:
-    return [part for part in rows(given) if part.get("type") == "tool_result"]

@@ -34,11 +34,12 @@ class Settings(settings.Settings):
     skill = "skills/joelclaw/SKILL.md"
     servers_file = "config.toml"
     has_servers = True
+    asks_trust = True
 
     def notes(self, *, project: bool) -> list[str]:
         """How the hooks come to be trusted, and whether they are switched off."""
         about = f"{_REVIEW}; `codex exec` runs none before that; after an upgrade that changes them it asks again"
-        return [about, *super().notes(project=project), *([self.trusted_folder] if project else [])]
+        return [about, *super().notes(project=project)]
 
     def rules_of(self, commands: tuple[tuple[str, ...], ...]) -> str:
         """Rules of its execution policy."""

@@ -28,6 +28,7 @@ class Settings(settings.Settings):
     rule_file = "policies/joelclaw.toml"
     skill = "skills/joelclaw/SKILL.md"
     has_servers = True
+    asks_trust = True
 
     def home(self) -> str:
         """Below the home that the variable names."""
@@ -41,10 +42,6 @@ class Settings(settings.Settings):
         prefixes = ", ".join(json.dumps(shlex.join(words)) for words in commands)
         rule = f'toolName = "run_shell_command"\ncommandPrefix = [{prefixes}]\ndecision = "allow"\npriority = 100'
         return f"# {settings.ABOUT_RULES}\n[[rule]]\n{rule}\n"
-
-    def notes(self, *, project: bool) -> list[str]:
-        """Which folders it runs hooks in, and whether ours is switched off."""
-        return [*([self.trusted_folder] if project else []), *super().notes(project=project)]
 
     def shell(self) -> tuple[str, ...]:
         """Bash, whatever the user's shell is."""

@@ -43,14 +43,14 @@ _MOST_TRIES = 8
 
 
 class Ingested:
-    """What a call ingested of a client's session; without one, why (`reason`), and whether that `may_change`.
+    """What a call ingested of a client's session; without one, why (`reason`).
 
     Episodes that are new (`added`) or say more (`updated`), tool calls that are new, bytes of the file that were read,
     lines that were no JSON object or too long (`bad_lines`); and the new items in order, the last 400 of them.
     """
 
-    def __init__(self, client: str = "", reason: str = "", *, may_change: bool = False) -> None:
-        self.client, self.reason, self.may_change = client, reason, may_change
+    def __init__(self, client: str = "", reason: str = "") -> None:
+        self.client, self.reason = client, reason
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.items: list[Item] = []
 
@@ -138,20 +138,17 @@ def ingest_items(
     ingested = Ingested(agent)
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = "session:" + clean_name(session)
-    try:
-        for _ in range(_MOST_TRIES):
-            found = transcripts.position(db, source)
-            piece = Piece(archive.session, archive.folder, _carried_in(found))
-            silences = _Silences(session, cwd)
-            for item in piece.new_of(items):
-                if not silences.cover(item.get("at")):
-                    piece.add(item)
-            stored = archive.store(source, found, piece)
-            if stored is not None:
-                ingested.add(stored, piece)
-                break
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+    for _ in range(_MOST_TRIES):
+        found = transcripts.position(db, source)
+        piece = Piece(archive.session, archive.folder, _carried_in(found))
+        silences = _Silences(session, cwd)
+        for item in piece.new_of(items):
+            if not silences.cover(item.get("at")):
+                piece.add(item)
+        stored = archive.store(source, found, piece)
+        if stored is not None:
+            ingested.add(stored, piece)
+            break
     return ingested
 
 
@@ -181,15 +178,15 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     last = data.rfind(b"\n")
     if last >= 0 or ended:
         return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0, ended
-    blocks, at = [data], offset + len(data)
+    data = os.pread(descriptor, LONGEST_LINE, offset)
+    newline, at = data.find(b"\n"), offset + len(data)
+    if newline >= 0:
+        return [data[:newline]], offset + newline + 1, 0, False
     while block := os.pread(descriptor, _BLOCK, at):
         newline = block.find(b"\n")
-        at += len(block) if newline < 0 else newline + 1
-        if at - offset <= LONGEST_LINE:
-            blocks.append(block if newline < 0 else block[:newline])
         if newline >= 0:
-            is_too_long = at - offset > LONGEST_LINE
-            return [] if is_too_long else [b"".join(blocks)], at, int(is_too_long), False
+            return [], at + newline + 1, 1, False
+        at += len(block)
     return [], offset, 0, True
 
 

@@ -87,10 +87,7 @@ class KnownFiles:
         self._agent = agent
         self._now = now
         self._new: dict[str, SeenFile] = {}
-        try:
-            self._seen = transcripts.seen_files(db) if db is not None else {}
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
+        self._seen = transcripts.seen_files(db) if db is not None else {}
 
     def of(self, file: File) -> SeenFile | None:
         """What is known of a file that is as it was; one that was left out a later version may know after a day."""

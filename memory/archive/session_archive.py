@@ -104,13 +104,9 @@ class SessionArchive:
         at = draft["at"]
         when = at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
         one = documents.blank(COLLECTION, draft["id"], f"{draft['role']}: {draft['body']}", when)
-        one["context"] = _context(draft)
-        one["source"] = self._client
-        one["session_id"] = self.session
-        one["project"] = self.project
-        one["observation_type"] = "episode"
-        one["write_confidence"] = 1.0
-        one["write_reason"] = "archived"
+        one["context"], one["observation_type"] = _context(draft), "episode"
+        one["source"], one["session_id"], one["project"] = self._client, self.session, self.project
+        one["write_confidence"], one["write_reason"] = 1.0, "archived"
         return _derived(one), document_vector(one["text"], one["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:

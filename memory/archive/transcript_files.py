@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from memory.archive.known_files import File
 
+_NO_LINES = "no JSON lines"
+_NO_CLIENT = "no transcript of a known client"
+_LASTING = (SUBAGENT, _NO_LINES, _NO_CLIENT)
+"""Reasons for which a file is left out until it changes."""
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20
 _BYTES_FOR_PROCESSES = 8_000_000
@@ -34,32 +38,23 @@ _BUSY_MS = 60_000
 """Of those processes, which wait for each other."""
 
 
-class NotATranscriptError(ValueError):
-    """A file is not ingested; the message says why. `may_change`: it may be readable the next time."""
-
-    def __init__(self, reason: str, *, may_change: bool = False) -> None:
-        super().__init__(reason)
-        self.may_change = may_change
-
-
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none.
 
-    `agent` is who wrote it, where that is known. Raises NotATranscriptError: no known client wrote it, it is that of a
-    subagent, or it cannot be read.
+    `agent` wrote it, where that is known. Raises Failure (TRANSCRIPT_UNREADABLE): no known client wrote it, it is that
+    of a subagent, or it cannot be read.
     """
     if "subagents" in path.split(os.sep):
-        raise NotATranscriptError(SUBAGENT)
+        raise not_a_transcript(path, SUBAGENT)
     first, last = _ends_of(path)
     if not first:
-        raise NotATranscriptError("no JSON lines")
+        raise not_a_transcript(path, _NO_LINES)
     agent = agent or registry.detect(first) or ""
     if not agent:
-        raise NotATranscriptError("no transcript of a known client")
+        raise not_a_transcript(path, _NO_CLIENT)
     form = registry.transcript(agent)
-    is_subagents = getattr(form, "is_subagents", None)
-    if is_subagents is not None and is_subagents(first):
-        raise NotATranscriptError(SUBAGENT)
+    if getattr(form, "is_subagents", lambda _: False)(first):
+        raise not_a_transcript(path, SUBAGENT)
     started: list[Any] = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
     session, cwd = _named(started, "session"), _named(started, "cwd") or _named(first, "cwd")
     name = os.path.splitext(os.path.basename(path))[0]
@@ -70,6 +65,12 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
         is_own = is_uuid or any(entry.get("sessionId") == name for entry in first)
         session = name if is_own else _named(last[::-1], "sessionId") or session
     return agent, session or _named(first, "sessionId") or name, cwd
+
+
+def not_a_transcript(path: str, reason: str) -> Failure:
+    """That a file is not ingested."""
+    agents = ", ".join(registry.KEEPING_FILES)
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {agents}")
 
 
 def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
@@ -87,7 +88,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        raise NotATranscriptError(getattr(error, "strerror", None) or str(error), may_change=True) from None
+        raise not_a_transcript(path, getattr(error, "strerror", None) or str(error)) from None
     heads, tails = ([entry for line in lines if (entry := ingest.parsed(line))] for lines in (first, last))
     return heads, tails
 
@@ -116,17 +117,15 @@ def ingest_all(
                 from core.repository import switches
 
                 if switches.is_excluded(switches.sound()[0], cwd):
-                    return Ingested(may_change=True)
+                    return Ingested()
             done = ingest.ingest_file(
                 db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,
                 progress=progress,
             )  # fmt: skip
-        except NotATranscriptError as reason:
-            return Ingested(reason=str(reason), may_change=reason.may_change)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
-            return Ingested(reason=failure.message.removeprefix(f"{file.path}: "), may_change=True)
+            return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
         done.items = []  # they would be handed from process to process
         return done
 
@@ -136,7 +135,7 @@ def ingest_all(
             report.take(result.client, result)
         else:
             report.leave_out(file.path, result.reason)
-        if not result.may_change:
+        if result.client or result.reason in _LASTING:
             note(file, result.client, result.reason)
     segments.catch_up(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
