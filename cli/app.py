@@ -20,7 +20,7 @@ from rich.markup import escape
 from typer.main import get_command
 
 from cli import commands, complaints, execution, reference
-from cli.parameter import Command, Parameter
+from cli.parameter import Command
 from cli.reference import GROUPS
 from cli.stdout import is_terminal, write_out
 from core.errors import Failure
@@ -28,7 +28,6 @@ from core.errors import Failure
 _NAME = "joelclaw"
 _ABOUT = "Lets a coding agent keep what a context compaction throws away."
 _AFTER = "--json, anywhere: one JSON object on stdout, as when stdout is no terminal."
-_HELP = {"help_option_names": ["--help", "-h"]}
 # Typer brings its own copy of click in some versions and depends on it in others; its base class is public in both.
 _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -104,25 +103,20 @@ def _spelled_out(words: Sequence[str]) -> list[str]:
 
 @cache
 def _parser(*, rich: bool) -> Any:
-    return get_command(make_app(rich=rich))
-
-
-def make_app(*, rich: bool) -> typer.Typer:
-    """The app with every command; running it reads the words and returns `(command, words by parameter)`."""
-    mode: Any = "rich" if rich else None
-    style: dict[str, Any] = {"rich_markup_mode": mode, "add_completion": False, "context_settings": _HELP}
+    """What takes the words of any command apart; called, it returns `(command, words by parameter)`."""
+    style: dict[str, Any] = {"rich_markup_mode": "rich" if rich else None, "add_completion": False}
+    style["context_settings"] = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(name=_NAME, help=_ABOUT, epilog=_AFTER, **style)
     app.callback()(_root)
-    groups = {name: typer.Typer(help=about, **style) for name, about in GROUPS.items()}
-    added: set[str] = set()
+    groups: dict[str, typer.Typer] = {"": app}
     for command in reference.every():
         group, _, name = command.path.rpartition(" ")
-        if group and group not in added:
-            added.add(group)
+        if group not in groups:
+            groups[group] = typer.Typer(help=GROUPS[group], **style)
             app.add_typer(groups[group], name=group)
-        home = groups[group] if group else app
-        home.command(name, help=_text(command.help, rich), context_settings=_HELP)(_reader(command, rich))
-    return app
+        about = _text(command.help, rich)
+        groups[group].command(name, help=about, context_settings=style["context_settings"])(_reader(command, rich))
+    return get_command(app)
 
 
 def _show_version(asked: bool) -> None:
@@ -144,27 +138,21 @@ def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[s
     def read(**given: Any) -> tuple[Command, dict[str, Any]]:
         return command, given
 
-    arguments = [_argument(parameter, rich) for parameter in command.parameters]
+    arguments = []
+    for one in command.parameters:
+        is_flag = one.kind == "flag"
+        about: dict[str, Any] = {"help": _text(reference.explained(one), rich), "show_default": False}
+        about["metavar"] = None if is_flag else reference.placeholder(one) if one.flags else one.metavar
+        declared: Any = typer.Option(*one.flags, **about) if one.flags else typer.Argument(**about)
+        default: Any = False if is_flag else Argument.empty if one.required else None
+        kind: Any = bool if is_flag else list[str] if one.many else str
+        asked: Any = Annotated[kind | None if default is None else kind, declared]
+        arguments.append(Argument(one.name, Argument.KEYWORD_ONLY, default=default, annotation=asked))
     # Typer asks both; what must be there comes first in a signature.
     arguments.sort(key=lambda argument: argument.default is not Argument.empty)
     read.__signature__ = Signature(arguments)  # type: ignore[attr-defined]  # that is where inspect looks first
     read.__annotations__ = {argument.name: argument.annotation for argument in arguments}
     return read
-
-
-def _argument(parameter: Parameter, rich: bool) -> Argument:
-    about = _text(reference.explained(parameter), rich)
-    is_flag = parameter.kind == "flag"
-    kind: Any = bool if is_flag else list[str] if parameter.many else str
-    declared: Any
-    if parameter.flags:
-        metavar = None if is_flag else reference.placeholder(parameter)
-        declared = typer.Option(*parameter.flags, help=about, metavar=metavar, show_default=False)
-    else:
-        declared = typer.Argument(help=about, metavar=parameter.metavar, show_default=False)
-    default: Any = False if is_flag else Argument.empty if parameter.required else None
-    kind = kind | None if default is None else kind
-    return Argument(parameter.name, Argument.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])
 
 
 def _text(text: str, rich: bool) -> str:

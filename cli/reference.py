@@ -107,11 +107,7 @@ def print_overview(group: str) -> None:
 
 
 def _as_json(parameter: Parameter) -> dict[str, Any]:
-    entry: dict[str, Any] = {"description": parameter.help, "required": parameter.required}
-    if len(parameter.flags) > 1:
-        entry["short"] = parameter.flags[1]
-    if parameter.kind != "flag" and parameter.default not in (None, ""):
-        entry["default"] = parameter.default
-    if parameter.choices:
-        entry["enum"] = list(parameter.choices)
-    return entry
+    told = None if parameter.kind == "flag" else parameter.default
+    more = {"short": "".join(parameter.flags[1:2]), "default": told, "enum": list(parameter.choices)}
+    filled = {name: value for name, value in more.items() if value not in (None, "", [])}
+    return {"description": parameter.help, "required": parameter.required, **filled}

@@ -85,8 +85,7 @@ def tell_older(now: int) -> str:
     wrong = completeness.untold(sqlite.path())
     if wrong is None:
         return ""
-    about = {"acknowledged": wrong["acknowledged"], "has": wrong["has"], "fix": wrong["fix"]}
-    event = new_event("store.older", component="store", level="error", success=False, error=wrong["message"],
-                      metadata=about, now=now)  # fmt: skip
-    spool.keep([event])
+    about = {name: wrong[name] for name in ("acknowledged", "has", "fix")}
+    told = {"component": "store", "level": "error", "success": False, "error": wrong["message"]}
+    spool.keep([new_event("store.older", **told, metadata=about, now=now)])
     return f"{wrong['message']}\n  {wrong['fix']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import product
 from typing import Any
 
 from cli.answer import Answer, step
@@ -24,7 +25,8 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
-        rows = [installed_hooks.listed(one, project) for one in _every() for project in (False, True)]
+        both = product(registry.CLIENTS.values(), (False, True))
+        rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
         return Answer({"installs": rows}, [step("joelclaw install --all", "install what is missing")])
     if options["mcp"] and not options["dry_run"] and extras.version("mcp") is None:
         wanted = extras.requirement("mcp", "mcp")
@@ -36,10 +38,6 @@ def install(options: dict[str, Any]) -> Answer:
 def uninstall(options: dict[str, Any]) -> Answer:
     """Take out what `install` put in, and leave the rest as it is."""
     return _change(options, "uninstall")
-
-
-def _every() -> list[Settings]:
-    return [client.settings() for client in registry.CLIENTS.values()]
 
 
 def _change(options: dict[str, Any], verb: str) -> Answer:
@@ -73,23 +71,24 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
-    if verb == "install":
-        every = {client: f"neither {client.home()} nor a command `{client.name}` is there" for client in _every()}
-        chosen = [client for client in every if client.present()]
-    else:
-        every = dict.fromkeys(_every(), "not installed")
-        # one that cannot be read is told when it is to be changed
-        chosen = [one for one in every if installed_hooks.listed(one, options["project"])["installed"] is not False]
-    return chosen, [{"agent": one.name, "reason": reason} for one, reason in every.items() if one not in chosen]
+    chosen, skipped = [], []
+    for client in (row.settings() for row in registry.CLIENTS.values()):
+        if verb == "install":
+            meant, reason = client.present(), f"neither {client.home()} nor a command `{client.name}` is there"
+        else:  # a file that cannot be read is told when it is to be changed
+            meant, reason = installed_hooks.listed(client, options["project"])["installed"], "not installed"
+        if meant is False:
+            skipped.append({"agent": client.name, "reason": reason})
+        else:
+            chosen.append(client)
+    return chosen, skipped
 
 
 def _plans(chosen: list[Settings], options: dict[str, Any], verb: str) -> list[list[Plan]]:
     """All plans, before anything is written: one file that is refused stops all."""
-    project = options["project"]
-    if verb == "install":
-        every = [plan.installing(client, project=project, mcp=options["mcp"]) for client in chosen]
-    else:
-        every = [plan.removing(client, project=project) for client in chosen]
+    more = {"mcp": options["mcp"]} if verb == "install" else {}
+    plans_of = plan.installing if verb == "install" else plan.removing
+    every = [plans_of(client, project=options["project"], **more) for client in chosen]
     plan.stay_in_project(one for plans in every for one in plans)
     return every
 
@@ -115,11 +114,8 @@ def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole
 def _file(one: Plan, backups: dict[str, str | None], *, whole: bool) -> dict[str, Any]:
     """What changes in a file; of one that comes or goes as a whole what it is, unless its text is wanted."""
     changed = one.changed and one.path in backups
-    return {
-        "path": one.path,
-        "changed": changed,
-        "created": changed and one.before is None,
-        "backup": backups.get(one.path),
-        "diff": one.diff(whole=whole),
-        **({"bytes": len(one.after or one.before or b""), "what": one.what} if one.is_whole and not whole else {}),
-    }
+    told = {"path": one.path, "changed": changed, "created": changed and one.before is None}
+    told |= {"backup": backups.get(one.path), "diff": one.diff(whole=whole)}
+    if one.is_whole and not whole:
+        told |= {"bytes": len(one.after or one.before or b""), "what": one.what}
+    return told

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, runnable, step
 from core.errors import FAILED
 from session.doctor import examination
 from session.doctor import status as quick
-
-if TYPE_CHECKING:
-    from core.envelope import NextAction
 
 
 def run(_options: dict[str, Any]) -> Answer:
@@ -18,7 +15,7 @@ def run(_options: dict[str, Any]) -> Answer:
     result = quick.look().result
     for problem in result["problems"]:
         problem["fix"] = runnable(problem["fix"])
-    actions: list[NextAction] = []
+    actions = []
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     if not result["store"]["exists"]:
@@ -35,7 +32,7 @@ def doctor(options: dict[str, Any]) -> Answer:
     for found in result["findings"]:
         found["fix"] = runnable(found["fix"])
     left = {found["code"] for found in result["findings"] if found["severity"] != "ok"}
-    actions: list[NextAction] = []
+    actions = []
     if left & examination.MENDED and not options["fix"]:
         named = "".join(f" --client {name}" for name in options["client"]) + " --project" * options["project"]
         actions = [step(f"joelclaw doctor{named} --fix", "mend what is safe to mend")]

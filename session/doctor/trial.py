@@ -27,6 +27,7 @@ LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
 _LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
 _MOST_BYTES = 1_000_000
+_SENT = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}
 _SAID = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
 """A memory that a session's start asks for, so that there is something to hand out."""
 
@@ -123,7 +124,13 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Call:
         if client.events.get(event) == "start":
             said = [executable, "memory", "write", "--global", _SAID]
             process_group.run(said, seconds=LONGEST_S, environment=around)
-        given = json.dumps(_payload(client, event, folder)).encode()
+        # What the client would send: a session without a transcript, in a folder of its own.
+        payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
+        if client.extension:
+            payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
+        else:
+            payload |= {"transcript_path": "", "hook_event_name": event, **_SENT.get(client.events.get(event, ""), {})}
+        given = json.dumps(payload).encode()
         began = time.monotonic()
         ended = process_group.run(words, seconds=LONGEST_S, environment=around, data=given, most=_MOST_BYTES)
         ms = round((time.monotonic() - began) * 1000)
@@ -133,13 +140,3 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Call:
             if one["component"] == "hook"
         ]
         return Call(ended, ms, history.traces(home) or not_stored)
-
-
-def _payload(client: Client, event: str, folder: str) -> dict[str, Any]:
-    """What the client would send at the event: a session without a transcript, in a folder of its own."""
-    common: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
-    if client.extension:
-        return {**common, "transcript_path": None, "messages": [], "percent": None, "tokens": None, "window": None}
-    kind = client.events.get(event)
-    more = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}.get(str(kind), {})
-    return {**common, "transcript_path": "", "hook_event_name": event, **more}
