@@ -15,7 +15,7 @@ last batch that was seen is always read again, since only a part of it may have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,11 +36,6 @@ from core.store.sessions import segments
 Row = dict[str, Any]
 Embed = Callable[[str, str, str], bytes]
 """The vector of a text, its neighbours and its title."""
-HEADERS = (
-    "id,updated_at,forgotten_at,last_used_at,recall_count,retrieval_priority,sync_origin,sync_batch,sync_version,"
-    "sync_content"
-)
-"""Fields of a row on the cluster that tell whether two sides differ."""
 _GONE = "~gone"
 """Instead of a hash, where the row was deleted; greater than any."""
 _NO_CONTENT = ("rowid", "recall_count", "retrieval_priority", "last_used_at", "updated_at")
@@ -51,7 +46,10 @@ _NOT_OF_THE_DOCUMENT = (401, 403, 408, 422, 429)
 
 @dataclass(frozen=True)
 class Side:
-    """A document here or on the cluster. `counters`: when it was used last, how often it was recalled, its priority."""
+    """A document here or on the cluster. `counters`: when it was used last, how often it was recalled, its priority.
+
+    `is_sound`: a row's content is what it says of itself, and nobody changed it by other means.
+    """
 
     id: str
     collection: str
@@ -60,6 +58,7 @@ class Side:
     content: str
     counters: tuple[int, int, float] = (0, 0, 0.0)
     forgotten_at: int | None = None
+    is_sound: bool = True
 
     @property
     def dead(self) -> bool:
@@ -98,24 +97,15 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
-def of_headers(row: Row, collection: str) -> Side:
-    """The side of a row without its content, as the row says of itself."""
-    used_at, recalls, priority = (row.get(name) or 0 for name in ("last_used_at", "recall_count", "retrieval_priority"))
-    version = max(int(row.get("updated_at") or 0), int(row.get("sync_version") or 0))
-    counters = int(used_at), int(recalls), float(priority)
-    forgotten_at = row.get("forgotten_at")
-    gone_at = None if forgotten_at is None else int(forgotten_at)
-    return Side(str(row["id"]), collection, None, version, str(row.get("sync_content", "")), counters, gone_at)
-
-
 def of_row(row: Row, collection: str) -> Side:
-    """The side of a whole row; its content is what is there, whatever the row says of it."""
-    side = of_headers(row, collection)
-    if side.content == _GONE:
-        return side
+    """The side of a row on the cluster."""
+    version = max(int(row.get("updated_at") or 0), int(row.get("sync_version") or 0))
+    if row.get("sync_content") == _GONE:
+        return Side(str(row["id"]), collection, None, version, _GONE)
     document = mapping.from_remote(row, collection)
-    document["updated_at"] = side.version
-    return replace(side, document=document, content=of_document(document).content)
+    document["updated_at"] = version
+    side = of_document(document)
+    return replace(side, is_sound=side.content == row.get("sync_content"))
 
 
 def _clean(text: str) -> str:
@@ -138,8 +128,6 @@ class Exchange:
             with sqlite.transaction(db):
                 documents.ensure_signatures(db)
         self._me = str(outbox.state(db, "origin") or "")
-        self.resend: set[str] = set()
-        """Ids that are sent even where the cluster says that it has them: what it says of them was found untrue."""
         self.documents = 0
         """How many were sent."""
         self.events = 0
@@ -170,26 +158,28 @@ class Exchange:
                 if machine != self._me:
                     self._fetch_from(machine, collection, in_time)
 
-    def merge(self, identifiers: Sequence[str], collection: str) -> None:
-        """Merge documents of the cluster into the local file; what the local file knows better is queued."""
-        wanted = [(collection, identifier) for identifier in identifiers]
-        rows = self.cluster.documents(wanted, exclude_fields=mapping.SEARCHED).values()
-        if not rows:
+    def merge(self, theirs: Iterable[Side], collection: str) -> None:
+        """Merge sides of the cluster into the local file; what the local file knows better is queued."""
+        differing = []
+        for side in theirs:
+            ours = self._here(side.id, collection)
+            if not side.dead if ours is None else not ours.same(side):
+                differing.append(side)
+        if not differing:
             return
         changed = 0
         back: list[str] = []
         with sqlite.transaction(self.db):
             with outbox.quiet(self.db):
-                for row in rows:
-                    theirs = of_row(row, collection)
-                    ours = self._here(theirs.id, collection)
-                    one = theirs if ours is None else self._merged(ours, theirs)
-                    behind = not one.same(theirs)
+                for side in differing:
+                    ours = self._here(side.id, collection)
+                    one = side if ours is None else self._merged(ours, side)
+                    behind = not one.same(side)
                     if ours is None or not one.same(ours):
                         behind |= self._apply(one, ours)
                         changed += 1
                     if behind:
-                        back.append(theirs.id)
+                        back.append(side.id)
             if outbox.enabled(self.db):
                 outbox.add(self.db, back, collection)
         if changed and collection == "episodes":
@@ -207,7 +197,8 @@ class Exchange:
 
     def _merged(self, ours: Side, theirs: Side) -> Side:
         """Of both sides. Where both were used at the same moment, what changed here and was not sent counts."""
-        newer = ours if (ours.version, ours.content) >= (theirs.version, theirs.content) else theirs
+        is_newer = (theirs.version, theirs.is_sound, theirs.content) > (ours.version, True, ours.content)
+        newer = theirs if is_newer else ours
         used, used_there = ours.counters[0], theirs.counters[0]
         mine = used > used_there or (used == used_there and outbox.holds(self.db, ours.id))
         return replace(newer, counters=ours.counters if mine else theirs.counters)
@@ -245,22 +236,15 @@ class Exchange:
         return changed
 
     def _send(self, batch: list[outbox.Waiting], collection: str) -> None:
-        wanted = [(collection, waiting["id"]) for waiting in batch]
-        rows = self.cluster.documents(wanted, include_fields=HEADERS)
-        theirs = {identifier: of_headers(row, collection) for (_, identifier), row in rows.items()}
-        newer = []
-        for side in theirs.values():
-            ours = self._here(side.id, collection)
-            if ours is not None and not self._merged(ours, side).same(ours):
-                newer.append(side.id)
-        self.merge(newer, collection)
+        wanted = [(collection, waiting["id"]) for waiting in batch if self._here(waiting["id"], collection)]
+        rows = self.cluster.documents(wanted, exclude_fields=mapping.SEARCHED)
+        theirs = {identifier: of_row(row, collection) for (_, identifier), row in rows.items()}
+        self.merge(theirs.values(), collection)
         news: list[tuple[outbox.Waiting, Side]] = []
         known: list[outbox.Waiting] = []
         for waiting in batch:
             one, there = self._here(waiting["id"], collection), theirs.get(waiting["id"])
-            if one is not None and there is not None:
-                one = self._merged(one, there)
-            if one is None or (there is not None and one.same(there) and one.id not in self.resend):
+            if one is None or (there is not None and one.same(there)):
                 known.append(waiting)
             else:
                 news.append((waiting, one))
@@ -329,18 +313,12 @@ class Exchange:
     def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
         seen = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
         number = int(self.db.execute(seen, (collection, machine)).get or 0)
-        asked = {"q": "*", "per_page": PAGE, "sort_by": "sync_batch:asc", "include_fields": HEADERS}
+        asked = {"q": "*", "per_page": PAGE, "sort_by": "sync_batch:asc", "exclude_fields": mapping.SEARCHED}
         while in_time():
             since = f"sync_origin:=`{machine}` && sync_batch:>={number}"
             answer = self.cluster.search(COLLECTIONS[collection], {**asked, "filter_by": since})
             rows = [hit["document"] for hit in answer["hits"]]
-            differing = []
-            for row in rows:
-                side = of_headers(row, collection)
-                ours = self._here(side.id, collection)
-                if not side.dead if ours is None else not ours.same(side):
-                    differing.append(side.id)
-            self.merge(differing, collection)
+            self.merge((of_row(row, collection) for row in rows), collection)
             last = max((int(row["sync_batch"]) for row in rows), default=number)
             number = last + 1 if len(rows) == PAGE and last == number else last
             with sqlite.transaction(self.db):

@@ -54,8 +54,7 @@ def push(work: Exchange, advance: Advance) -> dict[str, Any]:
     db = work.db
     with _outcome_noted(db):
         for name in COLLECTIONS:
-            kinds, _ = _compared(db, work.cluster, name, whole=True, advance=advance)
-            work.resend.update(one for one, kind in kinds.items() if kind != _ONLY_THERE)
+            kinds, _ = _compared(db, work.cluster, name, advance)
             with sqlite.transaction(db):
                 outbox.add(db, kinds, name)
         found, first = _missing_events(db, work.cluster)
@@ -71,12 +70,12 @@ def pull(work: Exchange, advance: Advance, *, with_events: bool, leave: bool) ->
     db, fetched = work.db, 0
     with _outcome_noted(db):
         for name in COLLECTIONS:
-            kinds, _ = _compared(db, work.cluster, name, whole=False, advance=advance)
-            for start in range(0, len(kinds), PAGE):
-                work.merge(list(kinds)[start : start + PAGE], name)
-                advance(PAGE)
-        rows = work.cluster.export(EVENTS) if with_events else iter(())
-        while block := [mapping.event_from_remote(row) for row in islice(rows, PAGE)]:
+            theirs = work.cluster.export(COLLECTIONS[name], exclude=mapping.SEARCHED)
+            while rows := list(islice(theirs, PAGE)):
+                work.merge((exchange.of_row(row, name) for row in rows), name)
+                advance(len(rows))
+        told = work.cluster.export(EVENTS) if with_events else iter(())
+        while block := [mapping.event_from_remote(row) for row in islice(told, PAGE)]:
             with sqlite.transaction(db):
                 fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
             advance(len(block))
@@ -186,7 +185,7 @@ def verify(config: Config, advance: Advance) -> dict[str, Any]:
     Other machines' events stay on the cluster, and old ones leave the local file; neither is a difference.
     """
     with _both(config, durable=False) as (db, remote):
-        found = {name: _compared(db, remote, name, whole=True, advance=advance) for name in COLLECTIONS}
+        found = {name: _compared(db, remote, name, advance) for name in COLLECTIONS}
         of_events, _ = _missing_events(db, remote)
         differences = [
             {"collection": name, "id": identifier, "kind": kind}
@@ -203,7 +202,7 @@ def verify(config: Config, advance: Advance) -> dict[str, Any]:
 
 
 def _compared(
-    db: apsw.Connection, remote: Cluster, name: str, *, whole: bool, advance: Advance
+    db: apsw.Connection, remote: Cluster, name: str, advance: Advance
 ) -> tuple[dict[str, str], dict[str, int]]:
     """By id, how documents of a collection differ; and how many there are and agree.
 
@@ -211,9 +210,8 @@ def _compared(
     """
     kinds: dict[str, str] = {}
     there: dict[str, tuple[str, tuple[int, int, float]]] = {}
-    fields = {"exclude": mapping.SEARCHED} if whole else {"include": exchange.HEADERS}
-    for row in remote.export(COLLECTIONS[name], **fields):
-        side = exchange.of_row(row, name) if whole else exchange.of_headers(row, name)
+    for row in remote.export(COLLECTIONS[name], exclude=mapping.SEARCHED):
+        side = exchange.of_row(row, name)
         if not side.dead:
             there[side.id] = side.content, side.counters
         advance(1)
