@@ -58,15 +58,8 @@ def new_event(
 ) -> Event:
     """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be.
 
-    What JSON has no form for becomes text, a failure without an error says `operation_failed`, an unknown level is
-    `info`.
-
-    Args:
-        duration_ms: negative or not finite is left out.
-        session: by default that of the environment, else the role's name (`role`, or the environment's).
-        system: by default that of the environment, else the host's name.
-        now: when it happened, in ms since the epoch.
-        id: by default a new one.
+    A failure without an error says `operation_failed`, an unknown level `info`; `session`, `role` and `system` are by
+    default those of the environment, else the role's and the host's name. `now` is in ms since the epoch.
     """
     made: Event = {
         "id": identifier(id) or ids.uuid7(),
@@ -159,7 +152,6 @@ def host() -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, without control characters."""
     text = words.clean(text)
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())
 
@@ -177,7 +169,6 @@ def _cut(text: str, size: int) -> str:
 
 
 def _plain(value: object, depth: int = 0) -> Any:
-    """The value with JSON types only."""
     if isinstance(value, (dict, list, tuple)):
         if depth > _MAX_DEPTH:
             return "[cut: too deep]"

@@ -28,10 +28,8 @@ def append(
 ) -> int:
     """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
 
-    Args:
-        debug_limit: debug events kept of one source, component and action in any 60 s (12 in the mirrored CLI); those
-            of compactions, injections and failures are kept beyond it.
-        recalled: ids of memories whose recall is counted too, as of `now`.
+    `debug_limit`: debug events kept of one source, component and action in any 60 s, unless they matter. `recalled`:
+    ids of memories whose recall is counted too, as of `now`.
     """
     if not db.in_transaction:
         with sqlite.transaction(db):
@@ -52,11 +50,7 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
 def try_append(
     db: apsw.Connection | None, events: Sequence[Event], config: Config, *, recalled: Sequence[str] = (), now: int = 0
 ) -> bool:
-    """`append` for a command that has done its work: it does not fail where they cannot be stored, and says so.
-
-    Args:
-        db: the command's connection; None opens one, and closes it.
-    """
+    """`append` for a command that has done its work: whether they could be stored. Without `db` it opens one."""
     busy_ms = config.get_int("otel.busy_ms")
     opened = None
     try:

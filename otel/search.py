@@ -25,14 +25,7 @@ _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "su
 
 
 def query(options: Mapping[str, Any], now: int) -> EventQuery:
-    """What the options of a command look for; each may be absent.
-
-    Args:
-        options: `query` (words that must all occur; empty or `*` for any event), `level`, `source`, `component` (names,
-            comma-separated; a level may have its name in other loggers), `session`, `system`, `success`, `hours` (how
-            far back from `now`, 24).
-        now: ms since the epoch.
-    """
+    """What the options of a command look for; each may be absent. `now` is in ms since the epoch."""
     levels = []
     for name in _names(options.get("level")):
         known = parse_level(name)
@@ -93,7 +86,6 @@ def stats(asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
 
 
 def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[dict[str, dict[str, int]]], list[Event]]:
-    """For each query how many events there are of each value of a facet; and a page of the first one's."""
     counts: list[dict[str, dict[str, int]]] = [{name: {} for name in _FACETS} for _ in queries]
     found: list[Event] = []
     try:
@@ -130,11 +122,8 @@ def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
 def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
     """New events as other processes store them, oldest first; first the newest `limit` that are there.
 
-    By the store's own numbering and not by time: two events may have one time, and one may come with an old time. The
-    store is opened anew each time: it need not be there yet, and may be replaced by another one meanwhile.
-
-    Raises:
-        Failure: the store cannot be read; one that is busy is asked again.
+    By the store's own numbering, since one may come with an old time. The store is opened anew each time: it need not
+    be there yet, and may be replaced by another one meanwhile. Raises Failure, unless it is only busy.
     """
     last: int | None = None
     file = 0

@@ -42,7 +42,6 @@ def _page(name: str, options: dict[str, Any]) -> Answer:
 
 
 def _follow(options: dict[str, Any]) -> int:
-    """Print events as they come, until Ctrl-C or until nobody reads; returns the exit code, 0."""
     asked = finding.query(options, clock.now_ms())
     log.store_waiting()
     on_terminal = stdout.is_terminal() and "--json" not in sys.argv

@@ -82,7 +82,6 @@ def report(options: dict[str, Any]) -> Answer | int:
 
 
 def _store() -> apsw.Connection:
-    """The store with what waits in the spool; an empty one where there is none."""
     log.store_waiting()
     return sqlite.open_reading() or migrate.in_memory()
 

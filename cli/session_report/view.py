@@ -154,7 +154,6 @@ def _some(number: int, word: str) -> str:
 
 
 def _print(screen: Console, line: Text, full: bool) -> None:
-    """A line; cut at the edge of the screen unless all is asked for."""
     screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
 
 
@@ -177,7 +176,6 @@ def _moment(screen: Console, one: Any, *, full: bool) -> None:
 
 
 def _quiet(screen: Console, turns: Sequence[Any]) -> None:
-    """Turns in which nothing happened, as one line."""
     if len(turns) == 1:
         _turn(screen, turns[0], full=False)
     elif turns:
@@ -195,7 +193,6 @@ def _table(screen: Console, rows: Sequence[Any], columns: Sequence[str] = ()) ->
 
 
 def _ms(value: float | None) -> str:
-    """A duration in ms or s; a dash where it is not known."""
     if value is None:
         return "–"
     return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"

@@ -1,8 +1,7 @@
 """Where events go, how far they are, and sending them: once, or in the background of other commands.
 
-A destination is a signal and its endpoint in the standard `OTEL_*` variables, as
-https://opentelemetry.io/docs/specs/otel/protocol/exporter/ resolves it. What else the exporters read (headers, time
-limit, compression, certificates) is read by opentelemetry-sdk itself, which is loaded only where events wait.
+A destination is a signal and its endpoint in the standard `OTEL_*` variables. What else the exporters read (headers,
+time limit, certificates) is read by opentelemetry-sdk itself, which is loaded only where events wait.
 """
 
 from __future__ import annotations
@@ -60,11 +59,7 @@ def disabled() -> bool:
 
 
 def destinations() -> list[Destination]:
-    """Those of the environment; signals whose exporter is `none` are left out.
-
-    Raises:
-        UsageError: OTEL_EXPORT_CONFIG, a variable means nothing here.
-    """
+    """Those of the environment. Raises Failure: OTEL_EXPORT_CONFIG, a variable means nothing here."""
     found = []
     for signal in _SIGNALS:
         name = f"OTEL_{signal.upper()}_EXPORTER"
@@ -99,7 +94,6 @@ def _destination(signal: str) -> Destination:
 
 
 def _of_signal(signal: str, what: str) -> tuple[str, str]:
-    """A variable's name and value: that of the signal, else that of all."""
     own = f"{_BASE}_{signal.upper()}_{what}"
     name = own if _set(own) else f"{_BASE}_{what}"
     return name, _set(name)

@@ -1,9 +1,7 @@
 """Events as OTLP/JSON lines, one request a line, as a collector's file exporter writes them: there and back.
 
 The form differs from protobuf's own JSON in that trace and span ids are hexadecimal and enumerations are numbers
-(https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Our records come back as they were. Of others the
-attributes become metadata, and the service and the scope take the places of source and component. All of it passes
-through `otel.event`, so that it is redacted and no larger than it may be.
+(https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
 """
 
 from __future__ import annotations
@@ -170,7 +168,6 @@ def read_line(number: int, line: bytes | None, report: Report, now: int) -> list
 
 
 def _event(record: LogRecord, resource: dict[str, Any], scope: str, now: int) -> Event | None:
-    """The event that a log record stands for; None for one that says nothing."""
     attributes = _table(record.attributes)
     body = _plain(record.body)
     action = record.event_name.strip() or _text(attributes.get("event.name"))

@@ -1,8 +1,6 @@
 """Events as OpenTelemetry log records and spans, and the resource and scope that both name.
 
-Hook runs and recalls are spans, one trace per agent session. Ids are made from the session and the event, so an export
-done twice is the same data. Attributes have the names of the semantic conventions where there are such, else
-`joelclaw.*`.
+Ids are made from the session and the event, so an export done twice is the same data.
 """
 
 from __future__ import annotations
@@ -139,7 +137,6 @@ def _span(event: Event, limits: SpanLimits) -> ReadableSpan:
 
 
 def _about(event: Event) -> dict[str, Any]:
-    """What log records and spans have in common, without the metadata."""
     session = _session(event)
     found: dict[str, Any] = {
         SESSION if session else ROLE: session or event["sessionId"],

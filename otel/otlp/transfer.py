@@ -1,11 +1,7 @@
 """Taking events to their OTLP destinations: in batches, each signal with a cursor of its own.
 
-A cursor moves when its receiver has answered 2xx to the whole batch. A process that dies at any moment skips nothing;
-what it had sent without recording it is sent again, with the same ids (`log.record.uid`, span ids).
-
-opentelemetry-sdk's OTLP/HTTP exporters encode and send. They only say yes or no, take a redirect for a yes and do not
-look at a partial success. So they are given an HTTP session that keeps the answer. It also ends the exporter's own
-attempts after the first: when to try again is decided here, where the cursor is.
+opentelemetry-sdk's exporters encode and send, and only say yes or no. So they are given an HTTP session that keeps the
+answer, and ends their own attempts after the first: when to try again is decided here, where the cursor is.
 """
 
 from __future__ import annotations
@@ -47,8 +43,6 @@ _SIGNALS: dict[str, tuple[type[Any], type[Any], Any, str]] = {
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a batch."""
-
     taken: bool = False
     refused: bool = False  # it will never be taken as it is
     rejected: int = 0  # items that were dropped of a batch that was taken
@@ -96,8 +90,6 @@ def run(db: apsw.Connection, destinations: Sequence[Destination], *, due_only: b
 
 
 class _Transfer:
-    """One destination, from its cursor to the newest event."""
-
     def __init__(self, db: apsw.Connection, destination: Destination, upto: int) -> None:
         self._db = db
         self._destination = destination
@@ -136,7 +128,6 @@ class _Transfer:
         }
 
     def _batches(self, exporter: Any) -> _Outcome | None:
-        """Send log records or spans; the outcome that ended it early."""
         given = os.environ.get(f"OTEL_{self._processor}_MAX_EXPORT_BATCH_SIZE", "").strip()
         most = size = max(1, min(int(given), 10_000)) if given.isascii() and given.isdigit() else BATCH
         at = self.cursor.reached
@@ -187,7 +178,6 @@ class _Transfer:
             export_cursor.write(self._db, self.cursor)
 
     def _send(self, exporter: Any, batch: Sequence[Any]) -> _Outcome:
-        """Send one batch, once."""
         self._session.forget()
         why = "the batch could not be encoded, or is too large"
         try:
@@ -226,6 +216,5 @@ def _refusal(answer: requests.Response) -> _Outcome:
 
 
 def _line(text: str) -> str:
-    """On one line, without secrets and not long: it is stored and shown."""
     plain = " ".join(redact(words.clean(text))[0].split())
     return plain if len(plain) <= _SHOWN else plain[: _SHOWN - 1] + "…"

@@ -1,7 +1,6 @@
 """One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each.
 
-The files come before the store: an event that waits in the spool now may be in the store a moment later, and is then in
-both, which is harmless. A backup is verified and laid out beside a home before it is moved there as a whole.
+The files come before the store: an event that leaves the spool meanwhile is then in both, which is harmless.
 """
 
 from __future__ import annotations
@@ -119,7 +118,6 @@ def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
 
 
 def _members(home: str) -> Iterator[str]:
-    """The names of a home's files that belong to a backup, the store left out, in order."""
     for folder, folders, names in os.walk(home, onerror=_raise if os.path.isdir(home) else None):
         below = "" if folder == home else os.path.relpath(folder, home) + "/"
         folders[:] = sorted(one for one in folders if one == _WORK or is_kept(f"{below}{one}/x"))
@@ -167,7 +165,6 @@ def sweep(path: str) -> None:
 
 
 def _remove(path: str) -> None:
-    """Delete a file, or a folder with all that is in it; one that is gone was swept by another."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -268,8 +265,6 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
 
 
 class _Bounded:
-    """Reads a file, and no more of it than was allowed."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.left = _ROOM
@@ -283,7 +278,6 @@ class _Bounded:
 
 
 def _lay_out(file: str, folder: str) -> dict[str, Any]:
-    """Write the members into a folder, and compare each with the manifest, which is returned."""
     found: dict[str, tuple[int, str]] = {}
     manifest: object = None
     with open(file, "rb") as opened:
@@ -366,7 +360,6 @@ def _put(staging: str, target: str) -> list[str]:
 
 
 def _move(source: str, target: str, aside: list[str]) -> None:
-    """Move a home to its place, and those that are there, or are made there meanwhile, aside."""
     for _ in range(_TRIES):
         if os.path.isdir(target) and os.listdir(target):
             free = f"{target}.before-restore-{clock.now_ms()}"

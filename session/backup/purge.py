@@ -207,7 +207,6 @@ class Sweep:
         return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(rows.words_of(text)))
 
     def _state(self, path: str) -> bool:
-        """Whether the file is a session's state: it goes, or what quotes goes out of it."""
         text, asked = _text(path), self._criteria
         state = _json(text)
         session, updated = (
@@ -241,7 +240,6 @@ class Sweep:
                 files.write_whole(path, data.encode())
 
     def _without(self, value: Any) -> Any:
-        """A value without the texts that quote: in a list the whole element goes."""
         if isinstance(value, str):
             return "" if self._quotes(value) else value
         if isinstance(value, list):
@@ -251,7 +249,6 @@ class Sweep:
         return value
 
     def _daily_log(self, path: str) -> None:
-        """A log, or what else people keep beside it: of a text the sections and lines that quote go."""
         is_text = path.endswith(".md") or "\ufffd" not in _text(path)
         if os.path.islink(path) or path.endswith(".tmp") or not is_text:
             self._file(path, os.path.relpath(path, self._home))
@@ -272,7 +269,6 @@ class Sweep:
         raise OSError(errno.EBUSY, "another program keeps writing it", path)
 
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
-        """The log without the sections and lines that go, and in how many sections something goes."""
         kept, gone = "", 0
         asked = self._criteria
         of_all = self._before is not None and not (asked.session or asked.project)

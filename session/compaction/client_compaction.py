@@ -1,8 +1,7 @@
 """What a client is told that asks before it compacts: leave it out, take a summary of ours, show a notice. Hot path.
 
-A compaction with nothing said since the last one drops what that one kept and adds nothing: it is left out, whoever
-asked for it. A notice is shown by our extension in pi and OpenCode; in Claude Code what PreCompact prints goes into the
-summariser's prompt (measured with 2.1.329), so there a process of its own runs `notify.command`.
+A notice is shown by our extension in pi and OpenCode; in Claude Code what PreCompact prints goes into the summariser's
+prompt (measured with 2.1.329), so there a process of its own runs `notify.command`.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ def announce(agent: str, config: Config) -> list[Text]:
 
 
 def _notice(config: Config) -> str:
-    """`compaction.notify_on_start_text` on one line, at most 500 characters."""
     from core.quoting import clip, one_line
 
     return clip(one_line(config.get_str("compaction.notify_on_start_text")), _MOST_CHARS)

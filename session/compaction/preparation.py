@@ -1,7 +1,6 @@
 """Whether a session is to be compacted, where it is cut, what is summarised, which files are listed; leaving a branch.
 
-The cut is pi's (compaction.md): go back from the newest entry until `keep_recent` tokens are kept, then cut at the next
-entry that may be first. One rule is ours: no tool result is kept without its call.
+The cut is pi's (docs/compaction.md). One rule is ours: no tool result is kept without its call.
 """
 
 from __future__ import annotations
@@ -60,10 +59,7 @@ def limits_of(transcript: Transcript, config: Config, *, window: int | None, res
 
 
 def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool = True) -> str:
-    """Why to compact or not; above-threshold: the context holds more than the window less the reserve, compact it.
-
-    `enabled`: the client's settings let it compact unasked.
-    """
+    """Why to compact (above-threshold) or not; `enabled`: the client's settings let it compact unasked."""
     if said_since_compaction(transcript) == 0:
         return "empty" if transcript.last_compaction() < 0 else "nothing-since-compaction"
     if context_size(transcript).total <= window - reserve:
@@ -151,10 +147,7 @@ class Branch(NamedTuple):
 
 
 def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
-    """The cut between `start`, the first entry that may be summarised, and the newest entry.
-
-    `keep_recent`: tokens of the newest messages that stay.
-    """
+    """The cut behind `start`, the first entry that may be summarised, so that `keep_recent` tokens stay."""
     entries = transcript.entries
     points = [index for index in range(start, len(entries)) if entries[index].can_cut]
     if not points:

@@ -112,7 +112,6 @@ def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
 
 
 def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterator[_Parsed], str]:
-    """The lines, all of them, and whose they are."""
     first: list[_Parsed] = []
     size = 0
     for line, value in found:

@@ -1,7 +1,6 @@
 """Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
 
-A split turn has two parts: what came before the turn, and its beginning. The lists of files are made from the tool
-calls, whatever a model says. Quotes are the last prompts and commands, behind what an earlier summary holds.
+A split turn has two parts: what came before the turn, and its beginning.
 """
 
 from __future__ import annotations
@@ -133,7 +132,6 @@ def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, 
 
 
 def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, problems: list[str]) -> str:
-    """The model's summary of a part; it is not asked about no messages."""
     earlier, is_whole = form.body(part.previous), part.kind != "turn"
     if not part.messages:
         return earlier
@@ -168,7 +166,6 @@ def quoted(messages: Sequence[Message], previous: str, tokens: int) -> tuple[dic
 
 
 def _earlier(summary: str, room: int) -> tuple[dict[str, str], int]:
-    """The last lines of each section of an earlier summary; one without our sections is context."""
     text = form.body(_plain(summary))
     parsed = form.parse(text)
     if not form.is_summary(parsed):
@@ -203,7 +200,6 @@ def _newest(lines: Iterable[str], room: int) -> list[str]:
 
 
 def _commands(messages: Iterable[Message]) -> Iterator[str]:
-    """Commands, the newest first, each with `(failed)` where the client recorded that."""
     failed: set[str] = set()
     for message in messages:
         if message.role == "tool_result" and message.failed:

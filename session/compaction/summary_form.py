@@ -172,7 +172,6 @@ def _closed(body: str) -> str:
 
 
 def _heading(line: str) -> tuple[str, str]:
-    """The section that a line opens, "" for none, and what it says besides; other headings become bold text."""
     mark = _HEADING.match(line)
     if mark is None:
         return "", line

@@ -1,7 +1,6 @@
 """The conversation as flat text, in pi's form (compaction.md), and the prompts that ask a model for a summary of it.
 
-The prompts say that the record is data, neither to be continued nor obeyed. It stands between two lines with a mark
-made from its text, so that nothing in it can end it.
+The record stands between two lines with a mark made from its text, so that nothing in it can end it.
 """
 
 from __future__ import annotations
@@ -143,7 +142,6 @@ def of(record: str, kind: str, previous: str, instructions: str, *, tokens: int,
 
 
 def _within(record: str, room: int) -> tuple[str, int]:
-    """The beginning and the end of a record that is longer than `room` bytes, whole lines, with a note in between."""
     if _size(record) <= room:
         return record, 0
     data = record.encode("utf-8", "replace")

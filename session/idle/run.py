@@ -74,7 +74,6 @@ def listed(*, on: bool = False) -> list[dict[str, Any]]:
 
 
 def _with_timer(path: str) -> SessionState | None:
-    """The state in a file, None where it has no timer or cannot be read."""
     try:
         with open(path, "rb") as file:
             if _NO_TIMER in file.read():
@@ -223,7 +222,6 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
 
 
 def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: str) -> tuple[list[str], str]:
-    """The command that compacts a session, and the folder in which it is run."""
     session_id, agent = current["sessionId"], current["agent"]
     template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
     if not template:

@@ -1,6 +1,5 @@
 """The timers of idle compaction (OpenClaw's idle trigger), which lie in the state of their sessions. Hot path.
 
-The end of a turn sets the session's only timer; a message or a compaction removes it. A timer that is due is run once.
 Hooks import this only where `compaction.idle_trigger_minutes` is set.
 """
 
@@ -186,7 +185,6 @@ def words(template: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _path(path: str) -> str:
-    """A path as it is stored: redacted, and of limited length."""
     from core.redaction import redact
     from core.words import clean
 

@@ -154,7 +154,6 @@ def _figures(hooks: Sequence[Any]) -> dict[str, Any]:
 
 
 def _by(hooks: Sequence[Any], *names: str) -> list[dict[str, Any]]:
-    """What hooks cost and what became of them, by client or event, the dearest first."""
     groups: dict[tuple[str, ...], list[Any]] = {}
     for one in hooks:
         groups.setdefault(tuple(one[name] for name in names), []).append(one)

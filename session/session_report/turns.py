@@ -113,7 +113,6 @@ def _timed(at: int, kind: str, text: str, *, ms: float | None = None, **more: An
 
 
 def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]) -> Timed:
-    """What the agent was given, without the frame around it, and what became of the memories in it."""
     inside = [line for line in one["text"].split("\n") if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
     heading = next((line for line in inside if line.strip()), "").lstrip("# ")
     outcomes: dict[str, str] = {}
@@ -128,7 +127,6 @@ def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]
 
 
 def _other(event: Told) -> Timed:
-    """An event that somebody sent with this session's id, or a fault."""
     said = ", ".join(f"{key} {clip(str(value), _VALUE_CHARS)}" for key, value in event["metadata"].items())
     why = f": {event['error']}" if event["error"] else f" ({said})" if said else ""
     kind = "error" if event["level"] in ("warn", "error", "fatal") else "event"
@@ -157,10 +155,7 @@ def turns_of(
     *,
     zone_of: Callable[[float | None], str],
 ) -> list[dict[str, Any]]:
-    """The turns, oldest first: each a message of the user and what followed it.
-
-    Turn 0 is what was before the first message, where there was something. A `prompt` is its beginning, "" where it is
-    not archived; `contextPercent` the last that was told in the turn.
+    """The turns, oldest first: each a message of the user and what followed it; turn 0 is what was before the first.
 
     Hooks and prompts come oldest first, moments in any order; `calls` are of each tool call its time (ms, 0 unknown),
     the number of its prompt, and whether it failed.
@@ -216,5 +211,4 @@ def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[
 
 
 def _index(begins: Sequence[int], at: int) -> int:
-    """The last turn that had begun by a time."""
     return max(0, bisect_right(begins, at) - 1)

@@ -1,8 +1,6 @@
 """Where the cluster is, with which key it is asked, what its faults mean, and searching it. Hot path.
 
-The key comes from `TYPESENSE_API_KEY` or from the user's `store.key_command`. It goes into one header and nowhere else:
-not into a message, an event, a log or an argument. The search goes over `http.client`, since the official client costs
-13 x bare Python to import.
+The key goes into one header and nowhere else: not into a message, an event, a log or an argument.
 """
 
 from __future__ import annotations
@@ -50,11 +48,7 @@ def nodes(config: Config) -> list[str]:
 
 
 def parse_nodes(text: str) -> list[str]:
-    """Each of comma-separated URLs as `http://host:port/path`.
-
-    Raises:
-        Failure: CONFIG_INVALID, one of them is no URL, or there is none.
-    """
+    """Each of comma-separated URLs as `http://host:port/path`. Raises Failure: CONFIG_INVALID."""
     found = []
     for url in filter(None, (part.strip().rstrip("/") for part in text.split(","))):
         try:
@@ -81,11 +75,7 @@ def _bad_url(url: str) -> Failure:
 
 
 def key(config: Config) -> str:
-    """The key of the settings.
-
-    Raises:
-        Failure: TYPESENSE_API_KEY_MISSING.
-    """
+    """The key of the settings. Raises Failure: TYPESENSE_API_KEY_MISSING."""
     found = os.environ.get("TYPESENSE_API_KEY", "").strip()
     command = config.get_str("store.key_command").strip()
     if not found and command:
@@ -193,10 +183,7 @@ class SearchClient:
     Its methods raise Failure: TYPESENSE_UNREACHABLE (no node answers in time), TYPESENSE_UNAUTHORIZED,
     TYPESENSE_NOT_INITIALISED (a collection is missing), TYPESENSE_REFUSED (anything else that the server said no to).
 
-    Args:
-        prefix: what the names of the collections begin with on the server.
-        limit_s: seconds that all requests may take together, other nodes included.
-        patient: the limit holds for each request.
+    `limit_s`: seconds that all requests may take together, other nodes included; `patient`: each of them.
     """
 
     def __init__(
@@ -292,7 +279,6 @@ class SearchClient:
             raise unreachable(self.nodes, "what answers there is no Typesense") from None
 
     def _ask(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the first answer below 500, else of the last one."""
         why = "no answer in time"
         failed: tuple[int, bytes] | None = None
         for number, node in enumerate(list(self.nodes)):

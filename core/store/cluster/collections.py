@@ -1,8 +1,6 @@
 """The collections of the cluster, through the official client: made, brought up to date, written, read whole.
 
-Three hold what is recalled, under the mirrored CLI's names and the archive of turns beside them, one the events. What
-recall searches are the finished terms and the vector (`mapping`); the texts of observations and knowledge are indexed
-as they are, too, for whoever searches the cluster by other means.
+Recall searches finished terms and vectors (`mapping`); texts are indexed, too, for who searches by other means.
 """
 
 from __future__ import annotations
@@ -76,12 +74,7 @@ def schemas() -> list[Row]:
 
 
 class Cluster:
-    """The collections and documents of a cluster. Its methods raise Failure as `SearchClient`.
-
-    Args:
-        nodes: see `client.nodes`.
-        limit_s: seconds that the nodes may be silent in all.
-    """
+    """The collections and documents of a cluster; `limit_s`: seconds that the nodes may be silent in all."""
 
     def __init__(self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float = 120.0) -> None:
         self.nodes = list(nodes)
@@ -112,8 +105,7 @@ class Cluster:
     def init(self) -> list[dict[str, Any]]:
         """Create what is missing and add missing fields; run again, it changes nothing. What was done with each.
 
-        Raises:
-            Failure: TYPESENSE_SCHEMA_FOREIGN, also as above; then nothing was made.
+        Raises Failure: TYPESENSE_SCHEMA_FOREIGN, nothing was made; and as above.
         """
         present = {row["name"]: row for row in self.collections()}
         plan = []
@@ -154,11 +146,7 @@ class Cluster:
         return results
 
     def export(self, collection: str, *, include: str = "", exclude: str = "") -> Iterator[Row]:
-        """Every document of a collection as they come; the official client would hold them all in memory.
-
-        Args:
-            include, exclude: field names, comma-separated.
-        """
+        """Every document as they come (the official client would hold them all); fields are comma-separated."""
         fields = urlencode({"include_fields": include} if include else {"exclude_fields": exclude})
         for line in self._searches.lines(f"/collections/{self.prefix}{collection}/documents/export?{fields}"):
             if line.strip():

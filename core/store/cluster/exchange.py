@@ -1,16 +1,8 @@
 """Moves documents between the local file and the cluster, batch by batch: what waits goes, what others sent comes.
 
-The newer write wins: of two contents that with the later `updated_at`, of equals that with the greater hash, so that
-every machine decides alike. Recalls and feedback are no edits: of these the side that was used last wins. A forgotten
-document is a tombstone without words on the cluster; a machine that has the words keeps them, for `--undo`.
-
-The server knows no conditional write. So each batch is compared first: what the cluster holds in a newer version is
-stored here instead of overwritten, and what it holds already is not sent. Where two machines write the same document at
-the same moment, whoever fetches the other's row and knows better sends again.
-
-A machine's batches have rising numbers, and a batch is at most one page of an answer. So what was sent after a number
-is read page by page, from the number of the last row again, and nothing that arrives in between is passed over. The
-last batch that was seen is always read again, since only a part of it may have been there.
+The newer write wins (docs/typesense.md says how). The server knows no conditional write: each batch is compared first,
+what is newer there is stored here, and whoever fetches a row and knows better sends again. A batch is at most one page
+of an answer, and the last that was seen is always read again, since only a part of it may have been there.
 """
 
 from __future__ import annotations
@@ -276,9 +268,6 @@ class Exchange:
             raise _not_taken(trouble)
 
     def _to_row(self, side: Side, vectors: dict[int, bytes], number: int) -> Row:
-        """The row that carries a side: who fetches keeps the last number that it saw of each machine, and needs no
-        clock.
-        """
         vector = b""
         if side.document is not None and not side.dead:
             document: Any = dict(side.document)

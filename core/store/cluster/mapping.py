@@ -1,8 +1,6 @@
 """Converts documents and events to the cluster's form and back. Ids are ours. Hot path.
 
-Server 0.24 does not stem, and folds and splits scripts in its own way. So a document is sent with its finished terms,
-as the local file's FTS5 index has them, and with its vector of the static space. A forgotten document goes as a
-tombstone: id, times, and nothing of its text.
+Server 0.24 does not stem: a document goes with its finished terms, and a forgotten one as id and times alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The queue of documents that a cluster has not got yet, filled by triggers in the transaction of each write.
 
-The triggers are made by `enable`: a store that never saw a cluster has none. A row says that a document changed, not
-what it is: what is sent is the document as it stands then, so many changes are one row, and a resend is no harm.
-Events need no rows: their numbers rise, so a cursor is enough.
-
-Of two machines' edits the newer wins, by `updated_at`. So the triggers see to it that an edit always moves it forward.
+A row says that a document changed, not what it is: what is sent is the document as it stands then. Since the newer edit
+wins, the triggers see to it that each moves `updated_at` forward.
 """
 
 from __future__ import annotations
@@ -226,12 +223,7 @@ def waiting(db: apsw.Connection) -> dict[str, Any]:
 
 
 def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
-    """What is wrong with the way to the cluster.
-
-    Args:
-        found: `waiting`, None where this home was never given a cluster.
-        backend: the setting `store.backend`.
-    """
+    """What is wrong with the way to the cluster; `found` is `waiting`, None where this home was never given one."""
     if found is None:
         if backend != "typesense":
             return []

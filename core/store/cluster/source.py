@@ -60,10 +60,7 @@ _WORDS = {
 class ClusterSource:
     """Candidates from a cluster, for one recall. Row numbers are of this object only: the cluster has ids.
 
-    Its methods raise Failure as `SearchClient`; for the rest see `core.records.CandidateSource`.
-
-    Args:
-        local: the local file, which has what the cluster has not got yet.
+    `local` has what the cluster has not got yet. Raises Failure as `SearchClient`; see `core.records.CandidateSource`.
     """
 
     backend = "typesense"
@@ -136,7 +133,6 @@ class ClusterSource:
         return kept
 
     def _scored(self, rows: Mapping[Found, Row], vector: bytes) -> list[Candidate]:
-        """Numbered in the order in which they were written."""
         ordered = sorted(rows, key=lambda found: (CODES[found[0]], int(rows[found]["timestamp"]), found[1]))
         lengths = [int(row.get("terms", 0)) for row in rows.values()]
         self._average = sum(lengths) / len(lengths) if any(lengths) else 1.0
@@ -195,14 +191,12 @@ class ClusterSource:
 
 
 def _keys(terms: Sequence[str]) -> dict[str, str]:
-    """The server's form of each term → the term."""
     half = _MOST_TERMS // 2
     few = terms if len(terms) <= _MOST_TERMS else [*terms[:half], *terms[-half:]]
     return {key: term for term in few if (key := " ".join(mapping.stems(term)))}
 
 
 def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[tuple[str, list[str], Row]]:
-    """What is asked: a collection, the words, and how."""
     wanted = list(filters.get("collections", ())) or list(CODES)
     narrowed = _filtered(filters)
     asked: list[tuple[str, list[str], Row]] = []
@@ -238,7 +232,6 @@ def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
 
 
 def _filtered(filters: Filters) -> Row:
-    """The filters but for the collection, in the server's notation."""
     named = {"session_id": filters.get("session"), "category_id": filters.get("category")}
     parts = [f"{field}:={_value(value)}" for field, value in named.items() if value]
     parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]

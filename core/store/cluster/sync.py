@@ -37,11 +37,7 @@ _MOST_LISTED = 100
 
 
 def sync(work: Exchange, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
-    """Send what waits, fetch what other machines sent, and send again what was found to be newer here.
-
-    Returns:
-        What was moved, and what still waits.
-    """
+    """Send what waits, fetch what other machines sent, send what was found to be newer here; what was moved."""
     with _outcome_noted(work.db):
         done = work.send(in_time)
         work.fetch(in_time)

@@ -1,8 +1,7 @@
 """Finds out that a store has lost what was acknowledged: its file was copied without its log, or put back older.
 
-A copy of the file alone looks whole, for what was written last stands in the log beside it (`store.db-wal`). Two signs
-tell of it: `store.db.mark` holds the number of the last event that was acknowledged, and a store of ours always has a
-log and a mark. What was found stays in `store.db.older` until the user has read it. Hot path.
+`store.db.mark` holds the number of the last event that was acknowledged, and a store of ours always has a log and a
+mark. What was found stays in `store.db.older` until the user has read it. Hot path.
 """
 
 from __future__ import annotations

@@ -178,7 +178,6 @@ class _Search:
         return [row[:2] for row in rows]
 
     def _sessions(self) -> None:
-        """Sessions, or their plans, and compactions."""
         asked, found = self._asked, self.found
         where, values = self._fits("id", "updated_at", "plan", "project")
         known = dict(self._rows(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {FORGOTTEN}", values))
@@ -194,7 +193,6 @@ class _Search:
         found.compactions = self._taken(f"{query} AND summary NOT IN ('', ?)", (*values, PURGED_SUMMARY))
 
     def _others(self) -> set[str]:
-        """Those of its words that stand in something else, too."""
         found = self.found
         others: set[str] = set()
         kinds: tuple[tuple[str, int, set[tuple[Any, ...]]], ...] = (
@@ -209,7 +207,6 @@ class _Search:
         return others
 
     def _history(self) -> None:
-        """Events, injected texts and hooks that fit or quote; a text also by the memories that it was made of."""
         found = self.found
 
         def either(session: str, at: str, texts: str) -> tuple[str, list[Any]]:
@@ -226,7 +223,6 @@ class _Search:
         found.hook_calls = self._rows(f"SELECT session_id, id FROM hook_call WHERE {where} ORDER BY 1, 2", values)
 
     def _beside(self) -> None:
-        """What else says the phrase or quotes."""
         found = self.found
 
         def saying(query: str, texts: str) -> list[Any]:

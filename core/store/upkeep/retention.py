@@ -1,7 +1,6 @@
 """What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`.
 
-All goes in short transactions. What was noted on purpose, synced, forgotten or purged keeps its row. Where the store
-cannot be written, that is a Failure; what was dropped stays dropped.
+All goes in short transactions. What was noted on purpose, synced, forgotten or purged keeps its row.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ _QUICK_BYTES = 64 * _MB
 _WORTH_SHARE, _WORTH_BYTES = 0.2, 4 * _MB
 """So much must be free: the share in the background, the bytes by hand, too."""
 _MERGE_AFTER = 500
-_PASSES_WITHOUT_GAIN = 3
-"""After so many in a row that gave no room back, no more of a kind goes: a page is free when all on it is gone."""
 # What an event takes: its texts, its other columns, and its entries in three indexes.
 _EVENT_BYTES = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
 _SURPLUS = (
@@ -75,7 +72,6 @@ class Retention:
         self._sessions: list[tuple[int, str]] = []
 
     def _before(self, name: str) -> int:
-        """The time before which a setting lets things go; 0 where it is off."""
         days = self._config.get_int(name)
         return max(0, self._now - days * clock.DAY_MS) if days else 0
 
@@ -139,7 +135,6 @@ class Retention:
         }
 
     def _surplus(self, since: int) -> list[int]:
-        """Events to drop so that the rest takes at most `events_mb`: debug first, then the oldest."""
         limit = self._limit("retention.events_mb")
         return [int(seq) for (seq,) in self._db.execute(_SURPLUS, (since, limit))] if limit else []
 
@@ -169,7 +164,6 @@ class Retention:
         return len(rows)
 
     def _old_sessions(self, before: int) -> list[tuple[int, str]]:
-        """When each session that did nothing since was last active (ms), and its id; the oldest first."""
         rows = self._db.execute(f"SELECT updated_at, id FROM {_OLD_SESSIONS} ORDER BY 1, 2", (before,))
         return [(int(at), str(one)) for at, one in rows]
 
@@ -180,10 +174,6 @@ class Retention:
             time.sleep(_PAUSE_S)
 
     def _prune_store(self) -> None:
-        """Drop debug events, the oldest turns and sessions, then other events, hooks and injected texts.
-
-        Until what is used is within the limit, or nothing more is gained by it.
-        """
         limit = self._limit("retention.store_mb")
         if not limit or self._used() <= limit:
             return
@@ -194,12 +184,8 @@ class Retention:
             self._drop_history,
         )
         for drop in steps:
-            least, idle = self._used(), 0
-            while least > limit and idle < _PASSES_WITHOUT_GAIN and drop():
+            while self._used() > limit and drop():
                 time.sleep(_PAUSE_S)
-                used = self._used()
-                idle = idle + 1 if used >= least else 0
-                least = min(least, used)
 
     def _used(self) -> int:
         size, free = store_file.sizes(self._db)
@@ -215,7 +201,6 @@ class Retention:
         return turns + len(over)
 
     def _drop_history(self) -> int:
-        """Events, and hooks and injected texts older than the first that is left."""
         dropped = self._drop_events(self._oldest_events("true"))
         first = self._one("SELECT min(timestamp) FROM event")
         with sqlite.transaction(self._db):

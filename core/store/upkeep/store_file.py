@@ -1,7 +1,6 @@
 """The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies it.
 
-In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once. What a
-purge still owes is kept in the store until it is done. What SQLite says becomes a Failure.
+In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once.
 """
 
 from __future__ import annotations
@@ -109,11 +108,11 @@ def wipe(db: apsw.Connection) -> None:
             db.execute("DELETE FROM upkeep WHERE name = ?", (_OWED,))
 
 
-def give_back(db: apsw.Connection) -> int:
-    """Return free pages at the end of the file to the disk, where the file was made so; how many bytes."""
+def give_back(db: apsw.Connection) -> bool:
+    """Return free pages at the end of the file to the disk, where the file was made so; whether it became smaller."""
     before, free = sizes(db)
     if int(db.execute("PRAGMA auto_vacuum").get) != 2:  # 2: pages can be given back one by one
-        return 0
+        return False
     with _as_failures():
         left = free
         while left:
@@ -124,19 +123,17 @@ def give_back(db: apsw.Connection) -> int:
                 break
             time.sleep(_PAUSE_S)
         sqlite.fold_log(db, over=0)
-    return before - sizes(db)[0]
+    return before > sizes(db)[0]
 
 
-def rewrite(db: apsw.Connection) -> int:
-    """Write the whole file anew without its free pages, and so that later ones can be given back; how many bytes.
+def rewrite(db: apsw.Connection) -> None:
+    """Write the whole file anew without its free pages, and so that later ones can be given back.
 
     Writers wait meanwhile. Where the disk has no room for a second copy nothing was changed.
     """
-    before = sizes(db)[0]
     with _as_failures():
         _vacuum(db)
         sqlite.fold_log(db, over=0)
-    return before - sizes(db)[0]
 
 
 def merge(db: apsw.Connection, name: str) -> None:
@@ -162,7 +159,6 @@ def _vacuum(db: apsw.Connection) -> None:
 
 
 def _patiently(work: Callable[[], bool]) -> bool:
-    """Whether work that others may keep from its file was done, within a minute."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
