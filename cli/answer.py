@@ -19,10 +19,10 @@ class Answer:
     """The result of a command: the envelope's `result`, or with `--raw` the `text` that is printed instead.
 
     `framed`: the text is one of `core.quoting.enclose`, whose delimiters are to stay. `exit_code` is of a command that
-    did what it was asked to, and whose answer scripts go by.
+    did what it was asked to, and whose answer scripts go by; `said` the sentence that a terminal shows first.
     """
 
-    __slots__ = ("exit_code", "framed", "next_actions", "result", "text")
+    __slots__ = ("exit_code", "framed", "next_actions", "result", "said", "text")
 
     def __init__(
         self,
@@ -32,9 +32,10 @@ class Answer:
         *,
         framed: bool = False,
         exit_code: int = 0,
+        said: str = "",
     ) -> None:
         self.result, self.next_actions, self.text = result, next_actions or [], text
-        self.framed, self.exit_code = framed, exit_code
+        self.framed, self.exit_code, self.said = framed, exit_code, said
 
 
 def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:

@@ -5,6 +5,7 @@ Everything that was stored is shown through `safe`: a memory that holds escape s
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,12 +15,18 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.answer import Answer, runnable
+from core import clock
 from core.output import shown
 
 _MAX_ROWS = 50
 _MAX_COLUMNS = 7
 _LINE = 60
 """Characters of a list that is told on one line."""
+_ONE_WORD, _SHORT = 40, 20
+"""A column of values this long, of one word or of several, is not broken: ids and times can be copied."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_FIRST_MS = 10**12
+"""September 2001 in ms since the epoch: smaller figures are no time."""
 
 
 def console() -> Console:
@@ -32,21 +39,29 @@ def safe(value: object, style: str = "") -> Text:
     return Text(shown(plain(value)), style=style)
 
 
-def plain(value: object) -> str:
-    """A JSON value as people write it: yes and no, thousands grouped, lists with commas."""
+def plain(value: object, name: str = "") -> str:
+    """A JSON value as people write it: thousands grouped, lists with commas; by their `name` times and bytes."""
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int) and value >= _FIRST_MS and name.endswith(("At", "timestamp")):
+        value = clock.iso(value)
     if isinstance(value, int):
-        return f"{value:,}"
+        return size(value) if name.lower().endswith("bytes") else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.3f}".rstrip("0").rstrip(".")
-    if isinstance(value, list):
-        return ", ".join(plain(item) for item in value) or "–"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plain(item, name) for item in value) or "–"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {plain(item)}" for key, item in value.items()) or "–"
-    return str(value)
+        return ", ".join(f"{label(key)} {plain(item, key)}" for key, item in value.items()) or "–"
+    text = str(value)
+    return text[:19].replace("T", " ") if _TIME.fullmatch(text) else text
+
+
+def label(name: str) -> str:
+    """The name of a JSON value in words: `contextPercent` is "context percent"."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z](?![A-Z])", lambda found: " " + found[0].lower(), name)
 
 
 def size(count: float) -> str:
@@ -64,7 +79,7 @@ def pairs(rows: Mapping[str, object]) -> Table:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows.items():
-        grid.add_row(safe(name), value if isinstance(value, (Text, Table)) else safe(value))
+        grid.add_row(safe(label(name)), value if isinstance(value, (Text, Table)) else safe(plain(value, name)))
     return grid
 
 
@@ -74,9 +89,11 @@ def rows_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         number = all(isinstance(row.get(name), (int, float)) and not isinstance(row.get(name), bool) for row in rows)
-        table.add_column(name, justify="right" if number else "left", overflow="fold")
+        told = [plain(row.get(name), name) for row in rows[:most]]
+        whole = all(len(text) <= (_SHORT if " " in text else _ONE_WORD) for text in told)
+        table.add_column(label(name), justify="right" if number else "left", overflow="fold", no_wrap=whole)
     for row in rows[:most]:
-        table.add_row(*(safe(row.get(name)) for name in names))
+        table.add_row(*(safe(plain(row.get(name), name)) for name in names))
     return table
 
 
@@ -102,16 +119,20 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     )
     groups = {name: value for name, value in result.items() if _is_group(value)}
     single = {name: value for name, value in result.items() if name not in groups}
-    if single or not groups:
-        screen.print(pairs(single) if single else safe("none", "dim"))
+    if answer.said:
+        screen.print(safe(answer.said))
+    if single:
+        screen.print(pairs(single))
+    elif not (groups or answer.said):
+        screen.print(safe("none", "dim"))
     for name, value in groups.items():
-        screen.print(safe(name, "bold cyan"))
+        screen.print(safe(label(name), "bold cyan"))
         if isinstance(value, dict):
             screen.print(pairs(value))
         elif isinstance(value[0], dict):
             screen.print(rows_table(value, most=len(value)))
         else:
-            screen.print(safe("\n".join(map(plain, value))))
+            screen.print(safe("\n".join(plain(one, name) for one in value)))
     next_steps(answer, screen)
 
 

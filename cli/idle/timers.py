@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _CODE = "IDLE_INVALID_ARGS"
 _RUN = "compact what comes due, until Ctrl-C"
+_WHY_NOT = {
+    timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
+    timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
+    timers.UNKNOWN: "No timer: how full its context is is not known; give --percent, or --tokens and --window.",
+    timers.BELOW: "No timer: its context is not full enough.",
+}
 
 
 def schedule(options: dict[str, Any]) -> Answer:
@@ -36,7 +42,8 @@ def schedule(options: dict[str, Any]) -> Answer:
         cwd=os.path.abspath(options["cwd"]) if options["cwd"] else "",
     )
     cancelling = step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives")
-    return Answer(result, [cancelling, step("joelclaw idle run", _RUN)] if result["scheduled"] else [])
+    said = _WHY_NOT.get(result["reason"], "")
+    return Answer(result, [cancelling, step("joelclaw idle run", _RUN)] if result["scheduled"] else [], said=said)
 
 
 def cancel(options: dict[str, Any]) -> Answer:

@@ -56,7 +56,10 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
         about = {"scope": scope, "name": name}
         event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
         log.try_append(None, [event], config.load())
-    return Answer({**result, **({"setAside": aside} if aside else {})}, steps)
+    whose = "Everything" if scope == switches.EVERYWHERE else f"The {scope} {name}"
+    said = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
+    said = f"{whose} {said if result['off'] else 'is on.'}"
+    return Answer({**result, **({"setAside": aside} if aside else {})}, steps, said=said)
 
 
 def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
@@ -91,7 +94,7 @@ def exclude(options: dict[str, Any]) -> Answer:
         raise usage(_CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
     known = switches.sound()[0]["excluded"]
     if options["list"]:
-        return Answer({"excluded": known})
+        return Answer({"excluded": known}, said="" if known else "No folder is excluded.")
     if removed is not None:
         path = next((one for one in (os.path.realpath(removed), removed.rstrip("/")) if one in known), "")
         if not path:
@@ -124,7 +127,8 @@ def trust(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["revoke"] or options["folder"]:
             raise usage("TRUST_INVALID_ARGS", "--list goes with nothing else", "give --list alone")
-        return Answer({"trusted": [_row(row) for row in trusted.every()]})
+        rows = [_row(row) for row in trusted.every()]
+        return Answer({"trusted": rows}, said="" if rows else "No folder is trusted.")
     try:
         folder = options["folder"] or os.getcwd()
     except OSError:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, rows_table, safe, size, told
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, size
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
@@ -71,7 +71,38 @@ def overview(answer: Answer) -> None:
     else:
         screen.print(safe("something is wrong", "bold red"))
     _print_findings(screen, [{**problem, "severity": "error"} for problem in result["problems"]])
-    told(answer, without=("healthy", "problems"))
+    for unknown in result["config"].get("unknown", ()):
+        screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
+    screen.print(pairs({name: value for name, value in _facts(result).items() if value}))
+    screen.print()
+    screen.print(rows_table([{"memories": name, **counts} for name, counts in result["counts"].items()]))
+    if result["events"]["last"]:
+        screen.print()
+        screen.print(rows_table(result["events"]["last"]))
+    next_steps(answer, screen)
+
+
+def _facts(result: dict[str, Any]) -> dict[str, object]:
+    store, sessions, events, switches = result["store"], result["sessions"], result["events"], result["switches"]
+    config, waiting, newest = result["config"], store.get("waiting"), sessions["newest"]
+    versions = f"python {result['python']}, sqlite {result['sqlite']}, sqlite-vec {result['sqliteVec'] or 'missing'}"
+    of_store = f"{size(store['bytes'])} + {size(store['walBytes'])} log, schema {store['schema']}"
+    return {
+        "joelclaw": f"{result['version']} ({versions})",
+        "home": result["home"],
+        "store": of_store if store["exists"] else "none yet",
+        "off": ", ".join(one["name"] or one["scope"] for one in switches["off"]),
+        "never archived": switches["excluded"],
+        "cluster": {"backend": store["backend"], **(waiting or {})} if waiting or store["backend"] != "sqlite" else "",
+        "state files": f"{sessions['count']}, {sessions['damaged']} damaged"
+        + (f", newest {plain(newest['at'])}" if newest else ""),
+        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
+        "export": result["otelExport"],
+        "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
+        "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
+        "settings": config["changed"],
+        "folder's file": config.get("project"),
+    }
 
 
 def report(answer: Answer) -> None:

@@ -69,7 +69,7 @@ COMMANDS: tuple[Command, ...] = (
         "The newest observations.",
         P("count", ("--count", "-n"), "how many", kind="whole", default=10, low=1, high=1000),
         HOURS,
-        view=_TOLD,
+        view="cli.memory.view:recent",
     ),
     Command(
         "memory scorecard",

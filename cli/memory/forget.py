@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.answer import Answer, quoted, step
 from cli.memory.curate import CODE, writing
 from cli.stdout import is_terminal
 from core import clock, config
 from core.errors import Failure, usage
-from core.store import sqlite
+from core.store import history, sqlite
 from memory import curation
 from recall.by_name.calls import PREFIX
 from session.session_report import listing
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.envelope import NextAction
+
 _FILTERS = ("session", "project", "before", "match")
 _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
 _LEAST_MATCH = 3
+_MOST_SHOWN, _SHOWN_CHARS = 10, 100
 _MOST_NAMED = 500  # ids in a command that is printed: a shell takes them all
 
 
@@ -83,12 +89,22 @@ def _purge(options: dict[str, Any]) -> Answer:
         words = [quoted(one) for one in options["ids"]]
         words += [f"--{name} {quoted(options[name])}" for name in _FILTERS if options[name]]
         same = f"joelclaw memory forget --purge {' '.join(words)} --yes"
-        return Answer(purge.result(done=False), [step(same, "delete it for good")])
-    if not options["yes"] and not _agreed(purge.result(done=False)):
+        return _expected(purge.result(done=False), [step(same, "delete it for good")])
+    if not options["yes"] and not _agreed(_expected(purge.result(done=False))):
         return Answer({"declined": "nothing was deleted"})
     result = purge.run()
     actions = [step("joelclaw store sync", "carry the deletion to the cluster")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
+
+
+def _expected(result: dict[str, Any], actions: Sequence[NextAction] = ()) -> Answer:
+    """What would go, with the first words of it for a person."""
+    db = sqlite.open_reading()
+    texts = history.memory_texts(db, result["ids"][:_MOST_SHOWN], _SHOWN_CHARS) if db is not None else {}
+    shown = [f"  {' '.join(text.split())}" for text in texts.values()]
+    more = len(result["ids"]) - len(shown)
+    lines = ["Would be deleted for good:", *shown, *([f"  and {more} more"] if more > 0 else [])]
+    return Answer(result, list(actions), said="\n".join(lines))
 
 
 def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
@@ -114,8 +130,8 @@ def _on_terminal() -> bool:
     return is_terminal() and os.isatty(0) and "--json" not in sys.argv
 
 
-def _agreed(expected: dict[str, Any]) -> bool:
+def _agreed(expected: Answer) -> bool:
     from cli.terminal import agreed, told
 
-    told(Answer(expected))
+    told(expected, without=("ids",))
     return agreed("delete it for good?")

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, safe, told
+from cli.terminal import console, next_steps, plain, safe, told
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _TEXTS = ("observation", "text", "place")  # what of an answer says what the memory says
@@ -25,6 +25,19 @@ def memory(answer: Answer) -> None:
     if result.get("hint"):
         screen.print(safe(result["hint"], "bold yellow"))
     told(answer, without=(*_TEXTS, "verdict", "hint"))
+
+
+def recent(answer: Answer) -> None:
+    """Of each observation a line: when, what it is about, its words."""
+    result: Any = answer.result
+    screen = console()
+    for row in result["observations"]:
+        verdict = "" if row["verdict"] == "allow" else f"  {row['verdict']}"
+        line = safe(f"{plain(row['at'])[:16]}  {row['category']}{verdict}  ", "dim")
+        screen.print(line.append_text(safe(" ".join(row["observation"].split()), _VERDICTS.get(verdict.strip(), ""))))
+    if not result["observations"]:
+        screen.print(safe(f"No observations in the last {result['hours']:g} hours.", "yellow"))
+    next_steps(answer, screen)
 
 
 def listed(answer: Answer) -> None:

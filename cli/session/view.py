@@ -42,10 +42,8 @@ def list_(answer: Answer) -> None:
 
 
 def show(answer: Answer) -> None:
-    """What is known of one session: times as people read them, and nothing that only tells one task from the next."""
-    state: Any = answer.result
-    shown = {name: clock.iso(value)[:19] if name.endswith("At") and value else value for name, value in state.items()}
-    told(Answer(shown), without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
+    """What is known of one session, without what only tells one task from the next."""
+    told(answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
 def injection(answer: Answer) -> None:

@@ -25,8 +25,7 @@ _SHOW = (
 
 def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) -> Command:
     code, run = f"{path.split()[0].upper()}_INVALID_ARGS", f"cli.session_report.sessions:{function}"
-    view = "cli.terminal:told" if function == "list_" else f"cli.session_report.view:{function}"
-    return Command(path, run, help_, parameters, code=code, view=view)
+    return Command(path, run, help_, parameters, code=code, view=f"cli.session_report.view:{function}")
 
 
 COMMANDS: tuple[Command, ...] = (

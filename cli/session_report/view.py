@@ -12,8 +12,10 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
 from cli.answer import Answer
+from cli.recall.view import age
 from cli.session_report.sessions import POLICY
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
+from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, told
+from core import clock
 from core.output import shown_line
 from core.quoting import clip
 
@@ -35,17 +37,40 @@ _CHOSEN = {
 _PAGE_WIDTH = 132
 
 
-def show(answer: Answer) -> None:
-    """One session: who and what for, the context as a curve, its turns, what its hooks cost."""
-    screen = console()
-    draw_session(screen, answer.result)
+def list_(answer: Answer) -> None:
+    """Of each session its id, whole so that it can be copied, what is known of it, and beneath it the last task."""
+    result: Any = answer.result
+    screen, now = console(), clock.now_ms()
+    for one in result["sessions"]:
+        percent = "" if one["contextPercent"] is None else f"{one['contextPercent']:.0f} %"
+        counts = _some(one["turns"], "turn"), _some(one["toolCalls"], "call"), _some(one["compactions"], "compaction")
+        parts = [one["client"], one["project"], age(one["updatedAt"], now), *counts, percent]
+        about = safe("  " + " · ".join(filter(None, parts)), "dim")
+        screen.print(safe(one["sessionId"], "bold").append_text(about), soft_wrap=True)
+        screen.print(safe("    " + clip(one["task"], _LINE_CHARS)) if one["task"] else "", no_wrap=True, end="")
+        screen.print()
+    if not result["sessions"]:
+        screen.print(safe("No session is known.", "yellow"))
     next_steps(answer, screen)
 
 
+def show(answer: Answer) -> None:
+    """One session: who and what for, the context as a curve, its turns, what its hooks cost; or where its page is."""
+    _draw(answer, draw_session)
+
+
 def report(answer: Answer) -> None:
-    """The figures, then what hooks cost by client and event, injections by kind, and the last errors."""
+    """The figures, then what hooks cost by client and event, injections by kind, and the last errors; or the page."""
+    _draw(answer, draw_report)
+
+
+def _draw(answer: Answer, draw: Callable[[Console, Any], None]) -> None:
+    result: Any = answer.result
+    if "file" in result:
+        told(answer)
+        return
     screen = console()
-    draw_report(screen, answer.result)
+    draw(screen, result)
     next_steps(answer, screen)
 
 

@@ -61,7 +61,7 @@ ACTS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u3164\u2800"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
     r"|<\s*/?\s*(?:tool_|function_calls|invoke|system-reminder|joelclaw|(?-i:SYSTEM>|INSTRUCTIONS>)|task_result"
-    r"|persisted-output|start_of_turn)|<[|｜]\w|<\|\s*\w+\s*\|>",
+    r"|persisted-output|start_of_turn)|<｜|<\|\s*\w+\s*\|>",
     re.IGNORECASE,
 )
 FRAME = re.compile(
