@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 ~ \2/p' Makefile | tr '~' '\t'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
 
 # `--group` needs pip 25.1, newer than what ships with Python 3.11.
 $(STAMP): pyproject.toml
@@ -26,14 +26,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(DEMO) $(STAMP)
 
-# What the demo imports, without the tools of those who change joelclaw.
+# The command as it is installed, without the tools of those who change joelclaw.
 $(DEMO): pyproject.toml
 	@printf 'once: an environment in $(VENV) … '
 	@$(PYTHON) -m venv $(VENV)
-	@printf 'what it needs … '
-	@$(BIN)/python demo/requirements.py | $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
-	@printf 'joelclaw … '
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@echo done
 	@touch $(DEMO)
 
