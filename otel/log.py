@@ -71,7 +71,11 @@ def store_waiting() -> None:
     """Store what waits in the spool, so that who looks at the log finds it; what cannot be stored waits on."""
     if spool.waiting():
         events, taken = spool.take()
-        if try_append(None, events, settings.load()):
+        try:
+            config = settings.load()
+        except Failure:  # told where the settings are
+            return
+        if try_append(None, events, config):
             spool.drop(taken)
 
 

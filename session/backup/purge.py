@@ -167,7 +167,7 @@ class Sweep:
         is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours
         try:
             others = (os.path.join(logs, name) for name in _names(logs) if name.endswith(".md"))
-            for path in _below(logs) if is_ours else others:
+            for path in _below(logs) if is_ours else filter(os.path.isfile, others):
                 self._daily_log(path)
             for top in _names(self._home):
                 path = os.path.join(self._home, top)
@@ -296,7 +296,7 @@ class Sweep:
             aside = spool.aside(path)
             os.rename(path, aside)
             file = open(aside, "rb")
-        except OSError:  # taken in meanwhile
+        except FileNotFoundError:  # taken in meanwhile
             return
         with file:
             for _ in range(2):

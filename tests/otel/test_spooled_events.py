@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Run
 
 from otel import spool
 
@@ -75,3 +76,13 @@ def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     (home / "spool").touch()
     assert spool.keep([EVENT]) is False and spool.hold([EVENT]) == ""
     assert not spool.waiting() and spool.take() == ([], [])
+
+
+@pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("report",), ("memory", "scorecard")])
+def test_the_log_is_read_where_the_settings_cannot_be(run: Run, folder: Path, words: tuple[str, ...]) -> None:
+    run("otel", "emit", "a.b")
+    run("recall", "what is there")
+    assert spool.waiting()
+    (folder.parent / "config.toml").write_text("no toml")
+    run(*words)
+    assert spool.waiting()

@@ -221,6 +221,16 @@ def test_what_lies_beside_logs_and_states(run: Run, filled: Path) -> None:
     assert not (logs / "picture.bin").exists() and [path.name for path in work.iterdir()] == ["t"]
 
 
+def test_a_folder_of_notes_may_be_called_like_a_note(run: Run, home: Path, tmp_path: Path) -> None:
+    elsewhere = {"JOELCLAW_WORKSPACE_FOLDER": str(tmp_path / "notes")}
+    (tmp_path / "notes" / "memory" / "plants.md").mkdir(parents=True)
+    (tmp_path / "notes" / "memory" / "day.md").write_text(f"- water plants\nmend the {SAID}\n")
+    run("memory", "write", f"the {SAID} is mended before each deploy")
+    result = run("memory", "forget", "--purge", "--match", SAID, "--yes", env=elsewhere).result
+    assert (result["memories"], result["logSections"]) == (1, 1)
+    assert (tmp_path / "notes" / "memory" / "day.md").read_text() == "- water plants\n"
+
+
 def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(filled))
     db = sqlite.open_writing(busy_ms=1000, durable=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +128,29 @@ def test_an_event_that_is_spooled_meanwhile_stays(
     kept = b"".join(snapshot(home).values())
     assert [one for one in ("stays", *appended) if f'"{one}"'.encode() not in kept] == []
     assert holding(home) == []
+
+
+def test_events_that_cannot_be_moved_are_told(
+    run: Run, home: Path, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("memory", "write", TEXT)
+    waiting = home / "spool" / "events.jsonl"
+    rename = os.rename
+
+    def refuse(source: str, target: str) -> None:
+        if source == str(waiting):
+            raise PermissionError(errno.EACCES, "Permission denied", source)
+        rename(source, target)
+
+    def hooks_spool() -> None:
+        waiting.parent.mkdir(exist_ok=True)
+        waiting.write_text(event("quotes", MARK))
+        monkeypatch.setattr(os, "rename", refuse)
+
+    meanwhile(hooks_spool)
+    failed = run("memory", "forget", "--purge", "--match", MARK, ok=False)
+    assert f"{waiting}: Permission denied" in failed.err
+    assert MARK in waiting.read_text()
 
 
 @pytest.mark.parametrize("how", ["appends", "replaces"])
