@@ -24,6 +24,7 @@ _RUN = (
 
 
 def _command(name: str, help_: str, parameters: tuple[P, ...] = (), run: str = "") -> Command:
+    """`run`: what handles it, where that is not called as the command."""
     run = f"cli.idle.timers:{run or name}"
     return Command(f"idle {name}", run, help_, parameters, code="IDLE_INVALID_ARGS", view="cli.terminal:told")
 
