@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients import registry
-from core import json_text
+from clients import content, registry
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -79,7 +78,7 @@ class _Found:
         for offset, line in older:
             if not any(mark in line for mark in form.CONTEXT_MARKS):
                 continue
-            entry = _parsed(line)
+            entry = content.parsed(line) or {}  # half written, or cut
             if window_of is not None and not self.window:
                 self.window = window_of(entry)
             if snapshot_of is not None and not snapshot:
@@ -118,7 +117,7 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
     count = 0
     seen = set()
     for offset, line in _backwards(handle):
-        entry = _parsed(line)
+        entry = content.parsed(line) or {}
         identifier = entry.get("id")
         if isinstance(identifier, str):
             if identifier in seen:
@@ -128,14 +127,6 @@ def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
         if offset == boundary:
             break
     return -(-count // CHARS_PER_TOKEN)
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        entry = json_text.loads(line)
-    except json_text.InvalidJSON:  # half written, or cut
-        return {}
-    return entry if isinstance(entry, dict) else {}
 
 
 def _backwards(handle: BinaryIO) -> Iterator[tuple[int, bytes]]:

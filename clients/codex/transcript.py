@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from clients import content
 from clients.content import parse_timestamp, rows, string, table
-from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,13 +115,9 @@ def given_to(payload: dict[str, Any]) -> object:
 
 
 def _parsed(value: object, begin: str) -> object:
-    """The JSON value in a string that begins like one; else the value as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(begin):
-        try:
-            return json_text.loads(value)
-        except json_text.InvalidJSON:
-            pass
-    return value
+    """The object of JSON in a string that begins like one; else the value as it is."""
+    found = content.parsed(value) if isinstance(value, str) and value.lstrip().startswith(begin) else None
+    return value if found is None else found
 
 
 def _characters(payload: dict[str, Any]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clients import content
 from clients.content import parse_timestamp, rows, string, table
-from core import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,16 +105,9 @@ def kept_of(data: bytes, *, whole: bool = True) -> str:
     """
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
-    identifier = string(_entry(lines[last]).get("firstKeptEntryId")) if last is not None else ""
+    identifier = string(table(content.parsed(lines[last])).get("firstKeptEntryId")) if last is not None else ""
     if not identifier:
         return ""
     mark = f'"id":"{identifier}"'.encode()
     place = next((at for at, line in enumerate(lines[:last]) if mark in line), len(lines) if whole else 0)
-    return "\n".join(content.texts_in([_entry(line).get("message") for line in lines[place:last]]))
-
-
-def _entry(line: bytes) -> dict[str, Any]:
-    try:
-        return table(json_text.loads(line))
-    except json_text.InvalidJSON:
-        return {}
+    return "\n".join(content.texts_in([table(content.parsed(line)).get("message") for line in lines[place:last]]))

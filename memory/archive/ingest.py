@@ -12,7 +12,7 @@ import time
 from stat import S_ISREG
 
 from clients import content, registry
-from core import files, ids, json_text
+from core import files, ids
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sqlite
@@ -190,21 +190,12 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def parsed(line: bytes | str) -> dict[str, Any] | None:
-    """The object of a line, None where it holds none."""
-    try:
-        entry = json_text.loads(line)
-    except json_text.InvalidJSON:
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
 def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silences) -> int:
     bad = 0
     for line in lines:
         if not line.strip():
             continue
-        entry = parsed(line)
+        entry = content.parsed(line)
         if entry is None:
             bad += 1
         elif not (silences.all and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
@@ -233,7 +224,7 @@ def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, 
 
 def _carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
     """What the stretch before left, of a position (`transcripts.position`)."""
-    return parsed(found[2]) or {} if found else {}
+    return content.parsed(found[2]) or {} if found else {}
 
 
 def _head(descriptor: int, offset: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clients import registry
+from clients import content, registry
 from core import files as home_files
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -89,7 +89,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise not_a_transcript(path, getattr(error, "strerror", None) or str(error)) from None
-    heads, tails = ([entry for line in lines if (entry := ingest.parsed(line))] for lines in (first, last))
+    heads, tails = ([entry for line in lines if (entry := content.parsed(line))] for lines in (first, last))
     return heads, tails
 
 
