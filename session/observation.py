@@ -18,23 +18,17 @@ from core.process import background_process, model_command
 from core.process.model_command import Model
 from core.store import sqlite
 from core.store.sessions import observed
-from memory.archive import transcript_files
+from memory.archive import ingest, transcript_files
 from memory.archive.known_files import Archived, File
 from memory.observe import Observer, new_report
 from otel import log
 from otel.event import new_event
 from session import observation_queue
 from session.context import work_lock
-from session.observation_queue import session_name
 from session.state import state_file
 
 _BY_HAND = "command"
 """The trigger of an observation that was asked for; those of the others are `observation_queue.Trigger`."""
-
-
-def session_of_transcript(path: str) -> str:
-    """The id of the session that a transcript is of, as its episodes are kept under."""
-    return session_name(transcript_files.look_at(path)[1])
 
 
 def observe_in_background(config: Config, session: str, words: list[str]) -> None:
@@ -115,7 +109,7 @@ def _observe(
             ).result
         sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
         if by_hand and archived["skipped"]:
-            raise transcript_files.not_a_transcript(transcript, archived["skipped"][0]["reason"])
+            raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
         if by_hand and not transcript and not observed.episodes(db, session, 0, 1):
             about = f"no turns of a session {session[:80]!r} are archived"
             fix = "name its transcript, or take it in with joelclaw memory archive"

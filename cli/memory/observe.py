@@ -9,6 +9,7 @@ from cli.answer import Answer, quoted, step
 from core import config
 from core.errors import usage
 from core.process import background_process, model_command
+from memory.archive import transcript_files
 from session import observation
 from session.observation_queue import session_name
 
@@ -44,7 +45,7 @@ def _session(options: dict[str, Any]) -> tuple[str, str]:
     if not os.path.exists(path) or os.path.isdir(path):
         kind = "is a folder" if os.path.isdir(path) else "is not there"
         raise usage(_CODE, f"{path} {kind}", "name a transcript, or give --session ID")
-    return observation.session_of_transcript(path), path
+    return session_name(transcript_files.look_at(path)[1]), path
 
 
 def _words(options: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clients.claude import Claude
 from clients.client import Client
 
 
@@ -10,14 +11,7 @@ class Codex(Client):
 
     name = "codex"
     title = "Codex"
-    events = {
-        "SessionStart": "start",
-        "UserPromptSubmit": "prompt",
-        "PostToolUse": "tool",
-        "Stop": "turn",
-        "PreCompact": "before_compaction",
-        "SessionEnd": "end",
-    }
+    events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
     session_file = "rollout"
     has_entries = True
     window = 272_000

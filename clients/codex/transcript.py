@@ -32,12 +32,9 @@ _BODY = "\nOutput:\n"
 _RUNS = "Process running with session ID "
 _CODES = ("Process exited with code ", "Exit code: ")
 _FAULTS = (
-    "apply_patch verification failed",
-    "exec_command failed",
-    "write_stdin failed",
+    "apply_patch verification failed", "exec_command failed", "write_stdin failed", "unsupported call",
     "failed to parse function arguments",
-    "unsupported call",
-)
+)  # fmt: skip
 _NOT_RUN = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
 
 

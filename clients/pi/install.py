@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 
-from clients import settings
+from clients import content, settings
 from clients.settings import Obstacle, read_settings
-from core import json_text
 from core.repository import project_file
 
 TYPE_CHECKING = False
@@ -87,11 +86,10 @@ def _table(data: bytes | None) -> dict[str, Any]:
     """
     if data is None or not data.strip():
         return {}
-    value = json_text.loads(data.decode())
-    if not isinstance(value, dict):
+    value = content.parsed(data)
+    if value is None:
         raise ValueError(_FILE)
-    found = value.get("compaction")
-    return found if isinstance(found, dict) else {}
+    return content.table(value.get("compaction"))
 
 
 def _tokens(projects: dict[str, Any], own: dict[str, Any], name: str) -> int | None:

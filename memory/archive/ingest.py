@@ -90,7 +90,7 @@ def ingest_file(
     except FileNotFoundError:
         return ingested
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     try:
         source, silences, form = source_of(path), _Silences(session, cwd), registry.transcript(agent)
         archive: SessionArchive | None = None
@@ -121,7 +121,7 @@ def ingest_file(
             if is_end or (until is not None and time.monotonic() >= until):
                 break
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     except sqlite.StoreError as error:
         raise sqlite.as_failure(error) from None
     finally:
@@ -252,6 +252,8 @@ class _Silences:
         return is_silent(self.all, self._last)
 
 
-def _unreadable(path: str, error: object) -> Failure:
-    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", "check the path and its permissions")
+def unreadable(path: str, reason: object) -> Failure:
+    """That a file cannot be read, or is no transcript."""
+    reason = (reason.strerror if isinstance(reason, OSError) else None) or reason
+    fix = f"name a session's transcript of {', '.join(registry.KEEPING_FILES)} that you may read"
+    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", fix)

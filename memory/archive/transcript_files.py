@@ -45,16 +45,16 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     of a subagent, or it cannot be read.
     """
     if "subagents" in path.split(os.sep):
-        raise not_a_transcript(path, SUBAGENT)
+        raise ingest.unreadable(path, SUBAGENT)
     first, last = _ends_of(path)
     if not first:
-        raise not_a_transcript(path, _NO_LINES)
+        raise ingest.unreadable(path, _NO_LINES)
     agent = agent or registry.detect(first) or ""
     if not agent:
-        raise not_a_transcript(path, _NO_CLIENT)
+        raise ingest.unreadable(path, _NO_CLIENT)
     form = registry.transcript(agent)
     if getattr(form, "is_subagents", lambda _: False)(first):
-        raise not_a_transcript(path, SUBAGENT)
+        raise ingest.unreadable(path, SUBAGENT)
     started: list[Any] = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
     session, cwd = _named(started, "session"), _named(started, "cwd") or _named(first, "cwd")
     name = os.path.splitext(os.path.basename(path))[0]
@@ -65,12 +65,6 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
         is_own = is_uuid or any(entry.get("sessionId") == name for entry in first)
         session = name if is_own else _named(last[::-1], "sessionId") or session
     return agent, session or _named(first, "sessionId") or name, cwd
-
-
-def not_a_transcript(path: str, reason: str) -> Failure:
-    """That a file is not ingested."""
-    agents = ", ".join(registry.KEEPING_FILES)
-    return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", f"name a session's transcript of {agents}")
 
 
 def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
@@ -88,7 +82,7 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        raise not_a_transcript(path, getattr(error, "strerror", None) or str(error)) from None
+        raise ingest.unreadable(path, error) from None
     heads, tails = ([entry for line in lines if (entry := content.parsed(line))] for lines in (first, last))
     return heads, tails
 
