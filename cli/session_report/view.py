@@ -29,7 +29,6 @@ _CURVE = 60
 _LINE_CHARS, _ERROR_CHARS = 150, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
-_COSTS = ("count", "p50", "p95", "totalMs", "late")
 _CHOSEN = {
     "project": "The newest of this folder's project; another: joelclaw session show ID",
     "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
@@ -122,7 +121,7 @@ def draw_session(screen: Console, life: Any) -> None:
         else:
             quiet.append(turn)
     _quiet(screen, quiet)
-    _table(screen, life["hooksByEvent"], ("event", *_COSTS, "failed"))
+    _table(screen, life["hooksByEvent"], ("event", "count", "p50", "p95", "totalMs", "late", "failed"))
 
 
 def draw_report(screen: Console, result: Any) -> None:
@@ -140,7 +139,7 @@ def draw_report(screen: Console, result: Any) -> None:
         "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
     }
     screen.print(pairs(figures))
-    _table(screen, hooks["byEvent"], ("client", "event", *_COSTS))
+    _table(screen, hooks["byEvent"], ("client", "event", "count", "p50", "p95", "late", "failed"))
     _table(screen, given["byType"])
     _table(screen, [{**one, "error": clip(" ".join(one["error"].split()), _ERROR_CHARS)} for one in errors["latest"]])
 
