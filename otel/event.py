@@ -23,10 +23,6 @@ _LEVEL_ALIASES = {
     "err": "error",
     **dict.fromkeys(("crit", "critical", "alert", "panic", "emerg", "emergency"), "fatal"),
 }
-OPENTELEMETRY_LEVELS = ("debug", *LEVELS)
-"""By OpenTelemetry's SeverityNumber, which takes four numbers a level, 1 to 24; pino and bunyan count in tens."""
-_TENS = {30: "info", 40: "warn", 50: "error", 60: "fatal"}
-_AMBIGUOUS = (10, 20)  # "info" or "error" to the one, "trace" or "debug" to the other
 MAX_METADATA_BYTES = 65_536
 """Size of an event's metadata as JSON; what is larger is cut, and says so."""
 _MAX_NAME = 200
@@ -81,16 +77,10 @@ def new_event(
     return made
 
 
-def parse_level(given: object) -> str | None:
-    """The level that a name in any case or a number stands for; None where that is not clear."""
-    if isinstance(given, str):
-        name = given.strip().lower()
-        if name.isascii() and name.isdigit() and len(name) <= 2:
-            return parse_level(int(name))
-        return name if name in LEVELS else _LEVEL_ALIASES.get(name)
-    if isinstance(given, int) and not isinstance(given, bool) and given not in _AMBIGUOUS:
-        return OPENTELEMETRY_LEVELS[(given - 1) // 4] if 1 <= given <= 24 else _TENS.get(given)
-    return None
+def parse_level(given: str) -> str | None:
+    """The level that a name in any case stands for; None where that is not clear."""
+    name = given.strip().lower()
+    return name if name in LEVELS else _LEVEL_ALIASES.get(name)
 
 
 def identifier(text: str) -> str:

@@ -88,20 +88,17 @@ def stats(asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
 def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[dict[str, dict[str, int]]], list[Event]]:
     counts: list[dict[str, dict[str, int]]] = [{name: {} for name in _FACETS} for _ in queries]
     found: list[Event] = []
-    try:
-        db = sqlite.open_reading()
-        if db is None:
-            return counts, found
-        db.execute("BEGIN")  # the page and the counts are of one moment
-        for asked, count in zip(queries, counts, strict=True):
-            for *values, number in stored.tally(db, asked):
-                for name, value in zip(_FACETS, values, strict=True):
-                    count[name][value] = count[name].get(value, 0) + number
-        if limit:
-            found = stored.newest(db, queries[0], limit, (page - 1) * limit)
-        db.execute("COMMIT")
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+    db = sqlite.open_reading()
+    if db is None:
+        return counts, found
+    db.execute("BEGIN")  # the page and the counts are of one moment
+    for asked, count in zip(queries, counts, strict=True):
+        for *values, number in stored.tally(db, asked):
+            for name, value in zip(_FACETS, values, strict=True):
+                count[name][value] = count[name].get(value, 0) + number
+    if limit:
+        found = stored.newest(db, queries[0], limit, (page - 1) * limit)
+    db.execute("COMMIT")
     return counts, found
 
 

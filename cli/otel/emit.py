@@ -97,7 +97,7 @@ def _checked(name: str, key: str, value: Any) -> Any:
         wanted = "an object" if name == "metadata" else "text"
         raise usage("OTEL_INVALID_ARGS", f"{key} is not {wanted}", f"give {key} as {wanted}")
     if name == "level":
-        value = parse_level(value) or value
+        value = parse_level(str(value)) or value
     elif name == "timestamp" and isinstance(value, str):
         value = clock.parse_iso(value) or value
     takes = {parameter.name: parameter for parameter in COMMANDS[0].parameters}

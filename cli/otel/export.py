@@ -27,10 +27,7 @@ def run(options: dict[str, Any]) -> Answer | int:
         raise usage("OTEL_INVALID_ARGS", "--status and --to exclude each other", "give one of them")
     settings = config.load()
     if options["status"]:
-        try:
-            about = export.status(sqlite.open_reading(), settings)
-        except sqlite.StoreError as error:
-            raise sqlite.as_failure(error) from None
+        about = export.status(sqlite.open_reading(), settings)
         return Answer(about, [step("joelclaw otel export", "send what waits now")])
     if options["to"] is not None:
         return _into_file(options["to"])

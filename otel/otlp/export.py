@@ -180,7 +180,7 @@ def run_in_background(config: Config) -> None:
         return
     try:
         _send_unlocked(config, destinations(), due_only=True)
-    except Failure:
+    except (Failure, sqlite.StoreError):
         return
     db = sqlite.open_reading()
     again_at = max((one.next_try_at for one in export_cursor.every(db)), default=0) if db is not None else 0
@@ -213,7 +213,5 @@ def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: b
 
     try:
         return transfer.run(db, places, due_only=due_only)
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
     finally:
         db.close()

@@ -25,9 +25,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from core import home_files, ids
 from core.records import Event
 from core.store import events as stored
-from core.store import export_cursor, sqlite
+from core.store import export_cursor
 from otel import log
-from otel.event import OPENTELEMETRY_LEVELS, new_event, parse_level
+from otel.event import LEVELS, new_event, parse_level
 from otel.otlp import records
 from otel.otlp.transfer import BATCH, BATCH_BYTES
 
@@ -67,18 +67,14 @@ def every_line(db: apsw.Connection | None) -> Iterator[tuple[int, bytes]]:
     """The lines of all events, each with how many it is the first to hold; the export's cursors do not move."""
     if db is None:
         return
-    try:
-        upto, at = stored.last_seq(db), 0
-        while True:
-            events, at = export_cursor.batch(db, at, upto, BATCH, BATCH_BYTES)
-            if not events:
-                break
-            yield len(events), _line(encode_logs(records.log_records(events)))
-            spans = records.spans(events)
-            if spans:
-                yield 0, _line(encode_spans(spans))
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+    upto, at = stored.last_seq(db), 0
+    while True:
+        events, at = export_cursor.batch(db, at, upto, BATCH, BATCH_BYTES)
+        if not events:
+            return
+        yield len(events), _line(encode_logs(records.log_records(events)))
+        if spans := records.spans(events):
+            yield 0, _line(encode_spans(spans))
 
 
 def _line(request: Any) -> bytes:
@@ -175,7 +171,7 @@ def _event(record: LogRecord, resource: dict[str, Any], scope: str, now: int) ->
         return None
     number = record.severity_number
     by_name = parse_level(record.severity_text) or "info"
-    level = OPENTELEMETRY_LEVELS[(number - 1) // 4] if 1 <= number <= 24 else by_name
+    level = ("debug", *LEVELS)[(number - 1) // 4] if 1 <= number <= 24 else by_name  # a severity has four numbers
     ours = records.COMPONENT in attributes and records.SOURCE in attributes
     success, duration = attributes.get(records.SUCCESS), attributes.get(records.DURATION)
     session = _text(attributes.get(records.SESSION)) or _text(attributes.get(records.ROLE))

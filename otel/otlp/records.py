@@ -77,7 +77,7 @@ def log_records(events: Sequence[Event]) -> list[ReadableLogRecord]:
 
 def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
     at = event["timestamp"] * 1_000_000
-    trace, span = _trace_id(event), _span_id(event) if _is_span(event) else 0
+    trace, span = _trace_id(event), _span_id(event) if event["action"] in _SPANS else 0
     found = _about(event)
     if "duration_ms" in event:
         found[DURATION] = event["duration_ms"]
@@ -104,7 +104,7 @@ def _log_record(event: Event, limits: LogRecordLimits) -> LogRecord:
 def spans(events: Sequence[Event]) -> list[ReadableSpan]:
     """A span for each event of what took time and is traced; it ends when its event was made."""
     limits = SpanLimits()
-    return [_span(event, limits) for event in events if _is_span(event)]
+    return [_span(event, limits) for event in events if event["action"] in _SPANS]
 
 
 def _span(event: Event, limits: SpanLimits) -> ReadableSpan:
@@ -170,10 +170,6 @@ def _value(value: Any, length: int | None = None) -> Any:
     return value[:length] if isinstance(value, str) else value
 
 
-def _is_span(event: Event) -> bool:
-    return event["action"] in _SPANS
-
-
 def _session(event: Event) -> str:
     """Empty where an event's session is only a role's name."""
     name = event["sessionId"]
@@ -187,7 +183,7 @@ def _trace_id(event: Event) -> int:
     """
     name = _session(event)
     if not name:
-        return int(ids.fingerprint("trace of " + event["id"]), 16) or 1 if _is_span(event) else 0
+        return int(ids.fingerprint("trace of " + event["id"]), 16) or 1 if event["action"] in _SPANS else 0
     try:
         number = UUID(name).int if len(name) == 36 else 0
     except ValueError:

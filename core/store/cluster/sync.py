@@ -139,8 +139,6 @@ def _both(config: Config, *, durable: bool, limit_s: float | None = None) -> Ite
             yield db, remote
         finally:
             db.close()
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
     finally:
         remote.close()
 
@@ -171,7 +169,7 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
                 background_jobs.postpone(background_jobs.SYNC, again_at)
             else:
                 sync(work, lambda: time.monotonic() < until)
-    except Failure:
+    except (Failure, sqlite.StoreError):
         pass
 
 
