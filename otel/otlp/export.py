@@ -100,10 +100,7 @@ def _of_signal(signal: str, what: str) -> tuple[str, str]:
 
 
 def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
-    """Where events would go now and how far they are; endpoints of other times too, while they have a cursor.
-
-    Never raises for wrong variables: `problem` holds what is wrong with them.
-    """
+    """Where events go now, or went, and how far they are; `problem` is what is wrong with the variables."""
     about: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": disabled(), "destinations": []}
     current: list[Destination] = []
     try:
@@ -172,10 +169,7 @@ def run(config: Config) -> list[Delivered] | None:
 
 
 def run_in_background(config: Config) -> None:
-    """Send what is due for a process that `core.process.background_jobs` started: it holds the lock already.
-
-    What fails is left to the next attempt; `otel export --status` names it.
-    """
+    """Send what is due, for a process that `background_jobs` started under its lock; the next attempt mends a fault."""
     if disabled():
         return
     try:

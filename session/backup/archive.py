@@ -333,10 +333,9 @@ def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]
 
 
 def _put(staging: str, target: str) -> list[str]:
-    """Move the folder to where the home is; returns where the homes are that were there.
+    """Move the folder to where the home is; returns where the homes are that were there, or that a hook made meanwhile.
 
-    A hook that runs in the moment between makes a home of its own: that is kept aside, too. Where it fails the old home
-    is moved back, and the message names every folder that is left beside it.
+    Where it fails the old home is moved back, and the message names every folder that is left beside it.
     """
     aside: list[str] = []
     try:

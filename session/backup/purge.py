@@ -47,9 +47,8 @@ _TRIES = 5
 class Purge:
     """One purge: what fits is looked up when it is made, and once more when it is deleted.
 
-    `ids` of memories and calls go with no other criterion; `session` may be a beginning that no other has, `before` is
-    in ms since the epoch. Raises Failure: PURGE_NOTHING, MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_AMBIGUOUS, or what
-    the store says.
+    `ids` go with no other criterion; `session` may be a beginning, `before` is in ms since the epoch. Raises Failure:
+    PURGE_NOTHING, MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_AMBIGUOUS.
     """
 
     def __init__(
@@ -157,10 +156,9 @@ class Sweep:
         self.log_sections = self.spooled = 0
 
     def run(self, selection: Selection, *, dry: bool = False) -> None:
-        """Look everywhere; each file is written as a whole or not at all.
+        """Look everywhere for what goes from the store, too; each file is written as a whole or not at all.
 
-        `selection` is what goes from the store. Raises Failure: STATE_BUSY and its like, PURGE_UNWRITABLE; the files
-        before are done.
+        Raises Failure: STATE_BUSY and its like, PURGE_UNWRITABLE; the files before are done.
         """
         self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
         logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))

@@ -43,10 +43,7 @@ def cancelled(event: HookEvent, context: Context) -> list[Text]:
 
 
 def summary(event: HookEvent, context: Context) -> list[Text]:
-    """What the extension is told where the summary is to be ours: how long it may wait for it, in ms.
-
-    The client's own is made where the user gave instructions and no model of ours could follow them.
-    """
+    """How long (ms) the extension may wait for a summary of ours; [] where instructions need the client's own model."""
     config = context.config
     if config.get_str("compaction.summary") != "joelclaw" or not registry.row(context.agent).takes_summary:
         return []
@@ -60,10 +57,7 @@ def summary(event: HookEvent, context: Context) -> list[Text]:
 
 
 def announce(agent: str, config: Config) -> list[Text]:
-    """Announce a compaction; returns the text that the agent's extension shows, where it is the one to do it.
-
-    Only where `compaction.notify_on_start` is set, and not in a compaction that `joelclaw idle run` has announced.
-    """
+    """Announce a compaction that is not `idle run`'s; returns the text that the agent's extension shows."""
     from session.idle import timers
 
     if not config.get_bool("compaction.notify_on_start") or os.environ.get(timers.RUNNING):

@@ -102,8 +102,7 @@ def _is_held(session_id: str) -> bool:
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
     """Wait for timers and compact what is due, until interrupted; returns counts and what became of 100 sessions.
 
-    `report` is called with `started` or `finished` and what there is to show of the session. `once`: compact what is
-    due now, and end; `until_empty`: end when no timer is left.
+    `report` is called with `started` or `finished` and what there is to show of the session.
     """
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}

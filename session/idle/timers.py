@@ -68,7 +68,7 @@ def schedule(
 ) -> dict[str, Any]:
     """Set the session's timer, as the end of a turn does; returns what the command prints.
 
-    `used`: share of the context window in use, None for the last known one; `minutes`: 0 for the setting.
+    `used`: share of the context window in use, None for the last known; `minutes`: 0 for the setting.
     """
     now = clock.now_ms()
     with state_file.locked(session_id):
@@ -126,10 +126,7 @@ def with_timer(
     cwd: str = "",
     transcript: str = "",
 ) -> tuple[SessionState, str]:
-    """The state with a timer that is due after so many minutes (0: the setting), and SCHEDULED or why there is none.
-
-    `used`: share of the context window in use, None where it is not known.
-    """
+    """The state with a timer, and SCHEDULED or why there is none; `minutes` and `used` as `schedule` has them."""
     minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
     if not minutes:
         return state, OFF

@@ -161,10 +161,7 @@ def is_known(db: apsw.Connection, session: str) -> bool:
 
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
-    """The session that did something last, and which it is: "project", of this one among the last 200; else "last".
-
-    Raises Failure: SESSION_NOT_FOUND where there is none at all.
-    """
+    """The session that did something last, and whether of this "project" (among 200) or as the "last" of all."""
     every = known(db)
     for one in every[:_OF_PROJECT] if project else ():
         if projects.same(project, one.read().project):

@@ -192,12 +192,6 @@ def failed(db: apsw.Connection, error: str, *, now: int) -> int:
     return again_at
 
 
-def succeeded(db: apsw.Connection, *, now: int) -> None:
-    """Note that the cluster answered."""
-    with sqlite.transaction(db):
-        set_state(db, tries=None, error=None, next_try=None, synced_at=now)
-
-
 def waiting(db: apsw.Connection) -> dict[str, Any]:
     """What waits, what is refused and why, and how the last try went, as `status` and `store sync` show it."""
     ((documents, oldest),) = db.execute(

@@ -108,10 +108,7 @@ class ClusterSource:
         return self._scored(self._with_pending(self._client.documents(list(chosen)), filters), vector)
 
     def _with_pending(self, rows: dict[Found, Row], filters: Filters) -> dict[Found, Row]:
-        """What the cluster has not got yet in the place of what it says of it, without what was forgotten.
-
-        A memory is recallable when the command that wrote it returns, and a forgotten one is gone.
-        """
+        """What the cluster has not got yet in the place of what it says of it, without what was forgotten."""
         db = self._local
         kept = {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
         if not outbox.enabled(db):

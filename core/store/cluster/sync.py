@@ -90,7 +90,8 @@ def _outcome_noted(db: apsw.Connection) -> Iterator[None]:
             said = f"{failure.code}: {failure.message}"
             background_jobs.postpone(background_jobs.SYNC, outbox.failed(db, said, now=clock.now_ms()))
         raise
-    outbox.succeeded(db, now=clock.now_ms())
+    with sqlite.transaction(db):
+        outbox.set_state(db, tries=None, error=None, next_try=None, synced_at=clock.now_ms())
     client.forget_fault()  # recall need not wait to find out that the cluster is back
 
 
@@ -174,10 +175,7 @@ def in_background(config: Config, embed: Embed, search_text: Callable[[Event], s
 
 
 def verify(config: Config, advance: Advance) -> dict[str, Any]:
-    """Take the fingerprint of every document on both sides, and look for every event there.
-
-    Other machines' events stay on the cluster, and old ones leave the local file; neither is a difference.
-    """
+    """Compare every document on both sides, and look for ours of the events there."""
     with _both(config, durable=False) as (db, remote):
         found = {name: _compared(db, remote, name, advance) for name in COLLECTIONS}
         of_events, _ = _missing_events(db, remote)

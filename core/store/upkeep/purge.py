@@ -34,9 +34,9 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is to go: all that fits each of these, or the ids alone. `before` in ms since the epoch.
+    """What is to go: all that fits each of these, or the ids alone (a row may be another memory's by then).
 
-    Memories go by their ids: the number of a row is given to another memory once the archive took the first one out.
+    `before` is in ms since the epoch.
     """
 
     documents: frozenset[str] = frozenset()
@@ -246,10 +246,8 @@ def erase(
 ) -> Selection:
     """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`store_file.wipe`).
 
-    They are looked up in that transaction: between an earlier look and this one others write, and a row's number may
-    have become that of another memory. Returns what was emptied. Where the store cannot be written nothing was changed.
-
-    `at` is now in ms, `vectors` whether sqlite-vec is loaded, `vector_of` makes that of a text, its context and title.
+    They are looked up in that transaction: others wrote since an earlier look. Returns what was emptied. `at` is now in
+    ms, `vectors` whether sqlite-vec is loaded, `vector_of` makes that of a text, its context and title.
     """
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):

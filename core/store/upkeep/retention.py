@@ -82,10 +82,7 @@ class Retention:
         return self._db.execute(query, values).get
 
     def look(self) -> dict[str, Any]:
-        """What would be dropped for its age and as too many events; of `store_mb` only how far the store is beyond it.
-
-        How much goes for that shows only as it goes: what is dropped shares pages with what stays.
-        """
+        """What would be dropped for its age and as too many events; of `store_mb` how far the store is beyond it."""
         before = self._before("retention.events_days")
         self._events = self._one("SELECT count(*) FROM event WHERE timestamp < ?", before)
         self._by_size = len(self._surplus(before))

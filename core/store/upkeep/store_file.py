@@ -94,8 +94,7 @@ def is_owed(db: apsw.Connection) -> bool:
 def wipe(db: apsw.Connection) -> None:
     """Take what was deleted out of the indexes, the file and the log. Writers wait meanwhile, readers do not.
 
-    Raises Failure: PURGE_UNFINISHED, readers hold the log; or what the store says. What was deleted stays deleted, and
-    the next `store prune` or purge goes on.
+    Raises Failure: PURGE_UNFINISHED, readers hold the log; the next `store prune` or purge goes on.
     """
     with _as_failures():
         for name in _LEXICONS:
@@ -127,20 +126,14 @@ def give_back(db: apsw.Connection) -> bool:
 
 
 def rewrite(db: apsw.Connection) -> None:
-    """Write the whole file anew without its free pages, and so that later ones can be given back.
-
-    Writers wait meanwhile. Where the disk has no room for a second copy nothing was changed.
-    """
+    """Write the whole file anew without its free pages, so that later ones can be given back; writers wait."""
     with _as_failures():
         _vacuum(db)
         sqlite.fold_log(db, over=0)
 
 
 def merge(db: apsw.Connection, name: str) -> None:
-    """Merge all parts of a lexical index into one: it is searched faster, and leaves out what was deleted.
-
-    In short transactions: some 30 ms, which a hook's write waits at most.
-    """
+    """Merge all parts of a lexical index into one, without what was deleted, in transactions of some 30 ms."""
     pages = -_MERGED_PAGES  # the sign begins a merge of all parts
     while True:
         with sqlite.transaction(db):
@@ -173,8 +166,7 @@ def _patiently(work: Callable[[], bool]) -> bool:
 def copy(target: str) -> bool:
     """Copy the store as it is at one moment to a new file, on the disk when this returns; False where there is none.
 
-    All of it is read in one transaction: nobody waits for it, and it never begins again because somebody wrote. Where
-    it fails nothing is left of the file.
+    One transaction reads it: nobody waits, and it never begins again. Where it fails nothing is left of the file.
     """
     source = sqlite.open_reading()
     if source is None:
