@@ -53,7 +53,7 @@ def unknown(error: Exception) -> Failure:
 
 
 def unprinted(path: str, error: StdoutFullError) -> int:
-    """Say that stdout took not all of it; returns the exit code. What the command was to do, it has done."""
+    """Say that stdout took not all of it; returns the exit code."""
     tell(f"joelclaw{' ' * bool(path)}{path}: stdout takes no more: {error}; what was printed is not all\n")
     return FAILED
 
@@ -73,10 +73,9 @@ def tell_faults(dropped: tuple[tuple[str, str], ...], unknown: tuple[tuple[str, 
 
 def tell_corrected(paths: list[str], *, quiet: bool) -> None:
     """Say, once, that others could use files of the home: as an event, and to who runs a command by hand."""
-    about = {"count": len(paths), "first": paths[:5]}
-    made = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about,
-                     now=clock.now_ms())  # fmt: skip
-    spool.keep([made])
+    about, now = {"count": len(paths), "first": paths[:5]}, clock.now_ms()
+    told = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about, now=now)
+    spool.keep([told])
     if not quiet:
         tell(f"joelclaw: others could use {len(paths)} files or folders in {files.home()}; now only you can\n")
 
@@ -128,9 +127,8 @@ def named(words: Sequence[str]) -> str:
 
 def _path_of(words: Sequence[str]) -> str:
     command = commands.called(words)
-    if command is not None:
-        return command.path
-    return next((" ".join(words[:length]) for length in (2, 1) if " ".join(words[:length]) in GROUPS), "")
+    group = next((name for name in (" ".join(words[:2]), *words[:1]) if name in GROUPS), "")
+    return command.path if command is not None else group
 
 
 def misuse(words: Sequence[str], message: str) -> Failure:

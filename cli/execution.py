@@ -72,10 +72,7 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, code: str) -> None:
     value = parameter.convert(text, code)
-    if parameter.many:
-        options[parameter.name].append(value)
-    else:
-        options[parameter.name] = value
+    options[parameter.name] = [*options[parameter.name], value] if parameter.many else value
 
 
 def load(target: str) -> Callable[..., Any]:

@@ -7,10 +7,8 @@ import sys
 
 NAME = "joelclaw"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=")
-_PATHS_ROOM = 120
-"""Characters that our path may add to all commands of a text together; where there is one, it may add more."""
-_UNCOUNTED = 100
-"""Characters of our path that a text may have above its budget: with 1,200 for it, no text has more than 1,300."""
+_PATHS_ROOM = 120  # characters that our path may add to all commands of a text together; to a single one, more
+_UNCOUNTED = 100  # characters of our path that a text may have above its budget
 _OF_LOGIN = "/usr/local/bin:/usr/bin:/bin"
 _known: dict[tuple[str, str], str] = {}
 

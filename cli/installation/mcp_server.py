@@ -80,17 +80,12 @@ def _forgotten(result: dict[str, Any]) -> Iterator[str]:
 
 
 class Tool(NamedTuple):
-    """A tool: the command that it calls ("" for none), how the result is told, and what an agent may give.
-
-    Args:
-        takes: name → the command's parameter, and a description; the first is required.
-        changes: it writes.
-    """
+    """A tool: the command that it calls ("" for none), how the result is told, and what an agent may give."""
 
     help: str
     path: str
     told: Callable[[dict[str, Any]], Iterator[str]]
-    takes: dict[str, tuple[str, str]]
+    takes: dict[str, tuple[str, str]]  # name → the command's parameter, and a description; the first is required
     changes: bool = False
 
     def parameters(self) -> dict[str, Parameter]:
@@ -100,6 +95,12 @@ class Tool(NamedTuple):
         return {name: declared[parameter] for name, (parameter, _) in self.takes.items()}
 
 
+_ABOUT_SHOW = "One memory or tool call with everything known of it."
+_ABOUT_FORGET = "Take a memory that is wrong out of recall; it can be undone."
+_ABOUT_SESSION = (
+    "Where the work stands: the last task, the open step of the plan, the last failure, the files and names at work,"
+    " and what the last compaction dropped."
+)
 TOOLS: dict[str, Tool] = {
     "recall": Tool(
         "Search what was said, done, decided and written down before: in this session before a compaction, and in"
@@ -125,23 +126,9 @@ TOOLS: dict[str, Tool] = {
         },
         changes=True,
     ),
-    "show": Tool(
-        "One memory or tool call with everything known of it.", "memory show", _shown, {"id": ("id", "from a hit")}
-    ),
-    "forget": Tool(
-        "Take a memory that is wrong out of recall; it can be undone.",
-        "memory forget",
-        _forgotten,
-        {"id": ("ids", "from a hit")},
-        changes=True,
-    ),
-    "session": Tool(
-        "Where the work stands: the last task, the open step of the plan, the last failure, the files and names at"
-        " work, and what the last compaction dropped.",
-        "",
-        _shown,
-        {},
-    ),
+    "show": Tool(_ABOUT_SHOW, "memory show", _shown, {"id": ("id", "from a hit")}),
+    "forget": Tool(_ABOUT_FORGET, "memory forget", _forgotten, {"id": ("ids", "from a hit")}, changes=True),
+    "session": Tool(_ABOUT_SESSION, "", _shown, {}),
 }
 
 
@@ -199,8 +186,7 @@ def _given(name: str, tool: Tool, command: Command, arguments: dict[str, Any]) -
     return options
 
 
-def _within(lines: Sequence[str]) -> Iterator[str]:
-    room = SHOWN_CHARS
+def _within(lines: Sequence[str], room: int) -> Iterator[str]:
     for line in lines:
         if len(line) > room:
             yield shown(clip(line, room))
@@ -214,7 +200,7 @@ def answer(name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
     """The framed answer of a call, and whether it failed; whatever goes wrong is told, and the server goes on."""
     before = {id(one) for one in apsw.connections()}
     try:
-        text = enclose(SOURCE, list(_within(_called(name, arguments))))
+        text = enclose(SOURCE, list(_within(_called(name, arguments), SHOWN_CHARS)))
     except Exception as error:
         failure = error if isinstance(error, Failure) else complaints.unknown(error)
         told = (f"{failure.code}: {one_line(failure.message)}", f"fix: {one_line(runnable(failure.fix))}")

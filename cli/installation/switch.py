@@ -110,14 +110,11 @@ def exclude(options: dict[str, Any]) -> Answer:
     if not os.path.isdir(path):
         raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that is there")
     changed = switches.exclude(path)
-    try:
-        db = sqlite.open_reading()
-        places = dict.fromkeys((path, os.path.abspath(folder)))
-        found = session_rows.sessions_below(db, places) if db is not None else []
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
-    forget = [f"joelclaw memory forget --session {quoted(session)}" for session in found[:_MOST_SHOWN]]
-    actions = [step(command, "forget what was archived of it before") for command in forget]
+    db = sqlite.open_reading()
+    places = dict.fromkeys((path, os.path.abspath(folder)))
+    found = session_rows.sessions_below(db, places) if db is not None else []
+    about = "forget what was archived of it before"
+    actions = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in found[:_MOST_SHOWN]]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
 

@@ -138,10 +138,8 @@ def _of_client(facts: dict[str, Any]) -> str:
         return "not installed" if facts["installed"] is False else "its settings cannot be read"
     called = [event for event in facts["events"] if event["lastAt"]]
     parts = ["installed for this project" if facts["scope"] == "project" else "installed"]
-    if facts["current"]:
-        parts.append("current")
-    if facts["trialMs"] is not None:
-        parts.append(f"answers in {facts['trialMs']} ms")
+    parts += ["current"] if facts["current"] else []
+    parts += [f"answers in {facts['trialMs']} ms"] if facts["trialMs"] is not None else []
     if called:
         last = max(event["lastAt"] for event in called)[:16].replace("T", " ")
         parts.append(f"{sum(event['calls24h'] for event in called):,} calls in 24 h, last {last}")
@@ -151,10 +149,8 @@ def _of_client(facts: dict[str, Any]) -> str:
 def _of_subject(name: str, facts: dict[str, Any]) -> str:
     if name == "store" and "size" in facts:
         return f"whole, {size(facts['size'])} + {size(facts['log'])} log, schema {facts['schema']}"
-    if name in ("store", "home"):
-        return f"{facts['path']}" if facts["exists"] else "none yet"
     if name == "switches":
         return f"{len(facts['off'])} off, {len(facts['excluded'])} excluded"
     if name == "settings":
         return f"{len(facts['changed'])} of your own"
-    return f"{facts['path']}, {facts['version']}" if name == "command" else "in use" if facts["used"] else "not in use"
+    return str(facts["path"]) if "path" in facts else "in use" if facts["used"] else "not in use"

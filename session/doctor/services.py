@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import socket
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -91,13 +92,12 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
     found = []
     for url in nodes:
-        asked, why = SearchClient([url], "", limit_s=_LONGEST_S), ""
+        why = ""
         try:
-            asked.ping()  # healthy or not
+            with closing(SearchClient([url], "", limit_s=_LONGEST_S)) as asked:
+                asked.ping()  # healthy or not
         except Failure as failure:
             why = failure.message.rpartition(": ")[2]
-        finally:
-            asked.close()
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
             about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"

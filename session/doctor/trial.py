@@ -1,7 +1,7 @@
 """Calls a client's hook as the client would, with a payload that asks for nothing, in a home of its own.
 
-A hook of ours ends with status 0 whatever happens, so its status tells nothing. What tells is the event that each call
-leaves in its home: where none is, joelclaw was not reached, and a second call, of joelclaw alone, says why.
+A hook of ours ends with status 0 whatever happens. What tells is the event that each call leaves in its home: where
+none is, joelclaw was not reached, and a second call, of joelclaw alone, says why.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from clients.client import Client
 from core.process import process_group
@@ -32,8 +31,7 @@ _SAID = "Decision: recent active work goes on, and unresolved failures are told 
 """A memory that a session's start asks for, so that there is something to hand out."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One call: how it ended, after how long, and the events it left (action, error, whether it handed out a text)."""
 
     ended: Ended

@@ -20,25 +20,17 @@ _LOCK_WAIT_S = 20.0
 @contextmanager
 def locked() -> Iterator[None]:
     """One installation at a time."""
-    lock = files.FileLock(os.path.join(files.home(), "install.lock"), _LOCK_WAIT_S)
     try:
-        lock.__enter__()
+        with files.FileLock(os.path.join(files.home(), "install.lock"), _LOCK_WAIT_S):
+            yield
     except files.LockTimeout:
         raise Failure("INSTALL_BUSY", "another installation is going on", "wait for it and run this again") from None
     except OSError as error:
         raise _failure(files.home(), error) from None
-    try:
-        yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def carry_out(plans: Sequence[Plan], changed: list[str]) -> dict[str, str | None]:
-    """Write, or delete, the files of plans; returns by path the backup, None where none was needed.
-
-    Args:
-        changed: files that were changed before; those that change are added.
-    """
+    """Write, or delete, the files of plans, and add them to `changed`; returns by path the backup, None without one."""
     made = {}
     for plan in plans:
         try:
@@ -88,11 +80,7 @@ def _delete(plan: Plan) -> None:
 
 
 def _write(plan: Plan, data: bytes, made: list[str]) -> None:
-    """Another file in the place of the old one, of the same mode and, where root installs for somebody, owner.
-
-    Args:
-        made: folders that had to be made for it are added, the outermost first.
-    """
+    """Another file in the place of the old one, of its mode and owner; folders that it needs are added to `made`."""
     folder, missing = os.path.dirname(plan.target), list[str]()
     while folder and not os.path.isdir(folder):
         missing.append(folder)

@@ -8,6 +8,7 @@ import shutil
 from typing import Any
 
 from clients.settings import Place, Settings
+from core import files
 from core.errors import Failure
 from session.install import entries, own_text, plan
 from session.install.entries import Entry
@@ -71,18 +72,10 @@ def fault(executable: str) -> tuple[str, str] | None:
         return GONE, f"{path} {'leads nowhere' if os.path.islink(path) else 'is gone'}"
     if not os.path.isfile(path) or not os.access(path, os.X_OK):
         return NOT_EXECUTABLE, f"{path} is not executable"
-    interpreter = _interpreter(path)
+    head = files.start_of(path, _FIRST_LINE_BYTES)
+    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)
+    plain = re.match(r"#! *(/\S+)", head)
+    interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
     if interpreter and not os.access(interpreter, os.X_OK):
         return INTERPRETER_GONE, f"{path} is there, but {interpreter}, which is to run it, is gone"
     return None
-
-
-def _interpreter(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            head = os.fsdecode(file.read(_FIRST_LINE_BYTES))
-    except OSError:
-        return ""
-    wrapped = re.match(r"""#![^\n]*\n'''exec' (?:"([^"\n]+)"|([^ \n]+))""", head)
-    plain = re.match(r"#! *(/\S+)", head)
-    return (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""

@@ -38,11 +38,11 @@ def executable() -> str:
 
 def hook_groups(client: Settings, command: str) -> dict[str, dict[str, Any]]:
     """What goes into the list of each event in a client's settings."""
-    name = {"name": client.label} if client.label else {}
+    label = {"name": client.label} if client.label else {}
     found: dict[str, dict[str, Any]] = {}
     for event in client.events:
-        hook = {"type": "command", **name, "command": hook_command(command, client.name), "timeout": event.timeout}
-        found[event.name] = {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
+        hook = {"type": "command", **label, "command": hook_command(command, client.name), "timeout": event.timeout}
+        found[event.name] = {"matcher": event.matcher, "hooks": [hook]} if event.matcher else {"hooks": [hook]}
     return found
 
 
