@@ -153,4 +153,6 @@ def _of_subject(name: str, facts: dict[str, Any]) -> str:
         return f"{len(facts['off'])} off, {len(facts['excluded'])} excluded"
     if name == "settings":
         return f"{len(facts['changed'])} of your own"
+    if not facts.get("exists", True):
+        return "none yet"
     return str(facts["path"]) if "path" in facts else "in use" if facts["used"] else "not in use"

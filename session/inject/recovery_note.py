@@ -187,7 +187,7 @@ def _units(place: str) -> list[str]:
 
 
 def _is_anchor(unit: str) -> bool:
-    """Whether a unit is a file or a folder, as `recall.by_name.query_names` tells them."""
+    """Whether a unit is a file or a folder, as `recall.by_name.search` tells them."""
     return unit.endswith("/") or is_file(unit)
 
 

@@ -54,3 +54,10 @@ def test_a_view_says_what_was_found(lived: Path, tmp_path: Path, words: str, sai
     assert shown.err == "" and not text.startswith("{")
     for part in said:
         assert part in " ".join(text.split()), text
+
+
+def test_a_doctor_says_where_there_is_no_store(tmp_path: Path) -> None:
+    shown = on_terminal(
+        tmp_path / "new", "doctor", "--client", "pi", env={**AS_IT_IS, "HOME": str(tmp_path)}, columns=200
+    )
+    assert "store none yet" in " ".join(without_style(shown.out).split())

@@ -30,12 +30,9 @@ _FOUND = (
 )
 
 
-def calls(db: apsw.Connection, session: str, *, after: int = 0, last: int = 1000) -> list[Call]:
-    """The last calls of a session with a number above `after`, oldest first."""
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM call WHERE session_id = ? AND number > ? ORDER BY number DESC LIMIT ?",
-        (session, after, last),
-    )
+def calls(db: apsw.Connection, session: str, *, last: int = 1000) -> list[Call]:
+    """The last calls of a session, oldest first."""
+    rows = db.execute(f"SELECT {_COLUMNS} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session, last))
     return [_call(row) for row in rows][::-1]
 
 
