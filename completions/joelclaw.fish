@@ -10,7 +10,7 @@ function __joelclaw_at --description 'Whether the words so far name this command
     test "$path" = "$argv[1]"
 end
 complete -c joelclaw -f
-complete -c joelclaw -n "__joelclaw_at ''" -a recall -d 'Search memory for what bears on a query.'
+complete -c joelclaw -n "__joelclaw_at ''" -a recall -d 'Search memory for what answers a query.'
 complete -c joelclaw -n "__joelclaw_at ''" -a search -d 'One question to all that is kept: synced notes, memories, what sessions said, events.'
 complete -c joelclaw -n "__joelclaw_at ''" -a lost -d 'What the last compaction dropped, by kind, each with how to get it back.'
 complete -c joelclaw -n "__joelclaw_at ''" -a report -d 'All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.'

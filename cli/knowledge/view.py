@@ -19,7 +19,7 @@ def hits(answer: Answer) -> None:
     if "fallback" in result:
         screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
     if not result["hits"]:
-        screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
+        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
         line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]), "  ")
         if hit.get("type"):

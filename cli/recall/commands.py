@@ -13,7 +13,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "recall",
         "cli.recall.search:run",
-        "Search memory for what bears on a query.",
+        "Search memory for what answers a query.",
         (
             P("query", (), "what to look for", metavar="QUERY"),
             HITS,

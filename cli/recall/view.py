@@ -24,7 +24,7 @@ def hits(answer: Answer) -> None:
     screen = console()
     now = clock.now_ms()
     if not result["hits"]:
-        screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
+        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
         screen.print(_heading(rank, hit, now))
         text = str(hit["observation"])
@@ -59,7 +59,7 @@ def everywhere(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if not result["hits"]:
-        screen.print(safe(f"Nothing bears on {result['query'][:120]!r}.", "yellow"))
+        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
     else:
         hits = [{**hit, "snippet": " ".join(hit["snippet"].split())} for hit in result["hits"]]
         screen.print(rows_table(hits, ("collection", "score", "title", "snippet"), most=len(hits)))

@@ -104,6 +104,6 @@ def test_on_a_terminal(run: Run, home: Path, synced: Path) -> None:
     shown = without_style(on_terminal(home, "knowledge", "search", "walrus").out)
     assert "walrus.md" in "".join(shown.split())  # a long path is folded
     assert "A walrus appears here." in " ".join(shown.split())
-    assert "Nothing bears on" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
+    assert "No results for" in without_style(on_terminal(home, "knowledge", "search", "zzzz", "-t", "nope").out)
     shown = without_style(on_terminal(home, "knowledge", "sync").out)
     assert "unchanged" in shown
