@@ -11,7 +11,6 @@ from clients import registry
 from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
-from core.process import model_command
 from session.compaction import preparation, session_file, summary, summary_prompt
 from session.compaction.preparation import Limits, Preparation
 
@@ -50,6 +49,8 @@ class _Session:
 
     def model(self) -> summary.Model:
         """Who writes a summary, and what it is told; a command that the user named must be there."""
+        from core.process import model_command  # loads subprocess, which the other steps need not
+
         command: str = self.options["command"]
         ask = model_command.from_config(self.settings, command)
         room = self.settings.get_int("model.max_prompt_bytes")

@@ -250,22 +250,32 @@ class Exchange:
         with sqlite.transaction(self.db):  # before it is sent, so that none is used twice
             outbox.set_state(self.db, number=number)
         vectors = mapping.vectors(self.db, [side.document["rowid"] for _, side in news if side.document is not None])
-        results = self.cluster.import_(
-            COLLECTIONS[collection], [self._to_row(side, vectors, number) for _, side in news]
-        )
-        trouble = ""
+        rows = [self._to_row(side, vectors, number) for _, side in news]
+        outcomes, trouble = self._imported(COLLECTIONS[collection], rows)
         with sqlite.transaction(self.db):
-            for (waiting, _), result in zip(news, results, strict=True):
-                if result.get("success") is True:
+            for (waiting, _), refusal in zip(news, outcomes, strict=True):
+                if refusal:
+                    outbox.refuse(self.db, waiting, refusal, now=clock.now_ms())
+                elif refusal is not None:
                     outbox.confirm(self.db, [waiting])
-                    self.documents += 1
-                elif _is_refusal(result):
-                    outbox.refuse(self.db, waiting, str(result.get("error", "")), now=clock.now_ms())
-                    self.refused += 1
-                else:
-                    trouble = trouble or str(result.get("error", "")) or "it says no reason"
-        if trouble:
-            raise _not_taken(trouble)
+        self.documents += outcomes.count("")
+        _complain(trouble)
+
+    def _imported(self, collection: str, rows: Sequence[Row]) -> tuple[list[str | None], str]:
+        """Why each row is refused, "" where it was taken, None where it is to be sent again; and why that is."""
+        outcomes: list[str | None] = []
+        trouble = ""
+        for result in self.cluster.import_(collection, rows):
+            code, said = int(result.get("code", 500)), str(result.get("error", "")) or "it says no reason"
+            if result.get("success") is True:
+                outcomes.append("")
+            elif 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT:
+                outcomes.append(said)
+            else:
+                outcomes.append(None)
+                trouble = trouble or said
+        self.refused += sum(map(bool, outcomes))
+        return outcomes, trouble
 
     def _to_row(self, side: Side, vectors: dict[int, bytes], number: int) -> Row:
         vector = b""
@@ -282,22 +292,13 @@ class Exchange:
 
     def _send_events(self, found: Sequence[tuple[int, Event]]) -> None:
         rows = [mapping.event_to_remote(event, self.search_text(event)) for _, event in found]
-        trouble = None
-        reached = 0
-        for (number, _), result in zip(found, self.cluster.import_(EVENTS, rows), strict=True):
-            if result.get("success") is True:
-                self.events += 1
-            elif _is_refusal(result):
-                self.refused += 1
-            else:
-                trouble = _not_taken(str(result.get("error", "")))
-                break
-            reached = number
-        if reached:
+        outcomes, trouble = self._imported(EVENTS, rows)
+        carried = outcomes.index(None) if None in outcomes else len(outcomes)
+        self.events += outcomes[:carried].count("")
+        if carried:
             with sqlite.transaction(self.db):
-                outbox.set_state(self.db, events=reached)
-        if trouble is not None:
-            raise trouble
+                outbox.set_state(self.db, events=found[carried - 1][0])
+        _complain(trouble)
 
     def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
         seen = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
@@ -316,15 +317,7 @@ class Exchange:
                 break
 
 
-def _is_refusal(result: Row) -> bool:
-    """Whether it is the document that the cluster will not take."""
-    code = int(result.get("code", 500))
-    return 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT
-
-
-def _not_taken(reason: str) -> Failure:
-    return Failure(
-        client.REFUSED,
-        f"the cluster did not take everything: {' '.join(reason.split())[:200]}",
-        "see to its disk and memory; what it did not take is kept and sent again",
-    )
+def _complain(trouble: str) -> None:
+    if trouble:
+        said = f"the cluster did not take everything: {' '.join(trouble.split())[:200]}"
+        raise Failure(client.REFUSED, said, "see to its disk and memory; what it did not take is kept and sent again")
