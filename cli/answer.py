@@ -25,15 +25,9 @@ class Answer:
     __slots__ = ("exit_code", "framed", "next_actions", "result", "said", "text")
 
     def __init__(
-        self,
-        result: object,
-        next_actions: list[NextAction] | None = None,
-        text: str | None = None,
-        *,
-        framed: bool = False,
-        exit_code: int = 0,
-        said: str = "",
-    ) -> None:
+        self, result: object, next_actions: list[NextAction] | None = None, text: str | None = None, *,
+        framed: bool = False, exit_code: int = 0, said: str = "",
+    ) -> None:  # fmt: skip
         self.result, self.next_actions, self.text = result, next_actions or [], text
         self.framed, self.exit_code, self.said = framed, exit_code, said
 

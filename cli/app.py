@@ -47,8 +47,6 @@ def run_app(words: list[str], *, as_json: bool) -> int:
     try:
         with nullcontext() if terminal else redirect_stdout(printed):
             read = parse_with_typer(words, rich=terminal)
-    except KeyboardInterrupt:
-        return execution.INTERRUPTED
     except Exception as error:
         if os.environ.get("JOELCLAW_DEBUG") and not isinstance(error, Failure):
             raise

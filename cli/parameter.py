@@ -26,21 +26,10 @@ class Parameter:
     """
 
     def __init__(
-        self,
-        name: str,
-        flags: tuple[str, ...] = (),
-        help: str = "",
-        kind: Kind = "text",
-        default: Any = None,
-        *,
-        many: bool = False,
-        required: bool = False,
-        choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
-        low: float | None = None,
-        high: float | None = None,
-        metavar: str = "",
-        file: bool = False,
-    ) -> None:
+        self, name: str, flags: tuple[str, ...] = (), help: str = "", kind: Kind = "text", default: Any = None, *,
+        many: bool = False, required: bool = False, choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
+        low: float | None = None, high: float | None = None, metavar: str = "", file: bool = False,
+    ) -> None:  # fmt: skip
         self.name, self.flags, self.help, self.kind, self.default = name, flags, help, kind, default
         self.many, self.required, self._choices, self.low, self.high = many, required, choices, low, high
         self.metavar, self.file = metavar or name.upper(), file

@@ -69,13 +69,10 @@ def explained(parameter: Parameter) -> str:
 def usage_line(command: Command) -> str:
     """`joelclaw memory forget ID... [options]`: `[QUERY]` may be left out, of `ID...` there may be several."""
     words = ["joelclaw", command.path]
-    for parameter in command.parameters:
-        if not parameter.flags:
-            shown = parameter.metavar + ("..." if parameter.many else "")
-            words.append(shown if parameter.required else f"[{shown}]")
-    if any(parameter.flags for parameter in command.parameters):
-        words.append("[options]")
-    return " ".join(words)
+    for one in (one for one in command.parameters if not one.flags):
+        shown = one.metavar + "..." * one.many
+        words.append(shown if one.required else f"[{shown}]")
+    return " ".join([*words, "[options]"] if any(one.flags for one in command.parameters) else words)
 
 
 def print_overview(group: str) -> None:

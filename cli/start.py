@@ -24,7 +24,15 @@ def start() -> NoReturn:
     if sys.stdout is None or sys.stderr is None or sys.stdin is None:
         _open_closed()
     try:
-        pack = _pack()
+        pack = None
+        try:
+            from core import bytecode_pack
+
+            pack = bytecode_pack.Pack()
+            if pack.open():
+                sys.meta_path.insert(0, pack)
+        except ImportError:  # a later Python, that calls its parts otherwise
+            pack = None
         already = frozenset(sys.modules)
         from cli.main import main
 
@@ -66,15 +74,3 @@ def _end(pack: Pack | None, already: frozenset[str]) -> None:
     except Exception:  # the next start is as slow as this one, and no worse
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
-
-
-def _pack() -> Pack | None:
-    try:
-        from core import bytecode_pack
-
-        pack = bytecode_pack.Pack()
-        if pack.open():
-            sys.meta_path.insert(0, pack)
-    except ImportError:  # a later Python, that calls its parts otherwise
-        return None
-    return pack

@@ -69,12 +69,11 @@ def _untold(faults: Places, name: str) -> list[tuple[str, str]]:
         told = [str(one) for one in json_text.loads(handle.read())]
     marks = {ids.fingerprint(f"{where}\0{what}"): (where, what) for where, what in faults}
     fresh = [mark for mark in marks if mark not in told]
-    try:
+    with suppress(OSError):
         if fresh:
             files.write_whole(place, json_text.dumps([*told, *fresh][-_MOST_TOLD:]).encode())
-    except OSError:  # where nothing can be kept, nothing is told: it would be every time
-        return []
-    return [marks[mark] for mark in fresh]
+        return [marks[mark] for mark in fresh]
+    return []  # where nothing can be kept, nothing is told: it would be every time
 
 
 def tell_older(now: int) -> str:

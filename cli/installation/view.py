@@ -66,8 +66,7 @@ def overview(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if result["healthy"]:
-        about = safe("  store, settings, files; hooks: joelclaw doctor", "dim")
-        screen.print(Text.assemble(safe("healthy", "bold green"), about))
+        screen.print(safe("healthy", "bold green"), safe(" store, settings, files; hooks: joelclaw doctor", "dim"))
     else:
         screen.print(safe("something is wrong", "bold red"))
     _print_findings(screen, [{**problem, "severity": "error"} for problem in result["problems"]])

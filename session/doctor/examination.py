@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from clients import registry
-from clients.client import Client
 from core import clock, home_files
 from core.errors import Failure
 from core.store import history, sqlite
@@ -18,7 +17,6 @@ from core.store.history import Called
 from core.store.upkeep import store_file
 from session.doctor import home, hooks, services
 from session.doctor import status as quick
-from session.doctor.hooks import Condition
 from session.doctor.status import Finding, error, in_order, mended, warning
 from session.install import apply, installed_hooks, own_text, plan
 
@@ -41,8 +39,7 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     try:
         here = os.getcwd()
     except OSError:
-        fix_it = "change into a folder that is there"
-        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", fix_it) from None
+        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change into one that is there") from None
     if project and os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
         fix_it = "run this in a project's folder, or without --project"
         raise Failure("DOCTOR_NO_PROJECT", f"{here} is the home of the user, no project", fix_it)
@@ -92,25 +89,13 @@ def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], di
     clients = {}
     wanted = [client for client in registry.CLIENTS.values() if not names or client.name in names]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the hooks that it calls
-        conditions = list(pool.map(lambda client: _condition(client, project=project), wanted))
+        conditions = list(pool.map(lambda client: hooks.examine(client, project=project), wanted))
     for client, condition in zip(wanted, conditions, strict=True):
         about = condition.facts
         if names or about["present"] or about["installed"] or condition.findings:
             found += [*condition.findings, *hooks.of_calls(client, calls, condition, silences)]
             clients[client.name] = {**about, "events": hooks.events(client, calls)}
     return found, clients, subjects
-
-
-def _condition(client: Client, *, project: bool) -> Condition:
-    """How a client stands; whatever its files hold, the others are looked at, too."""
-    try:
-        return hooks.examine(client, project=project)
-    except Exception as fault:
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
-        about = f"it cannot be looked at: {type(fault).__name__}: {fault}"
-        fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
-        return Condition(hooks.unknown(client, project=project), [error("NOT_EXAMINED", client.name, about, fix)])
 
 
 def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:

@@ -19,7 +19,6 @@ from otel import spool
 from session.doctor.status import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
 
-_OTHERS = 0o077
 _LITTLE, _HARDLY_ANY = 200_000_000, 20_000_000
 _LISTED = 3
 _LARGE_LOG = 16_000_000
@@ -50,7 +49,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
         (warning, "MODES_OPEN", open_to_others(), "others may use {}", mend),
-        (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
+        (warning, "OWNED_BYfiles.OTHERS", foreign, "{} belong to another user", chown),
         (note, "STALE_FILES", home_files.stale_temporary(), "{} were left by a writer that was killed", mend),
         (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look into them, then delete them"),
     ):
@@ -73,7 +72,7 @@ def open_to_others() -> list[str]:
     home = files.home()
     if os.path.realpath(home) == os.path.realpath(os.path.expanduser("~")):
         return []
-    return [path for path, status in _entries(home) if status.st_mode & _OTHERS]
+    return [path for path, status in _entries(home) if status.st_mode & files.OTHERS]
 
 
 def close_to_others() -> int:
@@ -81,7 +80,7 @@ def close_to_others() -> int:
     closed = 0
     for path in open_to_others():
         with suppress(OSError):  # somebody else's
-            os.chmod(path, os.lstat(path).st_mode & 0o7777 & ~_OTHERS)
+            os.chmod(path, os.lstat(path).st_mode & 0o7777 & ~files.OTHERS)
             closed += 1
     return closed
 

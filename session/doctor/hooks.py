@@ -39,22 +39,28 @@ class Condition:
     """When its file was written last, in ms; None where nothing of ours is in it."""
 
 
-def unknown(client: Client, *, project: bool) -> dict[str, Any]:
-    """The facts of a client of which nothing is known yet."""
+def examine(client: Client, *, project: bool) -> Condition:
+    """How a client stands; whatever its files hold, the others are looked at, too."""
     path = client.settings().path(project=project)
     nothing = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
-    return {"scope": "project" if project else "user", "path": path, **nothing}
+    result = Condition({"scope": "project" if project else "user", "path": path, **nothing})
+    try:
+        _look(client, result, project=project)
+    except Exception as fault:
+        if os.environ.get("JOELCLAW_DEBUG"):
+            raise
+        about = f"it cannot be looked at: {type(fault).__name__}: {fault}"
+        fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
+        result.findings.append(error("NOT_EXAMINED", client.name, about, fix))
+    return result
 
 
-def examine(client: Client, *, project: bool) -> Condition:
+def _look(client: Client, result: Condition, *, project: bool) -> None:
     """Look at a client's file, its own switches and its trust, and call its hook."""
-    settings, name = client.settings(), client.name
+    settings, name, about, path = client.settings(), client.name, result.facts, result.facts["path"]
     install = f"joelclaw install {name}{' --project' * project}"
     listed = installed_hooks.listed(settings, project)
-    path = listed["path"]
-    about = {**unknown(client, project=project), "present": settings.present()}
-    about |= {key: listed[key] for key in ("installed", "current", "version")}
-    result = Condition(about)
+    about |= {"present": settings.present(), **{key: listed[key] for key in ("installed", "current", "version")}}
     told = result.findings
     try:
         found = installed_hooks.of(settings, path)
@@ -64,18 +70,20 @@ def examine(client: Client, *, project: bool) -> Condition:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "")
         told.append(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
-        return result
+        return
     for one in settings.settings_beside(project=project):
         if damage := client_settings.damage(one):
             told.append(error("SETTINGS_DAMAGED", name, f"the client cannot read {one}: {damage}", f"mend {one}"))
-    twice = _is_installed(settings, project=not project)
+    twice, other = False, settings.path(project=not project)
+    with suppress(Failure):
+        twice = other != path and bool(installed_hooks.of(settings, other))
     if not found:
         if Receipt.load(path) is not None or listed["installed"]:
             said = f"joelclaw was installed in {path}, and its hooks are not there any more"
             told.append(error("HOOKS_REMOVED", name, said, install))
         elif about["present"] and not twice:
             told.append(note("NOT_INSTALLED", name, f"{name} is here, and joelclaw is not installed in it", install))
-        return result
+        return
     result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = found[0].executable
     chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
@@ -94,15 +102,6 @@ def examine(client: Client, *, project: bool) -> Condition:
     else:
         about["trialMs"], tried = trial.of(client, found, install)
         told += tried
-    return result
-
-
-def _is_installed(client: Settings, *, project: bool) -> bool:
-    path = client.path(project=project)
-    try:
-        return path != client.path(project=not project) and bool(installed_hooks.of(client, path))
-    except Failure:
-        return False
 
 
 def _entries(

@@ -54,10 +54,15 @@ def _carry_out(plan: Plan) -> str | None:
         try:
             if plan.before is not None and plan.backs_up:
                 backup = undo.back_up(plan.path, plan.target, plan.before)
-            if plan.after is None:
-                _delete(plan)
-            else:
+            if plan.after is not None:
                 _write(plan, plan.after, made)
+            else:
+                os.unlink(plan.target)
+                around = os.path.dirname(plan.target)
+                named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
+                with suppress(OSError):  # only empty ones go
+                    for folder in reversed((plan.receipt.folders if plan.receipt else ()) or named):
+                        os.rmdir(folder)
         except OSError as error:
             if backup:
                 os.unlink(backup)
@@ -68,15 +73,6 @@ def _carry_out(plan: Plan) -> str | None:
     if plan.kept is None:
         undo.forget(plan.path)
     return backup
-
-
-def _delete(plan: Plan) -> None:
-    os.unlink(plan.target)
-    around = os.path.dirname(plan.target)
-    named = (around,) if os.path.basename(around) == own_command.NAME else ()  # ours, whether noted or not
-    with suppress(OSError):  # only empty ones go
-        for folder in reversed((plan.receipt.folders if plan.receipt else ()) or named):
-            os.rmdir(folder)
 
 
 def _write(plan: Plan, data: bytes, made: list[str]) -> None:

@@ -16,6 +16,7 @@ from session.install.settings_text import Malformed
 
 SERVER = "joelclaw"
 _SERVERS = "mcpServers"
+_NOTHING = object()
 _RULE = re.compile(
     r"""\w+\((?:joelclaw|(?:'(?:[^']|'"'"')*?|[^\s'"();|&]*)/joelclaw'?) recall(?::\*)?\)|mcp__joelclaw__\w+"""
 )
@@ -138,24 +139,24 @@ class Entries:
                 self._drop_event(hooks, event, made)
         for event, group in wanted.items():
             rest = [self._rest(one) for one in hooks.get(event, ())]
-            place = rest.index(None) if None in rest else len(rest)
-            hooks[event] = [*rest[:place], group, *(one for one in rest[place:] if one is not None)]
+            place = rest.index(_NOTHING) if _NOTHING in rest else len(rest)
+            hooks[event] = [*rest[:place], group, *(one for one in rest[place:] if one is not _NOTHING)]
 
     def _drop_event(self, hooks: Any, event: str, made: frozenset[str] | None) -> None:
         groups = hooks[event] if isinstance(hooks[event], list) else []
         rest = [self._rest(one) for one in groups]
         if rest != groups:
-            hooks[event] = [one for one in rest if one is not None]
+            hooks[event] = [one for one in rest if one is not _NOTHING]
             if not hooks[event] and (made is None or f"hooks/{event}" in made):
                 del hooks[event]
 
     def _rest(self, group: Any) -> Any:
-        """A group without ours; None where there is nothing else in it."""
+        """A group without ours; `_NOTHING` where there is nothing else in it."""
         hooks = _hooks_of(group)
         others = [one for one in hooks if not (own_text.call_in(one, self.client.name) or ("", False))[1]]
         if len(others) == len(hooks):
             return group
-        return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else None
+        return {**group, "hooks": others} if others or set(group) - {"hooks", "matcher"} else _NOTHING
 
 
 def installed(value: Any, client: Settings) -> list[Entry]:
