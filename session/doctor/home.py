@@ -49,7 +49,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
         (warning, "MODES_OPEN", open_to_others(), "others may use {}", mend),
-        (warning, "OWNED_BYfiles.OTHERS", foreign, "{} belong to another user", chown),
+        (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
         (note, "STALE_FILES", home_files.stale_temporary(), "{} were left by a writer that was killed", mend),
         (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look into them, then delete them"),
     ):
