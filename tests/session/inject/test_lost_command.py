@@ -93,6 +93,8 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     names = {one["name"]: one["place"] for one in found["names"]}
     assert names["LEASE_SECONDS"] == names["expireLease"] == "src/lease.py"
     assert names["leaseId"] == "npm run"
+    behind = {one["name"]: (one["promptsBefore"], one["callsBefore"]) for one in found["names"]}
+    assert (behind["LEASE_SECONDS"], behind["leaseId"]) == ((2, 6), (1, 3))
     assert {(one["command"], one["outcome"], one["runs"]) for one in found["commands"]} == {
         ("make test 2>&1 | tail -5", "failed", 1),
         ("npm run typecheck", "ok", 2),
