@@ -21,9 +21,8 @@ _BY_MODEL = (
     ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
 )  # fmt: skip
 _LONGEST_TEXT = 20_000
-_LONGEST_SUMMARY = 300_000
-"""Far more than is kept (100,000): the store cuts it when it has taken out its secrets."""
-_REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")
+_LONGEST_SUMMARY = 300_000  # far more than is kept (100,000): the store cuts it when it has taken out its secrets
+_REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "tool")  # measured; docs/hooks.md
 
 
 class Client:
@@ -65,14 +64,11 @@ class Client:
         }  # fmt: skip
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """What a hook's payload says; `name` is the event's, where the payload does not tell it.
-
-        A compaction is over when the session starts by it.
-        """
+        """What a hook's payload says; `name` is the event's, where the payload does not tell it."""
         from clients import content
 
         found = self.event(payload, text_field(payload, "hook_event_name") or name)
-        if found["kind"] == "start" and found["source"] == "compact":
+        if found["kind"] == "start" and found["source"] == "compact":  # it is over when the session starts by it
             found["kind"] = "after_compaction"
         elif found["kind"] == "prompt":
             said = content.typed(text_field(payload, "prompt"))  # clients put into it what hooks returned before
@@ -89,10 +85,7 @@ class Client:
         return found
 
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
-        """What a hook prints: context for the model, as one text; empty where there is none, or it would not reach it.
-
-        It does from a start, a prompt and a tool's end only (measured; `docs/hooks.md`).
-        """
+        """What a hook prints: context for the model, as one text; "" where there is none or it would not reach it."""
         if not texts or event["kind"] not in _REACH_THE_MODEL:
             return ""
         from core import json_text

@@ -38,19 +38,13 @@ if TYPE_CHECKING:
     Range = tuple[list[Episode], str, Place]
 
 SOURCE = "observe"
-RANGE_TOKENS = 12_000
-"""Estimated tokens of the conversation in one prompt: what a small model still reads with care."""
-TRIES = 3
-"""Answers in a row that cannot be read; then the range is passed over, or those behind it would never be read."""
-LONGEST = 2_000
-"""Characters of an observation; what is longer is cut."""
-MOST = 200
-"""Observations of an answer."""
-_REPLY_TOKENS = 1_000
-"""Left for the answer when a range is cut to what the budget has left."""
+RANGE_TOKENS = 12_000  # estimated, of the conversation in one prompt: what a small model still reads with care
+TRIES = 3  # answers in a row that cannot be read; then the range is passed over, or those behind it would never be read
+LONGEST = 2_000  # characters of an observation; what is longer is cut
+MOST = 200  # observations of an answer
+_REPLY_TOKENS = 1_000  # left for the answer when a range is cut to what the budget has left
 _CHARS_PER_TOKEN = 4
-_LONGEST_TURN = 4_600
-"""Characters: more than an archived message has, less than an imported one may have."""
+_LONGEST_TURN = 4_600  # characters: more than an archived message has, less than an imported one may have
 _PAGE = 200
 _SHOWN_CHARS = 120
 _TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}
@@ -140,10 +134,8 @@ class Observer:
                 pass  # the store's fault was reported already
 
     def _next(self, left_tokens: int) -> Range | None:
-        """The next episodes that fit into a prompt, at least one, that prompt, and where the session stood before them.
-
-        None where nothing was said since the last time.
-        """
+        """The next episodes that fit into a prompt, at least one, that prompt, and where the session stood before them;
+        None where nothing was said since the last time."""
         frame = prompt_of(())
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())

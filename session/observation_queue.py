@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 
     Trigger = Literal["compaction", "session-end"]
 
-AT_ONCE = 2
-"""Models that work at the same time, for sessions that nobody asked to observe."""
-SLACK_S = 60
-"""Of a job beyond `observe.seconds`: for the store before, and the end of the model's command."""
+AT_ONCE = 2  # models that work at the same time, for sessions that nobody asked to observe
+SLACK_S = 60  # of a job beyond `observe.seconds`: for the store before, and the end of the model's command
 LOCK = "observe"
 _WAITING = "observe-waiting"
 _LINES = 4
-_LOOK_S = 0.05
-"""Longer than another takes to look whether the lock is free."""
+_LOOK_S = 0.05  # longer than another takes to look whether the lock is free
 
 
 def session_name(session: str) -> str:
@@ -45,17 +42,14 @@ def is_on(config: Config) -> bool:
 
 
 def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
-    """Let a session be observed in the background, for the event that is told; call it where `is_on`.
-
-    One that is being observed is left to the job that does it: what that job leaves is taken once it has ended.
-    """
+    """Let a session be observed in the background, for the event that is told; call it where `is_on`."""
     name = session_name(session)
     path = os.path.join(state_file.work_folder(), _WAITING, files.safe_name(name))
     files.touch_private(path)
     lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
     with open(path, "wb") as file:
         file.write("\n".join(lines).encode("utf-8", "replace"))
-    if background_process.wait(work_lock(name, LOCK), 0):
+    if background_process.wait(work_lock(name, LOCK), 0):  # else the job that observes it takes it once it has ended
         begin(config)
 
 

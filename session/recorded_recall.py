@@ -43,10 +43,8 @@ class RecordedRecall:
         return session_rows.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
-        """The project whose hits go first for who asks in a folder; "" for none.
-
-        That of its repository; of a folder in none the one of its name, where a memory or a session names that.
-        """
+        """The project whose hits go first for who asks in a folder, or "": that of its repository; of a folder in none
+        the one of its name, where a memory or a session names that."""
         found = project.repository_of(folder)
         named = project.name_of(folder)
         if found or self._db is None or not named:

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """Archive the files named, or with `--all` those that lie where the clients keep them.
-
-    A file that the archive has as it is is not opened.
-    """
+    """Archive the files named, or those that the clients keep; one that the archive has as it is is not opened."""
     agent: str = options["agent"] or ""
     if not options["paths"] and not options["all"]:
         fix = "name files or folders, or give --all for those that the clients keep"

@@ -119,11 +119,8 @@ def _bare(text: str) -> str:
 
 
 def _with_parallel(path: list[Entry], entries: list[Entry]) -> list[Entry]:
-    """The branch with what belongs to it though it is not on it.
-
-    The results of parallel calls are no branch of each other: each names the line of its own call as its
-    parent, and only one of them has descendants.
-    """
+    """The branch with all parallel calls and results: each result names its own call as its parent, so that only one
+    of them has descendants."""
     on_path = {entry.id for entry in path}
     groups = {entry.group for entry in path if entry.group}
     parallel = [entry for entry in entries if entry.id not in on_path and entry.group in groups]

@@ -120,9 +120,7 @@ def _bare(text: str) -> str:
 
 def _place_usage(found: list[Entry]) -> None:
     """Move the newest usage to its answer: it comes when the tools have run, and does not count what they returned.
-
-    It is repeated when a limit changes, of the same answer.
-    """
+    When a limit changes it is repeated, of the same answer."""
     newest = next((at for at in range(len(found) - 1, -1, -1) if found[at].used), -1)
     for answer in range(newest - 1, -1, -1):
         if found[answer].role == "assistant":

@@ -61,10 +61,8 @@ class Settings(settings.Settings):
         return [Obstacle(f"hooks are switched off in [features] of {path}", f"set `hooks = true` there, in {path}")]
 
     def untrusted(self, places: Sequence[Place], *, project: bool) -> list[Obstacle]:
-        """Entries that nobody has reviewed, or that were switched off in the review; and a folder nobody trusts.
-
-        Whether what was trusted is what stands there now cannot be told: the mark is a hash of Codex's own.
-        """
+        """Entries that nobody has reviewed, or that were switched off in the review; and a folder nobody trusts."""
+        # whether what was trusted is what stands there now cannot be told: the mark is a hash of Codex's own
         known = read_settings(self.settings_beside(project=project)[0])
         path = self.path(project=project)
         states = {

@@ -44,10 +44,7 @@ def wrote(entry: dict[str, Any]) -> bool:
 
 
 def files_of(tool_name: str, tool_input: object) -> list[str]:
-    """The files that a patch writes, handed to `apply_patch` as a tool or in a shell command; each once, in order.
-
-    A line of a file's new content begins with a sign, so none is taken for a head.
-    """
+    """The files that a patch writes, handed to `apply_patch` as a tool or in a shell command; each once, in order."""
     text = "\n".join(content.texts_in(tool_input))
     if _PATCH_BEGIN not in text or not (tool_name in _PATCHERS or any(name in text for name in _PATCHERS)):
         return []
@@ -58,6 +55,7 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
             inside = _PATCH_BEGIN in line
         elif line.startswith(_PATCH_END):
             inside = False
+        # a line of a file's new content begins with a sign, so none is taken for a head
         elif line.startswith(_PATCH_HEADS) and (path := line.partition(": ")[2].strip()):
             found[path] = None
     return list(found)

@@ -79,11 +79,7 @@ def compaction(client: Client, folder: str) -> CompactionSettings:
 
 
 def _table(data: bytes | None) -> dict[str, Any]:
-    """The table `compaction` of a file; empty where there is none.
-
-    Raises:
-        ValueError: it is no JSON object.
-    """
+    """The table `compaction` of a file, empty where there is none; ValueError where the file is no JSON object."""
     if data is None or not data.strip():
         return {}
     value = content.parsed(data)

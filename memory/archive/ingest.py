@@ -29,14 +29,11 @@ if TYPE_CHECKING:
     from clients.event import Format, Item
     from memory.archive.session_archive import Piece, SessionArchive
 
-PIECE_BYTES = 256 * 1024
-"""Of a call with a deadline, which is looked at between two pieces; one longer line is read all the same."""
-LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes; a longer line is left out."""
+PIECE_BYTES = 256 * 1024  # of a call with a deadline, which is looked at between two; a longer line is read, too
+LONGEST_LINE = 16 * 1024 * 1024  # a longer line is left out
 _BULK_BYTES = 1048576
 _BLOCK = 256 * 1024
-_GLANCE_BYTES = 16 * 1024
-"""New lines without a message are skipped unread up to so many bytes; beyond, they are ingested."""
+_GLANCE_BYTES = 16 * 1024  # up to so many, new lines without a message are skipped unread
 _MOST_ITEMS = 400
 _HEAD_BYTES = 1024
 _MOST_TRIES = 8

@@ -31,8 +31,7 @@ COMMAND_CHARS = 1000
 ERROR_CHARS = 200
 LINE_CHARS = 200
 PASSAGE_CHARS = 30_000
-READ_CHARS = 400_000
-"""Of an input or an output: what is longer is read at its head and its tail."""
+READ_CHARS = 400_000  # of an input or an output: what is longer is read at its head and its tail
 STEP_CHARS = 200
 MOST_STEPS = 60
 _MOST_ERRORS = 40
@@ -172,10 +171,8 @@ class SessionWork:
             del self._carry[next(one for one in self._carry if one != _LAST)]
 
     def store(self, db: apsw.Connection, about: Session, *, prompts: int, anew: bool, now: int) -> int:
-        """Store all of it, inside the caller's transaction; returns how many calls are new.
-
-        The piece holds so many `prompts` of the user; `anew`: it is the first of its transcript.
-        """
+        """Store all of it, inside the caller's transaction; returns how many calls are new. The piece holds so many
+        `prompts` of the user; `anew`: it is the first of its transcript."""
         session = about["id"]
         if (not self._events and not prompts) or session_rows.is_forgotten(db, session):
             return 0
@@ -253,10 +250,8 @@ class _Names:
         self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
         failed: bool = False,
     ) -> str:  # fmt: skip
-        """Count a use of each name of a text; returns the lines in which a name stands that the session had not.
-
-        `written`: it is the input of a call, not its output.
-        """
+        """Count a use of each name of a call's output, or of what was `written`, its input; returns the lines in which
+        a name stands that the session had not."""
         weight = name_rows.INPUT_WEIGHT if written else name_rows.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
         at = 0
@@ -302,15 +297,12 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
 
 
 def error_line(output: str) -> str:
-    """The line of a failed call's output that says what went wrong; one that names something, if there is one.
-
-    Of a traceback of Python it is the one behind the frames.
-    """
+    """The line of a failed call's output that says what went wrong, if there is one a line that names something."""
     every = [line for line in output.splitlines() if line.strip()]
     lines = [line for line in every if not line.lower().startswith(_CODES)]
     marked: list[str] = []
     for number, line in enumerate(lines):
-        if line.startswith("Traceback (most recent"):
+        if line.startswith("Traceback (most recent"):  # the line behind the frames
             marked = [next((one for one in lines[number + 1 :] if not one[0].isspace()), line)]
             break
         if len(marked) < _MOST_ERRORS and _is_error_line(line):
@@ -320,10 +312,8 @@ def error_line(output: str) -> str:
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
-    """The lines of a text in which names stand, each cut around the name; of a failed call also its error lines.
-
-    `found` is where a name stands, and the name, in order.
-    """
+    """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
+    failed call also its error lines."""
     lines: list[str] = []
     covered, room = -1, PASSAGE_CHARS
     for place, name in found:

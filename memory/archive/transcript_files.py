@@ -29,13 +29,10 @@ _LASTING = (SUBAGENT, _NO_LINES, _NO_CLIENT)
 """Reasons for which a file is left out until it changes."""
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20
-_BYTES_FOR_PROCESSES = 8_000_000
-"""From so many on, transcripts are read in several processes: each costs 50 ms."""
+_BYTES_FOR_PROCESSES = 8_000_000  # from so many on, they are read in several processes: each costs 50 ms
 _MOST_PROCESSES = 4
-_LOOK_S = 2.0
-"""How often each of them looks whether its parent is there."""
-_BUSY_MS = 60_000
-"""Of those processes, which wait for each other."""
+_LOOK_S = 2.0  # how often each of them looks whether its parent is there
+_BUSY_MS = 60_000  # of those processes, which wait for each other
 
 
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
