@@ -21,8 +21,7 @@ BlockKind = Literal["text", "thinking", "tool_call", "image"]
 Role = Literal["user", "assistant", "tool_result", "bash", "custom", "branch_summary", "compaction_summary"]
 EntryKind = Literal["message", "custom_message", "branch_summary", "compaction", "other"]
 
-SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")
-"""Roles of what was said and done. What extensions and compactions put into the context is not said."""
+SAID: tuple[Role, ...] = ("user", "assistant", "tool_result", "bash")  # what extensions add is not said
 _IMAGE_UNITS = 4800
 _MOST_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from clients.client import Client
 
+# The first line of a file with rules.
 ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
-"""The first line of a file with rules."""
 _COMMENTS = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
 _MOST_BYTES = 16_000_000
 

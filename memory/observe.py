@@ -47,8 +47,7 @@ _CHARS_PER_TOKEN = 4
 _LONGEST_TURN = 4_600  # characters: more than an archived message has, less than an imported one may have
 _PAGE = 200
 _SHOWN_CHARS = 120
-_TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}
-"""Types of an observation (the mirrored CLI's)."""
+_TYPES = {"narrative": "segment_narrative", "facts": "segment_fact", "fact": "segment_fact"}  # the mirrored CLI's
 _TEXT = "observation_text"
 _NAMES = "observations|observation|segment|narrative|facts|fact"
 _FORM = re.compile(rf"<(?=[ \t]{{0,3}}/?[ \t]{{0,3}}(?:{_NAMES}|transcript))", re.IGNORECASE)

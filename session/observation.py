@@ -27,8 +27,7 @@ from session import observation_queue
 from session.context import work_lock
 from session.state import state_file
 
-_BY_HAND = "command"
-"""The trigger of an observation that was asked for; those of the others are `observation_queue.Trigger`."""
+_BY_HAND = "command"  # the trigger of one that was asked for; those of the others are `observation_queue.Trigger`
 
 
 def observe_in_background(config: Config, session: str, words: list[str]) -> None:

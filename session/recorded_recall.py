@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from core.records import Event, RecallResult
     from recall.query import Query
 
-COMPONENT = "recall-cli"
-"""Of the events of recalls."""
+COMPONENT = "recall-cli"  # of the events of recalls
 _SAVED_TOGETHER = 500
 
 

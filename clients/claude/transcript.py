@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import Item, Tool
+    from clients.event import Item, PlanStep, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
@@ -153,10 +153,8 @@ def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
     text = string(given.get("subject"))
-    return [
-        {"kind": "plan", "whole": False,
-         "steps": [{"id": str(identifier or ""), "text": text, "status": string(status)}]}
-    ]  # fmt: skip
+    step: PlanStep = {"id": str(identifier or ""), "text": text, "status": string(status)}
+    return [{"kind": "plan", "whole": False, "steps": [step]}]
 
 
 def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:

@@ -13,10 +13,8 @@ from clients.content import string, table, whole
 from clients.entry import Block, Compaction, Entry, FileOperations, Line, Message, Problems, Role, blocks_of, tokens_of
 from clients.pi.transcript import UNFINISHED
 
-KNOWN_VERSIONS = (2, 3)
-"""Forms of session files that are known here; another one is read as the newest."""
-BY = "joelclaw"
-"""Stands in the details of a summary that our extension handed over."""
+KNOWN_VERSIONS = (2, 3)  # forms of session files that are known here; another one is read as the newest
+BY = "joelclaw"  # stands in the details of a summary that our extension handed over
 _USES = {"read": "read", "write": "written", "edit": "edited"}
 _ROLES: dict[str, Role] = {
     "user": "user",

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 SAID_MARKS: tuple[bytes, ...] = (b'"message"', b'"compaction"')
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b'"compaction"')
-UNFINISHED = ("aborted", "error")
-"""Why an answer stopped whose usage says nothing, or a part."""
+UNFINISHED = ("aborted", "error")  # why an answer stopped whose usage says nothing, or a part
 _WRITES = ("edit", "write")
 _ABORTED = ("Command aborted", "Operation aborted")
 
@@ -99,10 +98,7 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 def kept_of(data: bytes, *, whole: bool = True) -> str:
     """What the last compaction of a session file left in the context word for word: all texts from there on.
-
-    Args:
-        whole: the data is the whole file, not only its end.
-    """
+    `whole`: the data is the whole file, not only its end."""
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
     identifier = string(table(content.parsed(lines[last])).get("firstKeptEntryId")) if last is not None else ""

@@ -66,9 +66,8 @@ class Archived:
         if new is not None:
             told["episodes"]["added"] += new.added
             told["episodes"]["updated"] += new.updated
-            told["calls"] += new.calls
-            told["bytes"] += new.bytes
-            told["badLines"] += new.bad_lines
+            for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):
+                told[name] += count
 
     def leave_out(self, path: str, reason: str) -> None:
         """Count a file that was left out; of an excluded folder where there is no reason."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from core.redaction import redact
 from core.words import clean
 
-MARGIN = 24_000
-"""Characters: more than the longest secret has (a private key, up to 20,000)."""
+MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 
 def plain(text: str) -> str:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     what was in it and is known now, since some clients say it once more; and the `work` of `session_work`."""
 
 COLLECTION = "episodes"
-BODY_CHARS = 4000
-"""Of a message: what is longer keeps its head and its tail."""
+BODY_CHARS = 4000  # of a message: what is longer keeps its head and its tail
 PROMPT_CHARS = 500
 NEIGHBOUR_CHARS = 300
 _TAIL_CHARS = 1500
@@ -134,10 +133,8 @@ class Piece:
         self.work = SessionWork(self.carry["work"], folder)
         self.items: list[Item] = []
         self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in self.carry["drafts"]}
-        self.changed: dict[str, Draft] = {}
-        """By id, the drafts that are new or say more than before."""
-        self.prompts = 0
-        """How many of the user's were new."""
+        self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
+        self.prompts = 0  # how many of the user's were new
 
     def add(self, item: Item, line: bytes = b"", number: int = 0) -> None:
         """Add what the `number`th item of a line says."""

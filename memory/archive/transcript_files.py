@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _NO_LINES = "no JSON lines"
 _NO_CLIENT = "no transcript of a known client"
-_LASTING = (SUBAGENT, _NO_LINES, _NO_CLIENT)
-"""Reasons for which a file is left out until it changes."""
+_LASTING = (SUBAGENT, _NO_LINES, _NO_CLIENT)  # reasons for which a file is left out until it changes
 _LOOK_BYTES = 256 * 1024
 _LAST_LINES = 20
 _BYTES_FOR_PROCESSES = 8_000_000  # from so many on, they are read in several processes: each costs 50 ms
@@ -164,8 +163,7 @@ def _results(
             yield file, found
 
 
-_own: list[Any] = []
-"""Of a forked process: what it does with a file, and its own connection."""
+_own: list[Any] = []  # of a forked process: what it does with a file, and its own connection
 
 
 def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
