@@ -25,7 +25,7 @@ _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compact
 _PATCHERS = ("apply_patch", "applypatch")
 _PATCH_BEGIN = "*** Begin Patch"
 _PATCH_END = "*** End Patch"
-_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_PATCH_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")  # content begins with a sign
 _NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part
 _TEXTS = ("input_text", "output_text", "text")
 _BODY = "\nOutput:\n"
@@ -55,7 +55,6 @@ def files_of(tool_name: str, tool_input: object) -> list[str]:
             inside = _PATCH_BEGIN in line
         elif line.startswith(_PATCH_END):
             inside = False
-        # a line of a file's new content begins with a sign, so none is taken for a head
         elif line.startswith(_PATCH_HEADS) and (path := line.partition(": ")[2].strip()):
             found[path] = None
     return list(found)

@@ -79,7 +79,8 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         raise ingest.unreadable(path, error) from None
-    heads, tails = ([entry for line in lines if (entry := content.parsed(line))] for lines in (first, last))
+    parsed = ([content.parsed(line) for line in lines] for lines in (first, last))
+    heads, tails = ([entry for entry in entries if entry is not None] for entries in parsed)
     return heads, tails
 
 
