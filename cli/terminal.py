@@ -114,7 +114,7 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     """An answer as it is: names and values, then each list and each group under its name, and the next steps."""
     screen = console()
     every: dict[str, Any] = answer.result if isinstance(answer.result, dict) else {}
-    result = _filled(
+    result = filled(
         {name: value for name, value in every.items() if name not in without and (value != 0 or value is False)}
     )
     groups = {name: value for name, value in result.items() if _is_group(value)}
@@ -136,8 +136,9 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
     next_steps(answer, screen)
 
 
-def _filled(value: dict[str, Any]) -> dict[str, Any]:
-    filled = {name: _filled(one) if isinstance(one, dict) else one for name, one in value.items()}
+def filled(value: dict[str, Any]) -> dict[str, Any]:
+    """Without what is empty or not known, in the groups within it, too."""
+    filled = {name: filled(one) if isinstance(one, dict) else one for name, one in value.items()}
     return {name: one for name, one in filled.items() if one is not None and one not in ("", [], {})}
 
 

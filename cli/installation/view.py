@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, size
+from cli.terminal import console, filled, next_steps, pairs, plain, rows_table, safe, size
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
@@ -100,7 +100,7 @@ def _facts(result: dict[str, Any]) -> dict[str, object]:
         "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
         "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),
         "settings": config["changed"],
-        "folder's file": config.get("project"),
+        "folder's file": filled(config.get("project") or {}),
     }
 
 

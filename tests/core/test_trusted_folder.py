@@ -96,7 +96,7 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     def shown() -> str:
         return " ".join(without_style(on_terminal(home, "status", cwd=repo).out).split())
 
-    for part in ("trusted no", "inForce inject.min_score 0.5", "withheld hook.deadline_ms", "never model.command"):
+    for part in ("trusted no", "in force inject.min_score 0.5", "withheld hook.deadline_ms", "never model.command"):
         assert part in shown()
     run("trust", str(repo))
     assert "trusted yes" in shown() and "withheld" not in shown()
