@@ -138,8 +138,8 @@ def told(answer: Answer, *, without: Sequence[str] = ()) -> None:
 
 def filled(value: dict[str, Any]) -> dict[str, Any]:
     """Without what is empty or not known, in the groups within it, too."""
-    filled = {name: filled(one) if isinstance(one, dict) else one for name, one in value.items()}
-    return {name: one for name, one in filled.items() if one is not None and one not in ("", [], {})}
+    every = {name: filled(one) if isinstance(one, dict) else one for name, one in value.items()}
+    return {name: one for name, one in every.items() if one is not None and one not in ("", [], {})}
 
 
 def _is_group(value: object) -> bool:
