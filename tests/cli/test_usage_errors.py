@@ -107,6 +107,14 @@ def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> No
     assert told(*words.split())["fix"] == f"did you mean `joelclaw {meant}`?"
 
 
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [("zzz", "zzz"), ("recall x --nope", "recall"), ("memory frob", "memory"), ("notify send x", "notify")],
+)
+def test_the_envelope_names_what_was_called(told: Told, words: str, called: str) -> None:
+    assert told(*words.split())["command"] == f"joelclaw {called}"
+
+
 def test_a_mistyped_flag_is_guessed(told: Told) -> None:
     assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
 

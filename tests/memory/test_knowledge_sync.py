@@ -156,7 +156,8 @@ def test_a_folder_that_vanished_takes_nothing_with_it_unless_pruned(
         assert spawned.result["missing"] == [str(vault)]
         assert spawned.result["indexed"]["sections"] == 5
         assert counts(spawned.result) == (0, 0, 0, 0)
-        assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync --prune"
+        offered = [action["command"] for action in spawned.json["next_actions"]]
+        assert offered == ["joelclaw knowledge sync --prune", "joelclaw knowledge search <query>"]
     assert found(run, "zebra")
     result = synced(run, "--prune")
     assert (result["pruned"], result["missing"]) == ([str(vault)], [])
