@@ -7,7 +7,7 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 from __future__ import annotations
 
 from core.redaction.names import LOOSE, Name, Span, compiled, label
-from core.redaction.values import is_placeholder, is_told
+from core.redaction.values import is_placeholder, is_technical, is_told
 
 _REACH = 220
 _MOST_WORDS = 12
@@ -37,6 +37,15 @@ _BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " i
 """What stands between a value and a name behind it."""
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
 _CHANGING = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
+# "password reset2", "password field1": these words with a number are names of their own.
+_NOT_TOLD = frozenset(
+    "field reset manager hash policy prompt form input column entry check step version rule test case example user"
+    " password passwd token secret key length min max level type option group page file line row label hint name value"
+    " change update login account auth protected encrypted based generator validator strength storage".split()
+)
+_TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
+_CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to "
+_LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _CREDENTIALS = (
     r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was"
@@ -91,6 +100,22 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     return spans
 
 
+def find_apart(text: str, lower: str) -> list[Span]:
+    """The (start, end, kind) of each password that "it" was changed to, and of those behind "passwords are"."""
+    found = [_told(text, match.end(), "password") for match in compiled(_CHANGED_IT).finditer(lower)]
+    for match in compiled(_LISTED).finditer(lower):
+        at = match.end()
+        line = text[at : at + _REACH].split("\n", 1)[0]
+        for number, word in enumerate(line.split(" ", _MOST_WORDS)[:_MOST_WORDS]):
+            if word and word not in ("and", "or", "und", "&", "-"):
+                told = _told(text, at, "password") if _may_be_value(word) else _NOT_FOUND
+                if not told[1] and number > 1:
+                    break
+                found.append(told)
+            at += len(word) + 1
+    return [(*one, "password") for one in found if one[1]]
+
+
 def find_logins(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each password that stands with a user's name."""
     spans: list[Span] = []
@@ -131,9 +156,26 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
         return _told(text, at, kind, sure=True)
     if kind != "pass" and not linked and _may_be_value(word):
         found = _told(text, at, kind, linked=False, sure=kind in LOOSE and _is_sql(lower, start, word))
+        if not found[1] and kind in LOOSE:
+            found = _alone(lower, at, word)
         if found[1]:
             return found
     return _followed(text, lower, start, end, kind, linked, words)
+
+
+def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
+    """A plain word with digits behind the name of a password, where nothing else stands there or says what it did."""
+    bare = word.strip("*")
+    value = bare.rstrip(".,;:!?")
+    stem = value.rstrip("0123456789")
+    mixed = value.isalnum() and value.isascii() and len(stem) > 2 and not _DIGITS.isdisjoint(value)
+    if len(value) < 7 or not mixed or not value[0].isalpha() or stem in _NOT_TOLD:
+        return _NOT_FOUND
+    rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
+    alone = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in _TOLD_OF
+    at += word.index(value)
+    is_one = alone and not is_technical(value) and not is_placeholder(value)
+    return (at, at + len(value)) if is_one else _NOT_FOUND
 
 
 def _behind_name(text: str, at: int, kind: str) -> tuple[int, bool]:

@@ -12,7 +12,7 @@ from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
 from core.redaction.forms import find_formed
 from core.redaction.names import Name, Span, family, is_in_field
 from core.redaction.obfuscation import find_obfuscated, is_obfuscated
-from core.redaction.prose import find_logins, find_told, may_be_told
+from core.redaction.prose import find_apart, find_logins, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
 
 _SHORT = 4_000
@@ -50,6 +50,8 @@ def _spans(text: str) -> list[Span]:
         spans += find_assigned(text, names)
     if others:
         spans += find_told(text, lower, others)
+    if "passw" in lower and (" it to " in lower or "passwords" in lower):
+        spans += find_apart(text, lower)
     if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
         spans += find_logins(text, lower)
     if _is_structured(text, lower, names + others):
