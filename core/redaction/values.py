@@ -160,6 +160,8 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     if not quoted and is_code(value):
         return False
     if kind in ("pass", "pw"):
+        if kind == "pw" and quoted and value.isalpha():
+            return len(value) >= 6
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     is_name = not quoted and value.replace("_", "a").isalpha()
