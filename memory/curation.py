@@ -40,11 +40,7 @@ _DERIVED = ("keyword", "fallback")  # sources of a category that the words of th
 
 
 def find(db: apsw.Connection | None, identifier: str) -> Document:
-    """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not.
-
-    Raises:
-        Failure: MEMORY_NOT_FOUND, or MEMORY_AMBIGUOUS naming the ids that begin so.
-    """
+    """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not."""
     document = documents.by_id(db, identifier) if db is not None else None
     if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
         names = documents.ids_beginning(db, identifier, _MOST_LISTED)
@@ -85,7 +81,7 @@ def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dic
     since, before = (
         None if days is None else int(now - days * clock.DAY_MS) for days in (options["days"], options["older_than"])
     )
-    asked: Any = {
+    asked: dict[str, Any] = {
         "tags": options["tag"], "category": categories.resolve(options["category"] or ""), "projects": (),
         "verdicts": (verdict,) if verdict else () if whatever else ("allow",), "source": options["source"] or "",
         "since": since, "before": before, "whatever": whatever,
@@ -114,9 +110,8 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
     """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history.
 
     Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that already.
+    Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that
+    already.
     """
     kinds: list[str] = []
     fresh = write.composed(text, kinds, now=now, config=config)
@@ -140,11 +135,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
 
 
 def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
-    """Add tags to a memory and take others away; its age stays.
-
-    Raises:
-        Failure: MEMORY_INVALID_ARGS where no tag is named or over 64 would be.
-    """
+    """Add tags to a memory and take others away. Raises Failure MEMORY_INVALID_ARGS for no tag, or over 64."""
     kinds: list[str] = []
     more, fewer = write.clean_tags(add, kinds), write.clean_tags(remove, kinds)
     if not (more or fewer):
@@ -187,11 +178,9 @@ def supersede(
     """Store what holds now in the place of a memory that no longer does, which is not handed out any more.
 
     The new one has the tags of the old one, a category that was chosen, its project and session, and an id of its own;
-    where a third memory says it already, that one takes the place.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG; MEMORY_NOT_ALLOWED where the write gate would hold the new text back;
-            MEMORY_DUPLICATE where it says the same as the old one.
+    where a third memory says it already, that one takes the place. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG;
+    MEMORY_NOT_ALLOWED where the write gate would hold the new text back; MEMORY_DUPLICATE where it says the same as the
+    old one.
     """
     kinds: list[str] = []
     fresh = write.composed(text, kinds, now=now, config=config)
@@ -221,10 +210,8 @@ def supersede(
 def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Hand a memory out again, and forget what was written in its place.
 
-    What others said too, what was there before, what was edited since or pinned, stays.
-
-    Raises:
-        Failure: MEMORY_NOT_SUPERSEDED.
+    What others said too, what was there before, what was edited since or pinned, stays. Raises Failure
+    MEMORY_NOT_SUPERSEDED.
     """
     taken_out = []
     with sqlite.transaction(db):
@@ -246,65 +233,53 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
 def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
     """Take memories out of every search, all or none; one forgotten before stays so. Returns them as they were."""
     with sqlite.transaction(db):
-        found = _all(db, identifiers)
+        found = _found(db, identifiers)
         for document in found:
             if document["forgotten_at"] is None:
                 documents.forget(db, document["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
-        _renew(db, found)
+                segments.renew(db, document["session_id"])
     return found
 
 
 def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors: bool) -> list[Document]:
-    """Bring memories back, all or none: they are indexed anew. Returns them as they were.
-
-    Raises:
-        Failure: MEMORY_PURGED.
-    """
+    """Bring memories back, all or none; returns them as they were. Raises Failure MEMORY_PURGED."""
     with sqlite.transaction(db):
-        found = _all(db, identifiers)
+        found = _found(db, identifiers)
         for one in found:
             if one["write_reason"] == PURGED and not one["text"]:
                 message = f"{one['id']} was purged: nothing of it is kept"
                 raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
             if one["forgotten_at"] is not None:
                 write.store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-        _renew(db, found)
+                segments.renew(db, one["session_id"])
     return found
 
 
-def _all(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
+def _found(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
     found = [find(db, identifier) for identifier in identifiers]
     return list({document["id"]: document for document in found}.values())
-
-
-def _renew(db: apsw.Connection, found: Sequence[Document]) -> None:
-    """What was forgotten, or brought back, goes out of the segments of its session, or into them, with it."""
-    for session in {document["session_id"] for document in found}:
-        segments.renew(db, session)
 
 
 def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     """Delete what is kept of tool calls, `call:<session>:<number>`, for good, all or none; returns their whole ids."""
     with sqlite.transaction(db):
-        found = []
+        found = {}
         for identifier in identifiers:
             call = calls.view(db, identifier)
             if call is None:
                 raise _unknown(identifier)
-            found.append(call)
-        for call in found:
+            found[call["id"]] = call
+        for call in found.values():
             forgotten.forget_call(db, call["session"], call["number"])
-    return list(dict.fromkeys(call["id"] for call in found))
+    return list(found)
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
     """Take all that is kept of a session out: its memories of every search; its tool calls, texts and hooks for good.
 
     Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
-    memories, but no calls. A beginning of its id of 8 characters or more will do.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
+    memories, but no calls. A beginning of its id of 8 characters or more will do. Raises Failure SESSION_NOT_FOUND,
+    SESSION_AMBIGUOUS.
     """
     with sqlite.transaction(db):
         session = session_rows.whole_id(db, given) or given

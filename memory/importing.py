@@ -78,10 +78,8 @@ def import_file(
 
     Of the answer, `merged`: a memory said the same, and has the piece's tags now. `unchanged`: nothing of it was new.
     `forgotten`: it was taken in before and forgotten, and stays so. `first`, `errors` and `leftOut` are the first 20.
-    `progress` is told how many bytes of lines, or items, are done.
-
-    Raises:
-        Failure: IMPORT_FAILED, or what the store says, and how many memories are in: the batches before stay.
+    `progress` is told how many bytes of lines, or items, are done. Raises Failure IMPORT_FAILED, or what the store
+    says, and how many memories are in: the batches before stay.
     """
     run = _Import(form, preview, now, config)
     if isinstance(source, str):

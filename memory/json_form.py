@@ -1,7 +1,4 @@
-"""The JSON form of a memory: what `memory show` and `memory export` print, and what `memory import` reads.
-
-Off the hot path. Times are ISO 8601 in UTC outside, ms since the epoch inside; ms are read too.
-"""
+"""The JSON form of a memory: times are ISO 8601 in UTC outside, ms since the epoch inside. Off the hot path."""
 
 from __future__ import annotations
 
@@ -97,11 +94,7 @@ def _outside(document: Document) -> dict[str, Any]:
 
 
 def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
-    """The memory that a parsed line describes, redacted, judged and categorised; `now` in ms, where it names no time.
-
-    Raises:
-        BadLineError: a key is missing, or its value is of a wrong type or out of range.
-    """
+    """The memory that a parsed line describes, redacted, judged and categorised; `now` in ms. Raises BadLineError."""
     _must(isinstance(line, dict), "not a JSON object")
     line = {key: value for key, value in line.items() if value is not None}
     found: list[str] = []

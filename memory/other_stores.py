@@ -198,7 +198,19 @@ def claude_mem(path: str) -> Pieces:
         about = ("id", "project", "created_at", "created_at_epoch")
         told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
         for row in foreign_file.rows(db, "observations", (*about, *told)):
-            yield from _of_observation(row)
+            where, title = f"observation {row['id']}", _line(row["title"])
+            facts = [fact.strip() for fact in _list(row["facts"]) if isinstance(fact, str) and fact.strip()]
+            if not facts:
+                titles = " – ".join(filter(None, (title, _line(row["subtitle"]))))
+                facts = [_line(row["narrative"]) or _line(row["text"]) or titles]
+            if not facts[0]:
+                yield LeftOut(where, "says nothing")
+                continue
+            tags = _tags(["claude-mem", row["type"], *_list(row["concepts"])])
+            own = _line(row["content_hash"]) or f"{row['id']}\0{row['created_at_epoch']}"
+            for number, fact in enumerate(facts, 1):
+                place = f"{where}, fact {number}" if len(facts) > 1 else where
+                yield _of_row(row, fact, place, f"observation\0{own}\0{number}", tags, title if title != fact else "")
         parts = ("learned", "completed", "notes")  # what was asked for and what was to come next are over
         for row in foreign_file.rows(db, "session_summaries", (*about, "request", *parts)):
             where = f"summary {row['id']}"
@@ -207,25 +219,9 @@ def claude_mem(path: str) -> Pieces:
                 yield LeftOut(where, "says nothing")
             for name, text in said:
                 key = f"summary\0{row['id']}\0{row['created_at_epoch']}\0{name}"
-                tags = ("claude-mem", "summary", name)
-                yield _of_row(row, text, f"{where}, {name}", key, tags, _line(row["request"]))
-
-
-def _of_observation(row: dict[str, Any]) -> Pieces:
-    where = f"observation {row['id']}"
-    title = _line(row["title"])
-    facts = [fact.strip() for fact in _list(row["facts"]) if isinstance(fact, str) and fact.strip()]
-    if not facts:
-        titles = " – ".join(filter(None, (title, _line(row["subtitle"]))))
-        facts = [_line(row["narrative"]) or _line(row["text"]) or titles]
-    if not facts[0]:
-        yield LeftOut(where, "says nothing")
-        return
-    tags = _tags(["claude-mem", row["type"], *_list(row["concepts"])])
-    own = _line(row["content_hash"]) or f"{row['id']}\0{row['created_at_epoch']}"
-    for number, fact in enumerate(facts, 1):
-        place = f"{where}, fact {number}" if len(facts) > 1 else where
-        yield _of_row(row, fact, place, f"observation\0{own}\0{number}", tags, title if title != fact else "")
+                yield _of_row(
+                    row, text, f"{where}, {name}", key, ("claude-mem", "summary", name), _line(row["request"])
+                )
 
 
 def _of_row(row: dict[str, Any], text: str, where: str, key: str, tags: tuple[str, ...], context: str) -> Item:

@@ -117,11 +117,7 @@ def search(
 
 
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:
-    """The archived session that an id, the beginning of one, or a transcript's path means.
-
-    Raises:
-        Failure: SESSION_NOT_FOUND, SESSION_AMBIGUOUS.
-    """
+    """What an id, its beginning or a transcript's path means. Raises Failure SESSION_NOT_FOUND, SESSION_AMBIGUOUS."""
     wanted, path = given, ""
     if os.path.isfile(given):
         path = os.path.abspath(given)

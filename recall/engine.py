@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from recall.query import Query
     from recall.ranking import Ranked
 
-CANDIDATES = 50
-"""Of each search; more than 50 changes nothing at 10 (docs/recall.md)."""
+CANDIDATES = 50  # of each search; more than 50 changes nothing at 10 (docs/recall.md)
 _WIDER, _DIAGNOSTICS = 2, 10
-_ECHOES = 5
-"""How many more than asked for are looked at, since the question itself may be among the first."""
-_QUERY_CHARS = 4_000
-"""A longer query is one that was pasted: its first and last part stand for it."""
+_ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
+_QUERY_CHARS = 4_000  # a longer query is one that was pasted: its first and last part stand for it
 
 
 def recall(
@@ -40,15 +37,9 @@ def recall(
 ) -> RecallResult:
     """The memories that bear on a query, best first.
 
-    From the cluster where `store.backend` says so; where that fails, from the local file, and `fallback` says why.
-
-    Args:
-        db: the store, None where there is none yet; `vectors`: whether sqlite-vec is loaded into it.
-        now: ms since the epoch, for the decay.
-        patience_ms: the longest to wait for a cluster, where that is less than `store.timeout_ms`.
-
-    Raises:
-        apsw.Error: the store cannot be read (`core.store.sqlite.as_failure` says what it means).
+    From the cluster where `store.backend` says so, waiting `patience_ms` at most; where that fails, from the local
+    file, and `fallback` says why. `db` is None where there is no store yet, `vectors` whether sqlite-vec is loaded into
+    it. Raises apsw.Error where the store cannot be read (`core.store.sqlite.as_failure` says what it means).
     """
     if db is None:
         from core.store import migrate

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 USER, ASSISTANT, TOOL, WEB, FILE, IMPORT = "user", "assistant", "tool", "web", "file", "import"
 _KINDS = (USER, ASSISTANT, TOOL, WEB, FILE, IMPORT)
-_FOREIGN = (TOOL, WEB, FILE)
-"""What neither the user nor the agent said."""
+_FOREIGN = (TOOL, WEB, FILE)  # what neither the user nor the agent said
 _ON_THE_WEB = ("web", "fetch", "browse", "http", "url")
 """What the names of tools hold that read pages: WebFetch, web_search, google_web_search, browser_navigate."""
 _BY_AGENTS = ("observe", "mcp")

@@ -15,8 +15,7 @@ from core.store.spaces import Pending
 from core.store.sqlite import apsw
 from recall import contextual_vectors
 
-_AT_ONCE = 4
-"""Documents that are read, embedded and stored together: a second at most, which Ctrl-C waits for."""
+_AT_ONCE = 4  # documents that are read, embedded and stored together: a second at most, which Ctrl-C waits for
 
 
 def require() -> None:
@@ -36,10 +35,8 @@ def index(
     """Embed documents without a contextual vector, newest first, until none or `limit` are left; returns the counts.
 
     What was stored stays when it is interrupted, and the next call goes on from there. `started` and `progress` are
-    told how many there are to do, and how many more are done.
-
-    Raises:
-        Failure: INDEX_BUSY where another process indexes; or what the store says.
+    told how many there are to do, and how many more are done. Raises Failure INDEX_BUSY where another process indexes;
+    or what the store says.
     """
     began = time.monotonic()
     try:
@@ -62,7 +59,5 @@ def index(
             remaining = spaces.missing(db, number)
     except files.LockTimeout:
         raise Failure("INDEX_BUSY", "another process indexes this store", "let it go on") from None
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
     seconds = round(time.monotonic() - began, 2)
     return {"space": contextual_vectors.SPACE, "indexed": indexed, "remaining": remaining, "seconds": seconds}

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     Ranked = tuple[float, float, float, Traits]
     """Score, raw score, boost, traits."""
 
-LEAST = 0.05
-"""What scores less shares nothing with the query that would matter, and is not found."""
+LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
 _LEXICAL_SCALE = 0.7
-_SEMANTIC_WEIGHT = 0.35
-"""The most that meaning alone can score."""
+_SEMANTIC_WEIGHT = 0.35  # the most that meaning alone can score
 _COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
 """Unrelated texts of the static space lie below the first."""
 _CONTEXTUAL_WEIGHT, _STATIC_BESIDE = 0.5, 0.2
@@ -36,16 +34,14 @@ _CONTEXTUAL_LOW, _CONTEXTUAL_HIGH = 0.78, 0.92
 _SEGMENT_SCALE = 0.35
 _SEGMENT_WEIGHT, _SEGMENTS_HALF = 0.6, 25
 """Of so many segments they count for half of that."""
-_COVERAGE_SHARE = 0.5
-"""Of a segment's evidence that it loses where it holds but the words that say least."""
+_COVERAGE_SHARE = 0.5  # of a segment's evidence that it loses where it holds but the words that say least
 _ABSENT_HALF = 200
 """Documents at which a word that none of them has counts for half: a small store lacks most words."""
 _MIN_CHARS = 12
 _STALE_DAYS = 90
 _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
-ECHO = 0.5
-"""What is left of the score of the question itself: an answer goes before it, and it stays findable."""
+ECHO = 0.5  # what is left of the score of the question itself: an answer goes before it, and it stays findable
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))

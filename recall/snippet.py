@@ -7,10 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CUT = "…"
-_BEFORE = 0.3
-"""Share of the room that stands before the match in a line that is cut."""
-_LEAST_LINE = 12
-"""Characters: less room than that is not filled with a part of a neighbouring line."""
+_BEFORE = 0.3  # share of the room that stands before the match in a line that is cut
+_LEAST_LINE = 12  # characters: less room than that is not filled with a part of a neighbouring line
 
 
 def around(text: str, wanted: Sequence[str], room: int) -> str:

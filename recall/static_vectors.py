@@ -1,15 +1,11 @@
 """Static sentence vectors: the sum of its tokens' rows in a table distilled from all-MiniLM-L6-v2.
 
-The table is package data made by `bench/distill.py`, read through `mmap`: a query costs a millisecond and no model.
-Rows hold the token's direction and its weight (SIF, Arora et al. 2017), so that a plain sum is the weighted mean up to
-its length, which cosine does not see.
+The table is made by `bench/distill.py`. A row holds its token's weight, too, so that a plain sum is the weighted mean.
 
 The file, little endian: the header; u16 slots of a hash index by open addressing (a row, or EMPTY; a token's slot is
 its bytes as one integer modulo the number of slots, a prime); for each token length in bytes, from 0 to `longest`, a
 u16 with the first row of that length, and one more with the count; the UTF-8 of the tokens in the order of the rows,
 shortest first, so that those of one length are one fixed-width run; the rows, int8.
-
-Words and tokens are those of BERT's uncased tokenizer (Devlin et al. 2019).
 """
 
 from __future__ import annotations
@@ -23,20 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DIMENSIONS = 256
-SPACE = "minilm-256-v1"
-"""The name of the vector space: vectors of different spaces do not compare."""
-TEXT_LIMIT = 20_000
-"""Characters of a text that count."""
-CONTEXT_WEIGHT = 0.4
-"""How much the neighbouring turns count in a turn's vector, beside the turn itself."""
+SPACE = "minilm-256-v1"  # the name of the vector space: vectors of different spaces do not compare
+TEXT_LIMIT = 20_000  # characters of a text that count
+CONTEXT_WEIGHT = 0.4  # how much the neighbouring turns count in a turn's vector, beside the turn itself
 MAGIC = b"JCLSTAT1"
 HEADER_FORMAT = "<8sHHIIIIfII"
 """magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of
 what follows the header, the header up to here as a number modulo 2**31 - 1."""
 HEADER_SIZE = 40
 EMPTY = 0xFFFF
-WORD_LIMIT = 100
-"""Characters; a longer word is unknown, as in BERT."""
+WORD_LIMIT = 100  # characters; a longer word is unknown, as in BERT
 _TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")
 _CACHED_WORDS = 16_384  # about 1.1 KB each
 _LANE_BYTES = 4 * DIMENSIONS
@@ -138,7 +130,7 @@ _beyond_ascii = _Unicode(_ASCII)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of any text: lower case, no accents or control characters, punctuation and ideographs alone."""
+    """The words of a text as BERT's uncased tokenizer has them: punctuation and ideographs alone, no accents."""
     if text.isascii():
         return text.lower().translate(_ASCII).split()
     import unicodedata
@@ -162,10 +154,7 @@ def pieces(word: str, lookup: Callable[[str], int], longest: int) -> list[int]:
 
 
 class _Words(dict[str, int]):
-    """Word to the sum of its tokens' rows, as one integer of 256 signed 32-bit lanes; 0 when it has none.
-
-    One addition of such integers adds 256 components. A lane holds 2**31 / 127 tokens, far over TEXT_LIMIT.
-    """
+    """Word to the sum of its tokens' rows: one integer of 256 signed 32-bit lanes (0 for none), added in one go."""
 
     table: Table | None = None
 

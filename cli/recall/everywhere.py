@@ -102,12 +102,9 @@ def fits(about: dict[str, list[str]], wanted: Wanted) -> bool:
 
 def _documents(query: str, name: str, most: int) -> tuple[_Found, int]:
     asked = Query(query, limit=most, budget="balanced", collections=(name,))
-    try:
-        db = sqlite.open_reading()
-        vectors = db is not None and sqlite.load_vectors(db)
-        result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
-    except sqlite.StoreError as error:
-        raise sqlite.as_failure(error) from None
+    db = sqlite.open_reading()
+    vectors = db is not None and sqlite.load_vectors(db)
+    result = engine.recall(db, asked, now=clock.now_ms(), vectors=vectors, config=config.load())
     made: _Found = []
     for hit in result["hits"]:
         text, category = hit["observation"], hit["categoryId"]

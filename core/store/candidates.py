@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _CONTEXT_WEIGHT = 0.5
 _WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
 """Of the columns of the lexical index: text, neighbouring turns, identifier parts."""
-_AFFORDABLE = 20_000
-"""Matching documents that BM25 may be computed for: about 20 ms."""
+_AFFORDABLE = 20_000  # matching documents that BM25 may be computed for: about 20 ms
 _ENOUGH = 50
 _SMALL = 64
 

@@ -8,27 +8,11 @@ from core.store import document_rows, marks, row_range
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
     from core.records import Document
-
-    class Asked(TypedDict):
-        """Which memories a list shows; an empty value means any. Times in ms since the epoch."""
-
-        tags: Sequence[str]
-        """All of them."""
-        category: str
-        projects: Sequence[str]
-        """The names that mean the project."""
-        verdicts: Sequence[str]
-        source: str
-        since: int | None
-        before: int | None
-        whatever: bool
-        """Also what was forgotten or superseded."""
-
 
 _MANY = 2_000
 PINNED = "pinned"
@@ -36,12 +20,14 @@ PINNED = "pinned"
 
 
 def listed(
-    db: apsw.Connection, collection: str, asked: Asked, *, limit: int, offset: int
+    db: apsw.Connection, collection: str, asked: dict[str, Any], *, limit: int, offset: int
 ) -> tuple[int, list[Document]]:
-    """How many memories of a collection there are, and a page of them, the newest first."""
-    first, last = row_range(collection)
+    """How many memories of a collection there are, and a page of them, the newest first.
+
+    `asked` is as `memory.curation.listing` makes it. An empty value means any; with `whatever` also what was forgotten.
+    """
     where = ["rowid BETWEEN ? AND ?"]
-    values: list[Any] = [first, last]
+    values: list[Any] = [*row_range(collection)]
     names = asked["projects"]
 
     def narrow(condition: str, *given: object) -> None:

@@ -21,8 +21,7 @@ COLUMNS = (
     " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
 )
 NAMES = tuple(COLUMNS.replace(" ", "").split(","))
-STATIC_SPACE = 1
-"""The number of the static space among the vectors; every store has it."""
+STATIC_SPACE = 1  # the number of the static space among the vectors; every store has it
 
 
 def from_row(row: Sequence[Any]) -> Document:

@@ -1,6 +1,6 @@
-"""Inserts, changes, forgets and finds documents; `document_rows` reads their rows.
+"""Inserts, changes, forgets and finds documents, in the caller's transaction. Times in ms.
 
-What changes one does so inside the caller's transaction. `signatures`: whether sqlite-vec is loaded. Times in ms.
+`signatures`: whether sqlite-vec is loaded.
 """
 
 from __future__ import annotations
@@ -190,9 +190,6 @@ def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: b
 
 
 def make_durable(db: apsw.Connection) -> None:
-    """Make all that was committed so far survive a power cut, in a transaction of its own.
-
-    A commit that waits for the disk waits for the whole log; so there must be something to commit.
-    """
+    """Make all that was committed survive a power cut: a commit that waits for the disk waits for the whole log."""
     version = int(db.execute("PRAGMA user_version").get)
     db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")

@@ -17,10 +17,8 @@ _COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
 )
 _LAST = 1 << 62
-HOOK = "hook"
-"""The component of the events that hooks send about themselves."""
-_INJECTED_CHARS = 12_000
-"""Of a text that is kept; none of ours is longer."""
+HOOK = "hook"  # the component of the events that hooks send about themselves
+_INJECTED_CHARS = 12_000  # of a text that is kept; none of ours is longer
 _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from core.errors import Failure
 from core.store.sqlite import apsw, open_unchanged
 
-_LONGEST = 20_000
-"""Characters of a value that are read."""
+_LONGEST = 20_000  # characters of a value that are read
 
 
 @contextmanager

@@ -22,29 +22,23 @@ _COUNTED_ANEW = (
 
 def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
     """Count everything, and list the newest events; `now` in ms. Raises Failure when a page cannot be read."""
+    newest = "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?"
+    errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
     try:
         spaces = db.execute("SELECT name, (SELECT count(*) FROM vector WHERE space = code) FROM vector_space")
+        last = [
+            {"ts": clock.iso(at), "action": action, "level": level, "success": bool(success)}
+            for at, action, level, success in db.execute(newest, (_EVENTS_LISTED,))
+        ]
+        bad = int(db.execute(errors, (now - clock.DAY_MS,)).get)
         return {
             "schema": int(db.execute("PRAGMA user_version").get),
             "counts": counts(db, _COUNTED_ANEW),  # so that a damaged page is met
             "vectors": dict(spaces),
-            "events": _events(db, now - clock.DAY_MS),
+            "events": {"total": events.count(db), "errors24h": bad, "last": last},
         }
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
-
-
-def _events(db: apsw.Connection, since: int) -> dict[str, Any]:
-    newest = "SELECT timestamp, action, level, success FROM event ORDER BY timestamp DESC, seq DESC LIMIT ?"
-    errors = "SELECT count(*) FROM event WHERE timestamp >= ? AND level IN ('error', 'fatal')"
-    return {
-        "total": events.count(db),
-        "errors24h": int(db.execute(errors, (since,)).get),
-        "last": [
-            {"ts": clock.iso(at), "action": action, "level": level, "success": bool(success)}
-            for at, action, level, success in db.execute(newest, (_EVENTS_LISTED,))
-        ],
-    }
 
 
 def nothing() -> dict[str, Any]:

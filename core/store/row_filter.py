@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _FEW, _MANY = 4_096, 1 / 3
 """So many rows are never many (to gather them takes a millisecond); such a share of all is."""
-_GUESSED = 1 / 4
-"""The share of a category or a tag, which no index counts."""
+_GUESSED = 1 / 4  # the share of a category or a tag, which no index counts
 _ROOM = 1.5
 """So many times as many of the best are looked at as would do if the share among them were that among all."""
 _MOST = 400
@@ -99,12 +98,11 @@ class RowFilter:
 
 
 def _of_projects(db: apsw.Connection, names: Sequence[str], apart: bool) -> tuple[Condition, Condition, int]:
-    """Whether a row belongs to one of the projects, a query for these rows, and how many they are.
+    """Whether a row is of one of the projects, a query for these rows, and (by the table `tally`) their number.
 
     With "" among the names also what belongs to none. A memory that names no project belongs to that of its session,
     and to none where that is not known, or with `apart` where that has none. Three queries, each with an index of its
-    own: one condition of all three stops SQLite 3.54 with "internal query planner error". Their number is told by the
-    table `tally`, and not by walking them.
+    own: one condition of all three stops SQLite 3.54 with "internal query planner error".
     """
     named = [name for name in names if name]
     ours = f"project IN ({marks(named)})"

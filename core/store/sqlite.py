@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FILE_NAME = "store.db"
-MARK = ".mark"
-"""Behind the store's name: the file with the number of the last event that was acknowledged."""
+MARK = ".mark"  # behind the store's name: the file with the number of the last event that was acknowledged
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` says what it means."""
 _QUICK_TRIES = 10
 _LOG_BYTES = 1_000_000
-_FOLDED_BUSY_MS = 10_000
-"""How long the statements behind a folding wait: those of an import, or a follower."""
+_FOLDED_BUSY_MS = 10_000  # how long the statements behind a folding wait: those of an import, or a follower
 _MARK_DIGITS = 20
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
@@ -47,12 +45,9 @@ def path() -> str:
 def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     """The store for reading and writing, created and migrated when need be.
 
-    Args:
-        busy_ms: how long a statement waits for another process's write.
-        durable: whether a commit waits for the disk; else it survives the process, perhaps not a power cut.
-
-    Raises:
-        Failure: STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN, STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
+    A statement waits `busy_ms` for another process's write; a `durable` commit waits for the disk, another one
+    survives the process, perhaps not a power cut. Raises Failure STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN,
+    STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
     """
     where = path()
     try:
@@ -146,10 +141,7 @@ def _connect(where: str, busy_ms: int) -> apsw.Connection:
 
 
 def _patience(busy_ms: int) -> Callable[[int], bool]:
-    """How to wait for a lock: a few quick tries, then the more often the longer the wait has been.
-
-    SQLite's own handler asks ever more seldom, so that of fifty writers at once some wait till they give up.
-    """
+    """Ask the oftener the longer the wait: SQLite's own handler asks ever more seldom, and of fifty some give up."""
     began = 0.0
 
     def wait(tries: int) -> bool:

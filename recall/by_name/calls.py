@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 COLLECTION = "calls"
 PREFIX = "call:"
-WHOLE_QUERY = 0.85
-"""Score of a call that holds the query word for word: an error or a command that was copied."""
+WHOLE_QUERY = 0.85  # score of a call that holds the query word for word: an error or a command that was copied
 _ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
 _A_WORD_MORE = 0.05
 """For each further word that all stand in one line: of five it is hardly another line that is meant."""
@@ -139,7 +138,7 @@ def _substance(match: Match) -> int:
 
 
 def _begins(command: str, query: str) -> bool:
-    """Whether a query of several words is the beginning of a command, or of one of those that a line runs in turn."""
+    """Whether a query of several words begins a command, or one of those that a line runs in turn."""
     if len(query.split()) < _LEAST_WORDS or query not in command:
         return False
     return command.startswith(query) or any(f"{mark} {query}" in command for mark in ("&&", "||", ";", "|"))

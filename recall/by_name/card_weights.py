@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
     from core.records import Call, Name
 
-FADED = 0.01
-"""A name that weighs less is told by no card."""
+FADED = 0.01  # a name that weighs less is told by no card
 MOST_CHARS, COMMAND_CHARS, COMMANDS_CHARS = 3900, 200, 1300
 """Of an answer, of a command, of all of them."""
-_TOLD = 0.25
-"""What the client's own summary has is told last."""
+_TOLD = 0.25  # what the client's own summary has is told last
 _LEFT_OUT = "[redacted:"
 
 

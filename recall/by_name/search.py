@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     Holds = Callable[[str], bool]
 
-COMMANDS = "commands"
-"""What a query may ask for beside files, folders and programs."""
+COMMANDS = "commands"  # what a query may ask for beside files, folders and programs
 _EDGES = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
 _LEAST = 3
 _TELLING_NUMBER = 5
@@ -106,12 +105,8 @@ def units_of(query: str) -> list[str]:
 
 def is_anchor(unit: str) -> bool:
     """Whether a unit is a file or a folder: a query without any is taken for words."""
-    return (unit.endswith("/") and len(unit) > 1) or _is_file(unit)
-
-
-def _is_file(unit: str) -> bool:
-    if "." not in unit:
-        return False
+    if "." not in unit or unit.endswith("/"):
+        return unit.endswith("/") and len(unit) > 1
     from core.names import is_file
 
     return is_file(unit)
@@ -137,7 +132,7 @@ class ByName:
 
     def _cards(self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters) -> list[Hit]:
         """What a session was at work on in the places that a query is made of; of one file alone, `path` is that."""
-        if not all("/" in name or _is_file(name) for name in self.names.names):  # an identifier is asked for too
+        if not all("/" in name or is_anchor(name) for name in self.names.names):  # an identifier is asked for too
             return []
         units = units_of(text)
         if not units:
@@ -181,7 +176,11 @@ class ByName:
         chosen += documents[: most - len(chosen)]
         chosen.sort(key=lambda one: -(one["score"] if isinstance(one, dict) else one.score))
         hits: list[Hit] = [*self.cards]
-        left = self._answer_chars(budget, raw, named)
+        lean = budget["applied"] == "lean"
+        left = None
+        if lean or (raw and budget["requested"] != "deep"):  # else the texts are whole
+            chars = _NAME_CHARS if named else _LEAN_CHARS if lean else _WORDS_CHARS
+            left = chars * max(self._most, _HITS) // _HITS
         needed = [len(one["observation"]) if isinstance(one, dict) else SNIPPET_CHARS for one in chosen]
         for at, one in enumerate(chosen):
             room = None
@@ -200,14 +199,6 @@ class ByName:
                 wanted = [*self.names.names, *self.names.words]
                 hits.append({**one, "observation": snippet.around(one["observation"], wanted, room)})
         return hits
-
-    def _answer_chars(self, budget: Budget, raw: bool, named: bool) -> int | None:
-        """The most characters that the texts of an answer may have; None where they are whole."""
-        lean = budget["applied"] == "lean"
-        if not lean and (not raw or budget["requested"] == "deep"):
-            return None
-        chars = _NAME_CHARS if named else _LEAN_CHARS if lean else _WORDS_CHARS
-        return chars * max(self._most, _HITS) // _HITS
 
 
 def _share(characters: int, needed: Sequence[int]) -> int:

@@ -1,7 +1,4 @@
-"""Answers a query of files, folders, programs, `commands`: what the session last at work there did. Hot path.
-
-That is one text: a line a place with the names in it, and its commands with their outcome.
-"""
+"""Answers a query of files, folders, programs, `commands`: what the session last at work there did. Hot path."""
 
 from __future__ import annotations
 
@@ -131,8 +128,7 @@ def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
 def _sessions_at(
     db: apsw.Connection, units: Sequence[str], session: str, projects: Sequence[str], near: str, own: str
 ) -> list[Session]:
-    """The sessions whose calls name a file or folder of the units: `own` first, then those of the project `near`, each
-    time the one that did something last first."""
+    """Sessions whose calls name such a file or folder: `own` first, then those of the project `near`, latest first."""
     if session:
         about = session_rows.session(db, session)
         return [about] if about else []

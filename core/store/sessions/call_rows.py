@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from core.records import Call, Filters, FoundCall, Session
 
-FORGOTTEN_CALL = "forgotten"
-"""The outcome of a call that was forgotten."""
+FORGOTTEN_CALL = "forgotten"  # the outcome of a call that was forgotten
 MOST, MOST_SCORED = 200, 5_000
 """Calls that a search returns; and, where a name stands in more, the newest that BM25 is computed of (1 µs each)."""
 _SHORTEST_PREFIX = 5

@@ -49,10 +49,7 @@ def drop(db: apsw.Connection, identifier: str) -> int:
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
-    """Delete the text of a call, and names that only it has, for good, in the caller's transaction; False without one.
-
-    Its number stays, so that its transcript does not bring it back.
-    """
+    """Delete the text of a call and names that only it has; False without one. Its number stays."""
     row = db.execute(
         f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
         (call_rows.FORGOTTEN_CALL, identifier, number, call_rows.FORGOTTEN_CALL),

@@ -22,8 +22,7 @@ INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
 PURGED_SUMMARY = "[purged]"
 """In place of a summary that was purged: a transcript that is read again does not bring it back."""
 SUMMARY_CHARS = 100_000
-RECENT_CALLS = 400
-"""A name that was last used before so many weighs nothing any more."""
+RECENT_CALLS = 400  # a name that was last used before so many weighs nothing any more
 _COLUMNS = "name, first, last, calls, weight, place, written"
 _NAMES = tuple(_COLUMNS.split(", "))
 

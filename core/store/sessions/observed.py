@@ -1,7 +1,4 @@
-"""How far a session's episodes have been observed, and from which an observation comes.
-
-Both are written in the transaction that stores the observations of a range, so that a range counts once or not at all.
-"""
+"""How far a session's episodes were observed, and where an observation comes from: both kept in one transaction."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 SEGMENT_CHARS = 4_000
 """After so many a new segment begins: a LoCoMo session has 2,400 of them, a day with an agent ten times that."""
 _AT_ONCE = 8
-_TURN_CHARS = 1_000
-"""Of one turn; the rest of a long text is seldom what the turns around it are about."""
+_TURN_CHARS = 1_000  # of one turn; the rest of a long text is seldom what the turns around it are about
 
 
 def renew(db: apsw.Connection, session: str) -> bool:

@@ -18,8 +18,7 @@ FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
 PURGED_PLAN = '[["purged"]]'
 """In place of a plan that was purged, so that a transcript that is read again does not bring it back."""
-SHORTEST_BEGINNING = 8
-"""Characters of a session's id that may stand for it: as many as are shown of a UUID."""
+SHORTEST_BEGINNING = 8  # characters of a session's id that may stand for it: as many as are shown of a UUID
 _MOST_LISTED = 5
 _COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
 _KNOWN = f"SELECT {_COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
