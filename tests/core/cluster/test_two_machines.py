@@ -131,14 +131,15 @@ def test_edits_of_the_same_moment_come_to_the_same(two: tuple[Machine, Machine])
     assert desk.verify()["same"] is laptop.verify()["same"] is True
 
 
-def test_the_later_use_of_a_memory_counts(two: tuple[Machine, Machine]) -> None:
+@pytest.mark.parametrize("order", [1, -1], ids=["desk first", "laptop first"])
+def test_the_later_use_of_a_memory_counts(two: tuple[Machine, Machine], order: int) -> None:
     desk, laptop = two
     name = desk.write(FACT, **at(0))
     settle(desk, laptop)
     for machine, when in ((desk, 1_000), (desk, 2_000), (laptop, 3_000)):
         machine.result("recall", "staging queue drains", JOELCLAW_STORE_BACKEND="sqlite", **at(when))
     for _ in range(2):
-        settle(desk, laptop)
+        settle(*two[::order])
         assert shown(desk, name)["recallCount"] == shown(laptop, name)["recallCount"] == 1
     assert desk.verify()["same"] is laptop.verify()["same"] is True
     desk.result("recall", "staging queue drains", JOELCLAW_STORE_BACKEND="sqlite", **at(4_000))
