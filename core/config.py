@@ -1,12 +1,8 @@
 """Settings: flags beat the environment, that beats `./.joelclaw/config.toml`, that beats `$JOELCLAW_HOME/config.toml`.
 
-A TOML file costs 15 ms to parse (`tomllib` imports `re`, `datetime`, `typing`), so what was read is kept as JSON in
-`$JOELCLAW_HOME/cache/`, keyed by the file's path, size and time of change.
-
-A project's file comes with a repository that somebody else wrote. Until the user trusts its folder (`joelclaw trust`)
-it may say what is recalled and shown of that project, and no more (`is_harmless`); a fault in it drops it as a whole.
-Settings marked `trusted` (what deletes, what is run, where things are sent) are read from the user's own file and
-environment only, whatever the folder.
+A TOML file costs 15 ms to parse (`tomllib` imports `re`), so what was read is kept as JSON in the home's `cache/`.
+Until the user trusts the folder of a project's file, it may say what is recalled and shown (`is_harmless`); a fault in
+it drops it as a whole. Settings marked `trusted` are read from the user's own file and environment only.
 """
 
 from __future__ import annotations
@@ -66,9 +62,7 @@ class Setting:
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
-    "store.backend": Setting(
-        "sqlite", "where recall reads: this file or a cluster", choices=("sqlite", "typesense"), trusted=True
-    ),
+    "store.backend": Setting("sqlite", "where recall reads", choices=("sqlite", "typesense"), trusted=True),
     "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)", trusted=True),
     "store.key_command": Setting("", "a command that prints the API key (TYPESENSE_API_KEY wins)", trusted=True),
     "store.prefix": Setting("", "what the names of the cluster's collections begin with", trusted=True),
@@ -91,9 +85,7 @@ SETTINGS: dict[str, Setting] = {
     "inject.gateway_query": Setting(
         "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
     ),
-    "context.window": Setting(
-        0, "the model's window in tokens, if its client tells none; 0 by its name", 0, 100_000_000
-    ),
+    "context.window": Setting(0, "the model's window in tokens, if its client tells none; 0 by name", 0, 100_000_000),
     "refresh.minutes": Setting(30, "a message so long after a refresh brings another (ADR-0204); 0 never", 0, 100_000),
     "refresh.idle_minutes": Setting(10, "so does one after the session was idle this long; 0 never", 0, 100_000),
     "refresh.percent": Setting(50, "context usage at which to refresh, once a compaction; 0 never", 0, 100),
@@ -103,14 +95,10 @@ SETTINGS: dict[str, Setting] = {
     "compaction.reserve_tokens": Setting(16_384, "tokens kept free for the answer (pi)", 0, 100_000_000),
     "compaction.keep_recent_tokens": Setting(20_000, "tokens of new messages that are kept (pi)", 0, 100_000_000),
     "compaction.summary": Setting("client", "who writes the summary", choices=("client", "joelclaw"), trusted=True),
-    "compaction.idle_trigger_minutes": Setting(
-        0, "idle so long, `idle run` may compact it; off unless set", 1, 525_600
-    ),
+    "compaction.idle_trigger_minutes": Setting(0, "idle so long, `idle run` compacts it; off unless set", 1, 525_600),
     "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be used for it", 0.1, 0.95),
     "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
-    "compaction.notify_on_start_text": Setting(
-        "🧹 Context compacting, back in a moment…", "what is told", trusted=True
-    ),
+    "compaction.notify_on_start_text": Setting("🧹 Context compacting, back in a moment…", "the text", trusted=True),
     "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; by default its agent's", trusted=True),
     "idle.timeout_seconds": Setting(600, "after this the compaction command is ended", 1, 86_400),
     "notify.command": Setting("", "tells the user something: its words, with {text}, or on stdin", trusted=True),
@@ -123,18 +111,12 @@ SETTINGS: dict[str, Setting] = {
     "observe.auto": Setting(True, "with a `model.command`, observe at compactions and ends", trusted=True),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
     "otel.debug_limit": Setting(12, "debug events kept a minute of one component and action", 0, 100_000),
-    "otel.export": Setting(
-        "off", "auto sends to the OTEL_* collector by itself", choices=("off", "auto"), trusted=True
-    ),
+    "otel.export": Setting("off", "auto sends to the OTEL_* collector", choices=("off", "auto"), trusted=True),
     "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
     "retention.events_days": Setting(90, "age at which events are dropped, in days; 0 never", 0, 36_500, trusted=True),
-    "retention.events_mb": Setting(
-        200, "room for events: debug ones go, then the oldest; 0: any", 0, 1_000_000, trusted=True
-    ),
+    "retention.events_mb": Setting(200, "room for events: debug ones go first; 0: any", 0, 1_000_000, trusted=True),
     "retention.episodes_days": Setting(0, "age at which archived turns go, in days; 0 never", 0, 36_500, trusted=True),
-    "retention.store_mb": Setting(
-        0, "size beyond which debug events and old turns go; 0: any", 0, 1_000_000, trusted=True
-    ),
+    "retention.store_mb": Setting(0, "size beyond which old things go; 0: any", 0, 1_000_000, trusted=True),
 }
 
 

@@ -16,7 +16,6 @@ from core import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import Any
 
 OTHERS = 0o077
@@ -232,9 +231,7 @@ class FileLock:
                     raise LockTimeout(self._path) from None
                 time.sleep(0.003)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also where a command that we started holds it, too
             os.close(self._descriptor)

@@ -1,9 +1,8 @@
 """The one way out: what is printed of stored text, on a terminal, as `--raw`, in JSON or by MCP. Hot path.
 
-A memory may hold what a web page or a tool said. Printed as it is it moves the cursor, writes to the clipboard (OSC
-52), turns the order of letters round, hides words in characters that show nothing, or ends the result that it stands
-in: `</tool_result><system-reminder>…` reminds of nothing, once its `<` is none. A text that has none of that comes out
-as it went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be read.
+A memory may hold what a web page or a tool said: what moves the cursor, writes to the clipboard (OSC 52), hides words,
+or ends the result that it stands in (`</tool_result><system-reminder>…`). A text that has none of that comes out as it
+went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be read.
 """
 
 from __future__ import annotations

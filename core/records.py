@@ -168,23 +168,12 @@ class Budget(TypedDict):
     rewriteEnabled: bool
 
 
-class Rewrite(TypedDict):
-    """What became of the query."""
-
-    rewritten: bool
-    strategy: str
-    reason: str
-
-
-Fallback = TypedDict("Fallback", {"from": str, "to": str, "reason": str, "code": str})
-
-
 class RecallResult(TypedDict):
     """The result of the mirrored CLI's `recall`."""
 
     query: str
     rewrittenQuery: str
-    rewrite: Rewrite
+    rewrite: dict[str, Any]
     filtersApplied: list[str]
     includeHold: bool
     includeDiscard: bool
@@ -200,7 +189,7 @@ class RecallResult(TypedDict):
     backend: str
     preferredProject: str | None
     """Whose hits go before near equals of other projects."""
-    fallback: NotRequired[Fallback]
+    fallback: NotRequired[dict[str, str]]
     explanation: NotRequired[dict[str, Any]]
     """With `explain`: see `recall.score_trace`."""
 
@@ -283,87 +272,9 @@ class Name(TypedDict):
     written: int
 
 
-class Compaction(TypedDict):
-    """A compaction: `call` is the number of the last call before it."""
-
-    call: int
-    at: int
-    summary: str
-
-
 class FoundCall(Call):
     """A call, and what is known of its session."""
 
     rowid: int
     project: str
     client: str
-
-
-class HookCall(TypedDict):
-    """One call: see the table `hook_call` in `core.store.migrations`. `outcome`: ok, degraded, failed or late."""
-
-    session: str
-    at: int
-    client: str
-    event: str
-    kind: str
-    ms: float | None
-    outcome: str
-    error: str
-    percent: float | None
-    tokens: int | None
-    window: int | None
-    chars: int
-
-
-class Extent(TypedDict):
-    """The hooks of a session in a few figures; times in ms since the epoch."""
-
-    calls: int
-    first: int
-    last: int
-    client: str
-
-
-class Injected(TypedDict):
-    """One text: see the table `injection` in `core.store.migrations`. `ms` is what it took to compose."""
-
-    id: str
-    session: str
-    at: int
-    kind: str
-    text: str
-    tokens: int
-    ms: float | None
-    memories: list[str]
-
-
-class Told(TypedDict):
-    """An event of a session; `at` in ms since the epoch."""
-
-    id: str
-    at: int
-    level: str
-    component: str
-    action: str
-    ms: float | None
-    error: str
-    metadata: dict[str, Any]
-
-
-class Prompt(TypedDict):
-    """What the user said; `at` in ms since the epoch."""
-
-    at: int
-    text: str
-
-
-class SeenFile(TypedDict):
-    """A file as the archive saw it: see the table `seen_file` in `core.store.migrations`."""
-
-    path: str
-    stamp: str
-    asked: str
-    client: str
-    reason: str
-    seen_at: int

@@ -126,11 +126,7 @@ def told(command: str, outcome: str) -> str:
 
 
 def tells(command: str) -> bool:
-    """Whether a success of the line is one of what it does.
-
-    It is not where what does something stands before a `|`, without `pipefail`, or before a `;`, `||` or `&` behind
-    which it only looks, prints or puts files somewhere.
-    """
+    """Whether a success of the line is one of what it does: not of `make | tail` without `pipefail`, `make; ls`."""
     run = steps(command)
     piped, stops = _set_at(run, "pipefail"), _set_at(run, "errexit")
     works = ends = False  # whether something behind does work, or ends the line with a failure

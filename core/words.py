@@ -1,8 +1,7 @@
 """Text → words: what the lexical index and the query agree on.
 
-FTS5's `unicode61` splits at everything that is not a letter or digit, so `packages/cli/foo.ts`, `snake_case` and
-`--no-verify` come apart by themselves. It does not split `camelCase`, nor runs of Chinese, Japanese or Thai, which
-have no spaces: those go to an extra column as parts (camel humps, and overlapping pairs of characters).
+FTS5's `unicode61` splits at everything that is no letter or digit; but not `camelCase`, nor Chinese, Japanese or Thai,
+which have no spaces: those go to an extra column as parts (camel humps, and overlapping pairs of characters).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.config import Config
-    from core.records import CandidateSource, Document, Fallback, Filters, Hit, RecallResult
+    from core.records import CandidateSource, Document, Filters, Hit, RecallResult
     from recall.query import Query
     from recall.ranking import Ranked
 
@@ -68,7 +68,7 @@ def recall(
         else:
             code, message = type(error).__name__, f"{type(error).__name__}: {error}"
         client.note_fault(config, code, message)  # left alone for some time
-    fallback: Fallback = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
+    fallback: dict[str, str] = {"from": "typesense", "to": "sqlite", "reason": message, "code": code}
     return {**_answer(local, db, query, now, config), "fallback": fallback}
 
 

@@ -7,10 +7,11 @@ from core import words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     import apsw
 
-    from core.records import Budget, Rewrite
+    from core.records import Budget
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
@@ -77,7 +78,7 @@ class Query:
         }  # fmt: skip
 
 
-def expand(query: str, *, enabled: bool) -> tuple[str, Rewrite]:
+def expand(query: str, *, enabled: bool) -> tuple[str, dict[str, Any]]:
     """The query with abbreviations written out at its end, and what was done; skip reasons are the mirrored CLI's."""
     if not enabled:
         return query, {"rewritten": False, "strategy": "disabled", "reason": "budget.no_rewrite"}

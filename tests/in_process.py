@@ -255,7 +255,7 @@ def _streams() -> Iterator[None]:
 def _product() -> Iterator[None]:
     """What our own modules keep until the end of a process, and the watcher that ends one."""
     from core import files
-    from core.process.deadline import Deadline
+    from session.hook.call import Deadline
 
     files.take_corrected()  # a test of that module leaves some, which the command would tell of as its own
     watch, connections = Deadline._watch, {id(one) for one in apsw.connections()}

@@ -1,2 +1,2 @@
-"""What runs beside a command: deadlines, background processes, process groups, a model as a command,
+"""What runs beside a command: background processes, process groups, a model as a command,
 optional packages."""

@@ -9,6 +9,7 @@ import shutil
 from core.config import Config
 from core.errors import Failure
 from core.process import process_group
+from core.quoting import clip
 from core.redaction import redact
 from core.words import clean
 
@@ -39,10 +40,7 @@ class Model:
 
 
 def from_config(config: Config, override: str = "") -> Model | None:
-    """What asks the user's model; None without a command.
-
-    Args:
-        override: a command line to run instead of `model.command`.
+    """What asks the user's model by `override`, else by `model.command`; None without a command.
 
     Raises:
         Failure: MODEL_FAILED, where we run below a model's command ourselves.
@@ -63,11 +61,7 @@ def not_configured() -> Failure:
 def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
     """What the command answers, without white space around it; valid text whatever bytes came.
 
-    Args:
-        prompt: redacted before it leaves.
-        command: a command line as a shell would split it; no shell runs it.
-        timeout: seconds.
-        max_prompt, max_output: bytes.
+    The command is split as a shell would, but no shell runs it; the prompt is redacted. `timeout` in s, the rest bytes.
 
     Raises:
         Failure: MODEL_NOT_CONFIGURED, MODEL_NOT_FOUND, MODEL_TIMEOUT, MODEL_FAILED (with the last line of its stderr),
@@ -121,5 +115,5 @@ def _refuse_within_model() -> None:
 
 def _one_line(text: str) -> str:
     """Foreign text as it may be shown: no secrets, no control characters, not long."""
-    line = redact(" ".join("".join(c if c.isprintable() else " " for c in clean(text)).split()))[0]
-    return line if len(line) <= _MOST_TOLD else line[: _MOST_TOLD - 1] + "…"
+    line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
+    return clip(redact(line)[0], _MOST_TOLD)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType, TracebackType
 from typing import Any, Literal
 
 from core.files import FileLock
@@ -38,18 +37,13 @@ os.killpg(0, 9)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
-
-    Args:
-        status: its exit status, negative for a signal; None where it did not start.
-        output: what it printed, the last 8 KB unless more was asked for.
-        reason: why it did not end by itself, "" where it did.
-        errors: the last 8 KB of what it printed as errors.
-    """
+    """How a command ended; of `output` and `errors` the last 8 KB, unless more output was asked for."""
 
     status: int | None
+    """Negative for a signal; None where it did not start."""
     output: bytes
     reason: Reason = ""
+    """Why it did not end by itself."""
     errors: bytes = b""
 
     def explained(self) -> str:
@@ -73,12 +67,10 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        self._before = {number: signal.signal(number, self._take) for number in _STOPPING}
+        self._before = {number: signal.signal(number, lambda *_: self._take()) for number in _STOPPING}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -92,7 +84,7 @@ class Interrupts:
         while not self._came and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
 
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
+    def _take(self) -> None:
         self._came = True
 
 
@@ -178,7 +170,7 @@ def _exchange(
                 rest = rest[:0]
             if not rest and process.stdin is not None:
                 writing = []
-                _close(process.stdin)
+                process.stdin.close()
 
 
 def _read(reading: dict[int, bytearray], whole: bytearray | None) -> None:
@@ -211,12 +203,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
-            _close(stream)
-
-
-def _close(stream: Any) -> None:
-    with suppress(OSError):
-        stream.close()
+            stream.close()
 
 
 def _signal(group: int, number: signal.Signals) -> None:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.names import Name, Span, label
-from core.redaction.values import is_assigned, is_told
+from core.redaction.values import Name, Span, is_assigned, is_told, label
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 
 from core.redaction import MARK
-from core.redaction.names import Span
-from core.redaction.values import is_placeholder
+from core.redaction.values import Span, is_placeholder
 
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (

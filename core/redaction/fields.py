@@ -6,8 +6,7 @@ What names a secret there stands apart from it: the key, the `name` beside a `va
 from __future__ import annotations
 
 from core.redaction import MARK
-from core.redaction.names import family, names_password, words_of
-from core.redaction.values import is_placeholder, is_prose, is_strong
+from core.redaction.values import family, is_placeholder, is_prose, is_strong, names_password, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,16 +1,14 @@
 """Finds secrets that are known by their own form: the tokens of providers, PEM blocks, credentials in URLs, headers
 and cookies. A pattern is compiled only where one of its anchors stands.
 
-A new form is a row of `SHAPES`, and an anchor in the quick look of `core.redaction` where it may have no digit. Every
-pattern is linear: an unbounded run is either possessive, or its end is the end of the match, or it can begin only
-at a boundary.
+A new form is a row of `SHAPES`, and an anchor in the quick look of `core.redaction` where it may have no digit. Each
+pattern is linear: an unbounded run is possessive, ends the match, or begins only at a boundary.
 """
 
 from __future__ import annotations
 
-from core.redaction.names import Span, compiled
 from core.redaction.tokens import is_random
-from core.redaction.values import is_placeholder, is_strong
+from core.redaction.values import Span, compiled, is_placeholder, is_strong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

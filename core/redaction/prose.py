@@ -6,8 +6,7 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 
 from __future__ import annotations
 
-from core.redaction.names import LOOSE, Name, Span, compiled, label
-from core.redaction.values import is_placeholder, is_technical, is_told
+from core.redaction.values import LOOSE, Name, Span, compiled, is_placeholder, is_technical, is_told, label
 
 _REACH = 220
 _MOST_WORDS = 12

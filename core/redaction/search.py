@@ -1,19 +1,18 @@
 """Finds the secrets of a text.
 
-Those known by their own form (`forms`), values of a name that announces one, be it assigned (`assignments`), told in a
-sentence (`prose`) or standing apart (`structured`), what commands are given (`commands`), and tokens too random for a
-word, an identifier or a path (`tokens`). What looks closely, `re` too, is loaded where a cheap check has found an
-anchor. Every step is linear in the text; none raises on any str.
+What looks closely, `re` too, is loaded where a cheap check has found an anchor. Every step is linear in the text; none
+raises on any str.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
 from core.redaction.forms import find_formed
-from core.redaction.names import Name, Span, family, is_in_field
-from core.redaction.obfuscation import find_obfuscated, is_obfuscated
 from core.redaction.prose import find_apart, find_logins, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
+from core.redaction.values import Name, Span, family, is_in_field
 
 _SHORT = 4_000
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -24,11 +23,74 @@ _REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
+# What hides a secret: colours of a terminal, zero-width marks, encoded signs, the word for "password" elsewhere.
+_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
+_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_SIGNS = {
+    **dict.fromkeys("\u00a0\u2007\u2009\u200a\u202f\u3000", " "), "\uff1a": ":", "\uff1d": "=",
+    "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
+    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
+}  # fmt: skip
+_FOREIGN = (
+    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令",
+    "パスワード", "비밀번호",
+)  # fmt: skip
+_LINK = r"(?:[ \t]{0,2}(?:est|es|é|is|это|jest)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
+_ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
+_ASCII = tuple(word for word in _FOREIGN if word.isascii())
+_OTHERS = (*_INVISIBLE, *(sign for sign in (*_SIGNS, *_FOREIGN) if not sign.isascii()))
+_ENCODED = tuple(sign for sign in _SIGNS if sign.isascii())
 
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    return _merged(find_obfuscated(text, _spans) if is_obfuscated(text, text.lower()) else _spans(text))
+    return _merged(_find_obfuscated(text) if _is_obfuscated(text, text.lower()) else _spans(text))
+
+
+def _is_obfuscated(text: str, lower: str) -> bool:
+    """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
+    if not text.isascii() and any(sign in lower for sign in _OTHERS):
+        return True
+    if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
+        return True
+    return ("%" in text or "&" in text or "\\u00" in text) and (
+        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in _ANNOUNCING)
+    )
+
+
+def _find_obfuscated(text: str) -> list[Span]:
+    """What is found without what does not show, and in a copy that shows all plainly, by the text's positions."""
+    import re
+
+    pattern = re.compile(
+        f"({_ESCAPE}|[{_INVISIBLE}])|({'|'.join(map(re.escape, _SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(_FOREIGN)})(?![a-z])({_LINK})",
+        re.IGNORECASE,
+    )
+    plain: list[str] = []
+    spaced: list[str] = []
+    copied, places = [0], [0]  # where pieces of the copy begin, and where they stand in the text
+    size = done = 0
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        hidden, sign, link = match.groups()
+        meant = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
+        plain += (text[done:start], meant)
+        spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
+        size += start - done
+        copied += (size, size + len(meant))
+        places += (start, end)
+        size += len(meant)
+        done = end
+    plain.append(text[done:])
+    places.append(len(text))
+    spans = _spans("".join(spaced) + text[done:])
+    for first, last, kind in _spans("".join(plain)):
+        at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
+        start = min(places[at] + first - copied[at], places[at + 1])
+        spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))
+    return spans
 
 
 def _spans(text: str) -> list[Span]:

@@ -1,9 +1,7 @@
 """Finds the secrets whose name stands apart from them: in a field of its own, in a call, a column, a manifest.
 
-`name: DB_PASSWORD` and below it `value: …` (YAML, JSON, HCL, XML, plist, `--name X --value Y`); calls that take a
-password at a known place; the column of an SQL `INSERT`, a markdown table, a CSV, what `psql` prints; each value under
-`data:` and `stringData:` of a Secret of Kubernetes, in YAML (also with the line numbers of an agent's Read, in a diff)
-and JSON.
+`name: DB_PASSWORD` and below it `value: …`; calls that take a password at a known place; columns of an SQL `INSERT`, a
+table or a CSV; each value of a Secret of Kubernetes, in YAML (also in an agent's Read, in a diff) and JSON.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ from __future__ import annotations
 import re
 
 from core.redaction import CALLS
-from core.redaction.names import LOOSE, Name, Span, family, is_in_field, label
-from core.redaction.values import is_placeholder, is_told
+from core.redaction.values import LOOSE, Name, Span, family, is_in_field, is_placeholder, is_told, label
 
 _LABELLED = LOOSE | frozenset(["secret", "token", "api-key", "private-key", "key"])
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from binascii import Error, a2b_base64
 from math import log2
 
-from core.redaction.names import Span, compiled
+from core.redaction.values import Span, compiled
 
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets

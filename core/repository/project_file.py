@@ -48,10 +48,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
-    """The real path of a project's file and its status; None where there is none.
-
-    Args:
-        root: the project's real path.
+    """The real path of a file of the project at the real path `root`, and its status; None where there is none.
 
     Raises:
         Unusable: it is a link out of the project, no regular file, or cannot be looked at.
@@ -74,12 +71,8 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
 def read(path: str, root: str, most: int) -> bytes | None:
     """The content of a project's file; None where there is none.
 
-    Args:
-        root: the project's real path.
-        most: bytes; a larger file is not read at all.
-
     Raises:
-        Unusable: as `status_of`; it is too large.
+        Unusable: as `status_of`; or it has more than `most` bytes.
     """
     found = status_of(path, root)
     if found is None:

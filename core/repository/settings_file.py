@@ -11,31 +11,19 @@ from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypedDict
-
-    class Choices(TypedDict):
-        """What one file chooses."""
-
-        file: str
-        trusted: bool
-        settings: dict[str, Any]
-        """What holds where its folder is trusted."""
-        withheld: list[str]
-        """Those of them that hold only there."""
-        scopes: dict[str, str]
-        never: list[str]
-        """Settings in it that are read from the user's own file and environment only."""
-        fault: str | None
-        """Why the file is left out as a whole."""
-
+    from typing import Any
 
 _MOST_BITS = 64
 _MOST_DOTS = 100
 """In a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
 
 
-def choices(folder: str) -> Choices | None:
-    """What the file in a folder says, else the one at its project's root; None where there is none."""
+def choices(folder: str) -> dict[str, Any] | None:
+    """What the file in a folder says, else the one at its project's root; None where there is none.
+
+    Of its `settings`, which hold where its folder is trusted, `withheld` hold only there; those in `never` only the
+    user's own file may say. `fault` is why the file is left out.
+    """
     from core import config
     from core.repository import trust
 
@@ -47,8 +35,10 @@ def choices(folder: str) -> Choices | None:
             break
     else:
         return None
-    told: Choices = {"file": path, "trusted": trust.is_trusted(root), "settings": {}, "withheld": [], "scopes": {},
-                     "never": [], "fault": None}  # fmt: skip
+    told: dict[str, Any] = {
+        "file": path, "trusted": trust.is_trusted(root), "settings": {}, "withheld": [], "scopes": {}, "never": [],
+        "fault": None,
+    }  # fmt: skip
     try:
         found = table(path, root)
         dropped = config.load(place).dropped
@@ -70,14 +60,7 @@ def choices(folder: str) -> Choices | None:
 
 
 def table(path: str, root: str) -> dict[str, Any]:
-    """The file's settings by `section.key`; empty where there is none.
-
-    Args:
-        root: the project's real path.
-
-    Raises:
-        Unusable: it may not be read, or is no TOML.
-    """
+    """The file's settings by `section.key`; empty where there is none. Raises Unusable: not to be read, or no TOML."""
     found = status_of(path, root)
     if found is None:
         return {}

@@ -59,13 +59,11 @@ def read() -> Switches:
             found = json_text.loads(handle.read())
         silences: list[Silence] = [
             {
-                "scope": _SCOPES[row["scope"]],
-                "name": str(row["name"]),
-                "since": int(row["since"]),
+                "scope": _SCOPES[row["scope"]], "name": str(row["name"]), "since": int(row["since"]),
                 "until": None if row["until"] is None else int(row["until"]),
             }
             for row in found["silences"]
-        ]
+        ]  # fmt: skip
         return {"silences": silences, "excluded": [str(folder) for folder in found["excluded"]]}
     except FileNotFoundError:
         return {"silences": [], "excluded": []}

@@ -40,14 +40,11 @@ def every() -> list[Trusted]:
             rows = json_text.loads(handle.read())["folders"]
         return [
             {
-                "path": str(row["path"]),
-                "device": int(row["device"]),
-                "inode": int(row["inode"]),
-                "mark": str(row.get("mark", "")),
-                "at": int(row["at"]),
+                "path": str(row["path"]), "device": int(row["device"]), "inode": int(row["inode"]),
+                "mark": str(row.get("mark", "")), "at": int(row["at"]),
             }
             for row in rows
-        ]
+        ]  # fmt: skip
     except (OSError, json_text.InvalidJSON, KeyError, TypeError, ValueError):
         return []
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import json_text
-from core.records import Extent, HookCall, Injected, Told
 from core.store import sqlite
 from core.store.sqlite import apsw
 
@@ -71,15 +70,15 @@ def traces(home: str) -> list[tuple[str, str, bool]]:
     return rows
 
 
-def hooks_of(db: apsw.Connection, session: str = "", since: int = 0) -> list[HookCall]:
-    """The hook calls of a session, or of all since a time, oldest first."""
+def hooks_of(db: apsw.Connection, session: str = "", since: int = 0) -> list[dict[str, Any]]:
+    """The hook calls of a session, or of all since a time, oldest first; outcome: ok, degraded, failed or late."""
     where, value = ("session_id = ?", session) if session else ("at >= ?", since)
     rows = db.execute(f"SELECT {_HOOK} FROM hook_call WHERE {where} ORDER BY at, id", (value,))
     found: list[Any] = [dict(zip(_HOOK_NAMES, row, strict=True)) for row in rows]
     return found
 
 
-def extent(db: apsw.Connection, session: str) -> Extent | None:
+def extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
     """How many hook calls of a session there are, from when to when, and of which client; None for none."""
     query = "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?"
     ((calls, first, last, client),) = db.execute(query, (session,))
@@ -111,8 +110,8 @@ def forget(db: apsw.Connection, session: str) -> None:
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 
-def injected(db: apsw.Connection, session: str) -> list[Injected]:
-    """All texts that a session was given, oldest first."""
+def injected(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
+    """All texts that a session was given, oldest first; `ms` is what it took to compose one."""
     rows: Any = db.execute(
         "SELECT id, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ? ORDER BY at, id",
         (session,),
@@ -136,7 +135,7 @@ def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, 
     return [(kind, int(number), int(tokens), int(memories)) for kind, number, tokens, memories in rows]
 
 
-def events(db: apsw.Connection, session: str) -> list[Told]:
+def events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The events of a session above debug, oldest first."""
     rows: Any = db.execute(
         "SELECT id, timestamp, level, component, action, duration_ms, coalesce(error, ''), metadata FROM event"

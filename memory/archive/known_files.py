@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import SeenFile
     from memory.archive.ingest import Ingested
 
 SUBAGENT = "a subagent's transcript"
@@ -85,10 +84,10 @@ class KnownFiles:
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
         self._agent = agent
         self._now = now
-        self._new: dict[str, SeenFile] = {}
+        self._new: dict[str, dict[str, Any]] = {}
         self._seen = transcripts.seen_files(db) if db is not None else {}
 
-    def of(self, file: File) -> SeenFile | None:
+    def of(self, file: File) -> dict[str, Any] | None:
         """What is known of a file that is as it was; one that was left out a later version may know after a day."""
         seen = self._seen.get(file.key)
         if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):

@@ -14,7 +14,7 @@ from core import project as projects
 from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
-from core.records import Extent, Session
+from core.records import Session
 from core.store import history
 from core.store.sessions import name_rows, session_rows
 from session import checkpoint_run
@@ -39,7 +39,7 @@ class Known:
     updated_at: int
     archived: Session | None
     problem: str = ""
-    hooks: Extent | None = None
+    hooks: dict[str, Any] | None = None
     state: SessionState | None = None
 
     def read(self) -> Known:

@@ -12,7 +12,6 @@ from typing import Any
 
 from core import clock
 from core.quoting import DELIMITER, clip
-from core.records import Compaction, HookCall, Injected, Prompt, Told
 
 Moment = dict[str, Any]
 Timed = tuple[int, Moment]
@@ -29,7 +28,7 @@ _ORDER = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}
 _OWN = ("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli")
 
 
-def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mapping[str, str]) -> list[Timed]:
+def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mapping[str, str]) -> list[Timed]:
     """What a session's events tell, and its injections; not hooks and compactions. `texts`: memories by their ids."""
     verdicts = [one for one in events if one["action"] in ("memory.echo", "memory.fizzle")]
     found = [_injection(one, verdicts, texts) for one in injected]
@@ -70,7 +69,7 @@ def of_events(events: Sequence[Told], injected: Sequence[Injected], texts: Mappi
     return found
 
 
-def of_compactions(events: Sequence[Told], archived: Sequence[Compaction]) -> list[Timed]:
+def of_compactions(events: Sequence[Moment], archived: Sequence[Moment]) -> list[Timed]:
     """The compactions of a session: as its hooks told of them, with what the transcript says of each."""
     left = list(archived)
     found = []
@@ -90,7 +89,7 @@ def of_compactions(events: Sequence[Told], archived: Sequence[Compaction]) -> li
     return found + [_timed(one["at"], "compaction", f"told by the transcript{_summary(one)}") for one in left]
 
 
-def of_hooks(hooks: Sequence[HookCall]) -> list[Timed]:
+def of_hooks(hooks: Sequence[Moment]) -> list[Timed]:
     """Where a session began or was taken up again, and hooks that were late, failed or did a part of their work."""
     found = []
     for one in hooks:
@@ -102,9 +101,9 @@ def of_hooks(hooks: Sequence[HookCall]) -> list[Timed]:
     return found
 
 
-def began(hook: HookCall) -> int:
+def began(hook: Moment) -> int:
     """When a hook began, in ms since the epoch: what it tells of itself it tells at its end."""
-    return hook["at"] - int(hook["ms"] or 0)
+    return int(hook["at"]) - int(hook["ms"] or 0)
 
 
 def _timed(at: int, kind: str, text: str, *, ms: float | None = None, **more: Any) -> Timed:
@@ -112,7 +111,7 @@ def _timed(at: int, kind: str, text: str, *, ms: float | None = None, **more: An
     return at, {**moment, **({} if ms is None else {"ms": ms}), **more}
 
 
-def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]) -> Timed:
+def _injection(one: Moment, verdicts: Sequence[Moment], texts: Mapping[str, str]) -> Timed:
     inside = [line for line in one["text"].split("\n") if not line.startswith((f"<{DELIMITER}", f"</{DELIMITER}"))]
     heading = next((line for line in inside if line.strip()), "").lstrip("# ")
     outcomes: dict[str, str] = {}
@@ -126,14 +125,14 @@ def _injection(one: Injected, verdicts: Sequence[Told], texts: Mapping[str, str]
     return _timed(one["at"], "injection", heading, ms=one["ms"], **more)
 
 
-def _other(event: Told) -> Timed:
+def _other(event: Moment) -> Timed:
     said = ", ".join(f"{key} {clip(str(value), _VALUE_CHARS)}" for key, value in event["metadata"].items())
     why = f": {event['error']}" if event["error"] else f" ({said})" if said else ""
     kind = "error" if event["level"] in ("warn", "error", "fatal") else "event"
     return _timed(event["at"], kind, f"{event['action']}{why}", ms=event["ms"])
 
 
-def _summary(one: Compaction) -> str:
+def _summary(one: Moment) -> str:
     return f"; the summary has {len(one['summary']):,} characters" if one["summary"] else ""
 
 
@@ -148,13 +147,13 @@ def _count(about: Mapping[str, Any], name: str) -> str:
 
 
 def turns_of(
-    hooks: Sequence[HookCall],
-    prompts: Sequence[Prompt],
+    hooks: Sequence[Moment],
+    prompts: Sequence[Moment],
     calls: Sequence[tuple[int, int, bool]],
     moments: Sequence[Timed],
     *,
     zone_of: Callable[[float | None], str],
-) -> list[dict[str, Any]]:
+) -> list[Moment]:
     """The turns, oldest first: each a message of the user and what followed it; turn 0 is what was before the first.
 
     Hooks and prompts come oldest first, moments in any order; `calls` are of each tool call its time (ms, 0 unknown),
@@ -162,7 +161,7 @@ def turns_of(
     """
     starts = [(0, ""), *_starts(hooks, prompts)]
     begins = [at for at, _ in starts]
-    hooks_of: list[list[HookCall]] = [[] for _ in starts]
+    hooks_of: list[list[Moment]] = [[] for _ in starts]
     calls_of: list[list[bool]] = [[] for _ in starts]
     moments_of: list[list[Moment]] = [[] for _ in starts]
     for hook in hooks:
@@ -198,7 +197,7 @@ def turns_of(
     return found
 
 
-def _starts(hooks: Sequence[HookCall], prompts: Sequence[Prompt]) -> list[tuple[int, str]]:
+def _starts(hooks: Sequence[Moment], prompts: Sequence[Moment]) -> list[tuple[int, str]]:
     """When each turn began, and its prompt: what a hook told and what is archived are one where their times agree."""
     told = [began(one) for one in hooks if one["kind"] == "prompt"]
     texts: dict[int, str] = dict.fromkeys(told, "")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Compaction, Name
+    from core.records import Name
 
 FADING_CALLS = 40
 """After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
@@ -61,7 +61,7 @@ def save_names(db: apsw.Connection, session: str, given: Iterable[Name]) -> None
     )
 
 
-def compactions(db: apsw.Connection, session: str) -> list[Compaction]:
+def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """The compactions of a session, oldest first."""
     # by time first: calls are numbered as they are stored, and a hook may store the newest before the others
     rows = db.execute("SELECT call, at, summary FROM compaction WHERE session_id = ? ORDER BY at, call", (session,))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Prompt, Session
+    from core.records import Session
 
 FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
@@ -177,10 +177,12 @@ def prompts(db: apsw.Connection, session: str, last: int) -> list[str]:
     return [prompt["text"] for prompt in timed_prompts(db, session, last)]
 
 
-def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[Prompt]:
+def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[dict[str, Any]]:
     """Likewise, with their times (ms)."""
     query = f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?"
-    found: list[Prompt] = [{"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))]
+    found: list[dict[str, Any]] = [
+        {"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))
+    ]
     found.reverse()  # of the same time: as they were stored
     return sorted(found, key=lambda one: one["at"])
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     import apsw
-
-    from core.records import SeenFile
 
 
 def position(db: apsw.Connection, source: str) -> tuple[int, str, str] | None:
@@ -28,7 +27,7 @@ def sources_naming(db: apsw.Connection, session: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def seen_files(db: apsw.Connection) -> dict[str, SeenFile]:
+def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     """The files that the archive has seen, by the fingerprint of their path."""
     rows = db.execute("SELECT path, stamp, asked, client, reason, seen_at FROM seen_file")
     return {
@@ -37,7 +36,7 @@ def seen_files(db: apsw.Connection) -> dict[str, SeenFile]:
     }
 
 
-def note_seen(db: apsw.Connection, seen: Iterable[SeenFile]) -> None:
+def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]]) -> None:
     """Keep how files were seen, inside the caller's transaction."""
     columns = ("path", "stamp", "asked", "client", "reason", "seen_at")
     values = ", ".join(f":{name}" for name in columns)

@@ -17,7 +17,7 @@ from secret_samples import NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import may_hold_secret, redact, redact_value
 from core.redaction.forms import SHAPES
-from core.redaction.names import family
+from core.redaction.values import family
 
 ROOT = Path(__file__).parents[3]
 
