@@ -14,7 +14,7 @@ import pytest
 from conftest import JOELCLAW, Run, clean_environment
 from faults import DEADLINES_MS, SLOWEST_S
 
-from core.process import deadline
+from session.hook import call
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 OWN = ("pi", "opencode")  # whose extension takes one line of JSON in any case
@@ -148,11 +148,11 @@ def test_a_longer_deadline_leaves_more_time_for_the_last_words(
 ) -> None:
     begun: list[tuple[Any, ...]] = []
     now = [0.0]
-    monkeypatch.setattr(deadline, "start_new_thread", lambda _, given: begun.append(given))
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(deadline, "os", SimpleNamespace(_exit=lambda code: begun.append((code,))))
+    monkeypatch.setattr(call, "start_new_thread", lambda _, given: begun.append(given))
+    monkeypatch.setattr(call, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(call, "os", SimpleNamespace(_exit=lambda code: begun.append((code,))))
     told: list[str] = []
-    watched = deadline.Deadline(seconds, lambda: told.append("late"))
+    watched = call.Deadline(seconds, lambda: told.append("late"))
     now[0] = seconds
     watched._watch()
     assert told == ["late"]
