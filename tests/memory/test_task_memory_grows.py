@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import faults
 import pytest
@@ -41,6 +42,7 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     assert len(written) == 1
     (memory,) = tasks(run)
     assert memory["tags"] == ["compaction-extract", "session-task"]
+    assert UUID(memory["id"]).version == 8, "no hash, which redaction may take for a secret"
     shown = run("memory", "show", memory["id"]).result
     text = shown["observation"]
     first, _, rest = text.partition("\n")
