@@ -98,12 +98,16 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 def kept_of(data: bytes, *, whole: bool = True) -> str:
     """What the last compaction of a session file left in the context word for word: all texts from there on.
-    `whole`: the data is the whole file, not only its end."""
+
+    `whole`: the data is the whole file, not only its end.
+    """
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
-    identifier = string(table(content.parsed(lines[last])).get("firstKeptEntryId")) if last is not None else ""
-    if not identifier:
+    entry = table(content.parsed(lines[last])) if last is not None else {}
+    identifier, place = string(entry.get("firstKeptEntryId")), entry.get("firstKeptEntryIndex")
+    if identifier:
+        mark = f'"id":"{identifier}"'.encode()
+        place = next((at for at, line in enumerate(lines[:last]) if mark in line), len(lines) if whole else 0)
+    elif not whole or type(place) is not int or place < 0:  # pi before 0.30 counts from the first line of the file
         return ""
-    mark = f'"id":"{identifier}"'.encode()
-    place = next((at for at, line in enumerate(lines[:last]) if mark in line), len(lines) if whole else 0)
     return "\n".join(content.texts_in([table(content.parsed(line)).get("message") for line in lines[place:last]]))

@@ -132,4 +132,6 @@ def test_pi_what_a_compaction_left_stands_between_its_first_kept_entry_and_itsel
     assert pi.kept_of(file_of(KEPT[:4])) == ""
     assert pi.kept_of(file_of(KEPT, firstKeptEntryId="x")) == "", "of the whole file it is known that it is not there"
     assert pi.kept_of(b"half of a line\n" + file_of(KEPT[3:]), whole=False) == "three", "it stands before the end"
+    for index, kept in ((2, "two\nthree"), (3, "three"), (-1, ""), (True, ""), ("1", "")):  # of pi before 0.30
+        assert pi.kept_of(file_of(KEPT, firstKeptEntryId="", firstKeptEntryIndex=index)) == kept
     assert pi.kept_of(file_of(KEPT, firstKeptEntryId="", firstKeptEntryIndex=1), whole=False) == ""
