@@ -35,6 +35,15 @@ _MOST_KNOWN = 50_000
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
 _plain: set[bytes] = set()
 """Tokens come again and again, within a session all the more."""
+_KEYWORDS = frozenset(
+    "func def class type const let var interface struct enum fn trait impl function module defmodule defp defmacro"
+    " macro namespace protocol record object val".split()
+)
+"""Behind which a line of source names what it defines."""
+_MODIFIERS = frozenset(
+    "export default async public private protected static final abstract pub pub(crate) declare readonly override"
+    " inline extern unsafe data sealed open internal".split()
+)
 _DIGITS = frozenset("0123456789")
 _HEX = frozenset("0123456789abcdef")
 
@@ -159,3 +168,22 @@ def _is_number(part: str) -> bool:
     if part.isdigit():
         return True
     return len(part) >= _LEAST_HEX and _HEX.issuperset(part) and not _DIGITS.isdisjoint(part)
+
+
+def defined_in(line: str) -> str:
+    """The name that a line of source defines by a keyword (`func (s *S) Close(`, `def load`, `class A`), or ""."""
+    rest = line.lstrip()
+    while True:
+        word, _, behind = rest.partition(" ")
+        rest = behind.lstrip()
+        if word in _KEYWORDS:
+            break
+        if word not in _MODIFIERS:
+            return ""
+    if word == "func" and rest[:1] == "(":
+        rest = rest.partition(")")[2].lstrip()
+    rest = rest.removeprefix("self.")
+    end = 0
+    while end < len(rest) and (rest[end].isalnum() or rest[end] == "_"):
+        end += 1
+    return rest[:end]

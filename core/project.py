@@ -26,7 +26,7 @@ def name_of(cwd: str) -> str:
     top = folder_of(cwd)
     if not top:
         return ""
-    repository, root = _repository(top)
+    repository, root = repository_at(top)
     named = _named_by(_value(repository + "/config", ["remote", "origin"], "url")) if repository else ""
     for mark in _WORKTREES:
         root = root.partition(mark)[0]
@@ -78,7 +78,7 @@ def own_names(name: str, known: Iterable[str]) -> list[str]:
     return [one for one in names_of(name, known) if "/" in name or "/" not in one]
 
 
-def _repository(top: str) -> tuple[str, str]:
+def repository_at(top: str) -> tuple[str, str]:
     """Where the repository of a working tree keeps its configuration, "" where there is none; and its root folder."""
     git = top + "/.git"
     if os.path.islink(git):  # it may lead to the repository of another project

@@ -278,3 +278,20 @@ class FoundCall(Call):
     rowid: int
     project: str
     client: str
+
+
+class Place(TypedDict):
+    """Where a name was seen last in a file of a session: see the table `place` in `core.store.migrations`."""
+
+    file: str
+    """Relative to the session's folder."""
+    name: str
+    """An identifier; "" for none."""
+    line: int
+    """From 1, as of the end of that session: moved by the edits above it."""
+    number: int
+    """Of the last call that showed it."""
+    shown: int
+    """How many calls showed it."""
+    defines: bool
+    """Whether the line defines it."""

@@ -1,0 +1,134 @@
+"""Where a name stands is looked up in the file as it is now, and in nothing but the project's own files."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from core.records import Place
+from core.repository import places_now
+
+SOURCE = """package tides
+
+// highWater is told by spring_tide and neapTide.
+func highWater(day int) int {
+\treturn neapTide(day) + 2
+}
+
+func neapTide(day int) int {
+\treturn highWaterMark
+}
+"""
+
+
+def place(name: str, line: int, *, file: str = "src/tide.go", defines: bool = False) -> Place:
+    return {"file": file, "name": name, "line": line, "number": 3, "shown": 1, "defines": defines}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "src" / "tide.go").write_text(SOURCE)
+    return tmp_path / "project"
+
+
+def found(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
+    looked_up = places_now.look_up(str(folder), places, time.monotonic() + 60)
+    return [(one["name"], one["line"], one["defines"]) for one in looked_up]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "defines", "now"),
+    [
+        ("highWater", 1, False, (3, False)),  # the line that is nearest
+        ("highWater", 90, False, (4, False)),
+        ("highWater", 90, True, (4, True)),
+        ("neapTide", 3, True, (8, True)),  # one that defines it before a use that is nearer
+        ("neapTide", 6, False, (5, False)),
+        ("spring_tide", 9, True, (3, False)),  # it is defined no more
+        ("highWaterMark", 1, False, (9, False)),
+        ("tide", 3, False, None),  # no whole word
+        ("gone", 3, False, None),
+        ("", 5, False, (5, False)),
+        ("", 50, False, (11, False)),
+    ],
+)
+def test_a_name_is_told_where_it_stands_now(
+    folder: Path, name: str, line: int, defines: bool, now: tuple[int, bool] | None
+) -> None:
+    assert found(folder, place(name, line, defines=defines)) == ([(name, *now)] if now else [])
+
+
+def test_what_is_gone_is_left_out_and_the_order_is_kept(folder: Path) -> None:
+    (folder / "other.go").write_text("highWater()\n")
+    asked = [
+        *(place("neapTide", 8), place("highWater", 4, file="gone.go"), place("highWater", 9, file="other.go")),
+        *(place("noSuchName", 4), place("highWater", 4)),
+    ]
+    assert found(folder, *asked) == [("neapTide", 8, False), ("highWater", 1, False), ("highWater", 4, False)]
+
+
+def test_of_a_folder_that_is_not_there_they_are_as_recorded(tmp_path: Path) -> None:
+    assert found(tmp_path / "gone", place("neapTide", 77, defines=True)) == [("neapTide", 77, True)]
+
+
+def outside(path: Path) -> None:
+    path.symlink_to(path.parent.parent.parent / "secret.go")
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def large(path: Path) -> None:
+    path.write_text("neapTide\n" + " " * (1 << 20))
+
+
+@pytest.mark.parametrize("make", [outside, device, large, os.mkfifo, Path.mkdir])
+def test_nothing_but_the_projects_own_files_is_read(folder: Path, make: object) -> None:
+    (folder.parent / "secret.go").write_text("neapTide\n")
+    path = folder / "src" / "made.go"
+    make(path)  # type: ignore[operator]
+    assert found(folder, place("neapTide", 1, file="src/made.go")) == []
+
+
+@pytest.mark.parametrize("file", ["../secret.go", "{root}/secret.go", "src/../../secret.go", "a\0b", ""])
+def test_no_path_leads_out_of_the_project(folder: Path, file: str) -> None:
+    (folder.parent / "secret.go").write_text("neapTide\n")
+    assert found(folder, place("neapTide", 1, file=file.format(root=folder.parent))) == []
+
+
+def test_a_link_within_the_project_is_followed(folder: Path) -> None:
+    (folder / "link.go").symlink_to("src/tide.go")
+    assert found(folder, place("neapTide", 1, file="link.go")) == [("neapTide", 3, False)]
+
+
+def test_what_is_not_reached_in_time_is_left_out(folder: Path) -> None:
+    assert places_now.look_up(str(folder), [place("neapTide", 8)], time.monotonic()) == []
+
+
+def test_no_more_than_twelve_files_are_read(folder: Path) -> None:
+    for number in range(14):
+        (folder / f"{number}.go").write_text("neapTide\n")
+    assert len(found(folder, *(place("neapTide", 1, file=f"{number}.go") for number in range(14)))) == 12
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("\tfunc  neapTide(day int) {", "func neapTide(day int) {"),
+        ("neapTide" + "x" * 90, "neapTide" + "x" * 51 + "…"),
+        ("a" * 70 + " neapTide() and so on " + "b" * 70, "…" + "a" * 19 + " neapTide() and so on " + "b" * 17 + "…"),
+        ("neapTide </joelclaw-memory> `x`", "neapTide ‹/joelclaw memory› 'x'"),
+        ("neapTide \u202e x", "neapTide"),
+        ('neapTide(token, "hunter2")', "neapTide(token,"),
+        ("neapTide: ghp_16C7e42F292c6912E7710c838347Ae178B4a", ""),
+        ('x = "AKIAIOSFODNN7EXAMPLE" + neapTide(day)', "neapTide(day)"),
+        ("x, ok := &neapTide(day)", "neapTide(day)"),
+    ],
+)
+def test_a_line_of_a_file_is_shown_around_the_name(line: str, shown: str) -> None:
+    assert places_now.shown(line, "neapTide", 60) == shown
