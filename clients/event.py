@@ -19,6 +19,7 @@ class Tool(TypedDict):
     target: str  # the file that it works on, as the client names it, be it to read; "" where it names none
     given: str  # all texts of its input, a line each, but for those that a key names a secret
     process: NotRequired[str]  # the process in the background that it asks after: what it returns is that one's
+    first: NotRequired[int]  # the line with which it begins to show its file, where it shows the lines as they are
 
 
 class Said(TypedDict):
@@ -40,6 +41,28 @@ class Outcome(TypedDict):
     text: str
     failed: bool
     process: NotRequired[str]  # its process, which goes on in the background: whether it fails is not known yet
+
+
+class Hunk(TypedDict):
+    """Lines that an edit changed: `first` to `last` as they are numbered then, so many more or fewer than before.
+
+    `text` holds the lines from `start` on, with what stands around those that changed.
+    """
+
+    file: str
+    first: int
+    last: int
+    moved: int
+    start: int
+    text: str
+
+
+class Edited(TypedDict):
+    """What a tool call changed in files."""
+
+    kind: Literal["edited"]
+    call: str
+    hunks: list[Hunk]
 
 
 class Ended(TypedDict):
@@ -110,7 +133,7 @@ class Started(TypedDict):
     cwd: str
 
 
-Item = Said | Outcome | Ended | Queue | Compaction | Summary | Plan | Usage | Started
+Item = Said | Outcome | Edited | Ended | Queue | Compaction | Summary | Plan | Usage | Started
 Kind = Literal[
     "start", "prompt", "tool", "turn", "before_compaction", "before_branch", "summary", "after_compaction", "end",
     "ignored",

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from itertools import filterfalse
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 LONGEST = 80
 _LONGEST_PATH = 160
 MOST = 5000
@@ -30,6 +34,7 @@ _PRODUCTS = frozenset(
 )
 """Written like identifiers, and no names of anything in a project: asked for by name, they are found all the same."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
+_LINES = _TOKEN[:10] + b"\n" + _TOKEN[11:]
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
@@ -64,19 +69,45 @@ def names_in_order(text: str) -> list[tuple[str, bool]]:
     for token in filterfalse(_plain.__contains__, dict.fromkeys(given.translate(_TOKEN).split())):
         names = _known.get(token)
         if names is None:
-            names = _names_of(token)
-            if len(_known) + len(_plain) >= _MOST_KNOWN:
-                _known.clear()
-                _plain.clear()
-            if not names:
-                _plain.add(token)
-                continue
-            _known[token] = names
+            names = _learned(token)
         for name, is_identifier in names:
             found.setdefault(name, is_identifier)
         if len(found) >= MOST:
             break
     return list(found.items())
+
+
+def names_by_line(lines: Sequence[str]) -> list[list[str]]:
+    """The identifiers of each line, file names left out."""
+    if not lines:
+        return []
+    given = "\n".join([line.replace("\n", " ") for line in lines]).encode("utf-8", "ignore")
+    if b"\\" in given:
+        for escape in _ESCAPES:
+            given = given.replace(escape, b"  ")
+    found: list[list[str]] = []
+    for line in given.translate(_LINES).split(b"\n"):
+        here: list[str] = []
+        for token in filterfalse(_plain.__contains__, line.split()):
+            names = _known.get(token)
+            if names is None:
+                names = _learned(token)
+            here += [name for name, is_identifier in names if is_identifier and "." not in name]
+        found.append(here)
+    return found
+
+
+def _learned(token: bytes) -> tuple[tuple[str, bool], ...]:
+    """The names in a token, kept for when it comes again."""
+    names = _names_of(token)
+    if len(_known) + len(_plain) >= _MOST_KNOWN:
+        _known.clear()
+        _plain.clear()
+    if names:
+        _known[token] = names
+    else:
+        _plain.add(token)
+    return names
 
 
 def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:

@@ -272,6 +272,27 @@ class Name(TypedDict):
     written: int
 
 
+class Place(TypedDict):
+    """Where a name stands in a file, as its session saw it last: see the table `place` in `core.store.migrations`."""
+
+    file: str
+    name: str
+    line: int
+    number: int
+    shown: int
+    defines: bool
+
+
+class Edit(TypedDict):
+    """Lines of a file that a call changed, the `hunk`th time in that call."""
+
+    number: int
+    file: str
+    first: int
+    last: int
+    hunk: int
+
+
 class FoundCall(Call):
     """A call, and what is known of its session."""
 

@@ -6,7 +6,7 @@ history anew in a `$set` line; what was said stands on lines of its own before, 
 
 from __future__ import annotations
 
-from clients import content
+from clients import content, edits
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -76,8 +76,13 @@ def _of_assistant(entry: dict[str, Any], at: int | None, named: str) -> list[Ite
     for call in rows(entry.get("toolCalls")):
         name, wanted, identifier = string(call.get("name")), call.get("args"), string(call.get("id"))
         command = table(wanted).get("command") if name == "run_shell_command" else ""
-        tools.append(content.tool(identifier, name, files_of(name, wanted), command, wanted))
+        tool = content.tool(identifier, name, files_of(name, wanted), command, wanted)
+        if name == "read_file":
+            tool["first"] = content.whole(table(wanted).get("offset")) + 1  # its offset counts from 0
+        tools.append(tool)
         outcomes += _outcome(call, identifier)
+        shown = table(call.get("resultDisplay"))
+        outcomes += edits.edited(identifier, edits.of_unified(tool["target"], string(shown.get("fileDiff"))))
         if name == "write_todos":
             plans += content.plan(table(wanted).get("todos"), "description")
     found = content.said("assistant", content.text_of(given), at, named, tools)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients import content
+from clients import content, edits
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -65,6 +65,8 @@ def _of_result(message: dict[str, Any]) -> list[Item]:
         for step in rows(table(message.get("details")).get("todos"))
     ]
     found: list[Item] = [] if aborted else [content.outcome(message.get("toolCallId"), text, failed)]
+    diff = string(table(message.get("details")).get("diff"))
+    found += edits.edited(message.get("toolCallId"), edits.of_numbered("", diff) if diff else [])
     return [*found, *content.plan(steps, "text", "content")]
 
 
@@ -75,7 +77,10 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
         if part.get("type") == "toolCall":
             name, wanted = string(part.get("name")), part.get("arguments")
             command = table(wanted).get("command") if name == "bash" else ""
-            tools.append(content.tool(part.get("id"), name, files_of(name, wanted), command, wanted))
+            tool = content.tool(part.get("id"), name, files_of(name, wanted), command, wanted)
+            if name == "read":
+                tool["first"] = content.whole(table(wanted).get("offset")) or 1
+            tools.append(tool)
     found = content.said("assistant", content.text_of(given), at, named, tools)
     if message.get("stopReason") in UNFINISHED:
         return found

@@ -13,7 +13,9 @@ from core.names import is_file, names_in, names_in_order
 from core.project import relative
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive.plain_text import both_ends, file_path, one_line, start
+from memory.archive import shown_places
+from memory.archive.plain_text import both_ends, file_path, one_line, plain, start
+from memory.archive.session_places import SessionPlaces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Item, Outcome, Plan, Tool
+    from clients.event import Hunk, Item, Outcome, Plan, Tool
     from core.records import Name, Session
 
 TOOL_CHARS = 100
@@ -62,6 +64,8 @@ class CallDraft:
         self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
+        self.first = 0
+        self.hunks: list[Hunk] = []
 
     def begin(self, tool: Tool) -> None:
         """Note what is called."""
@@ -71,6 +75,7 @@ class CallDraft:
         self.tool = (name if is_plain else start(name, TOOL_CHARS)) or "tool"
         if tool["files"] or is_file(tool["target"]):
             self.file = file_path(tool["target"], FILE_CHARS)
+        self.first = tool.get("first", 0)
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
         self.given = both_ends(tool["given"], READ_CHARS)
         self.given_names = self._names(self.given)
@@ -82,6 +87,13 @@ class CallDraft:
         self.returned_names = self._names(self.returned)
         self.outcome = outcome
         self.error = error_line(self.returned) if outcome == "failed" else ""
+
+    def edit(self, hunks: Sequence[Hunk]) -> None:
+        """Note what it changed in files."""
+        self.hunks = [
+            {**hunk, "file": file_path(hunk["file"], FILE_CHARS) or self.file, "text": plain(hunk["text"])}
+            for hunk in hunks
+        ]
 
     def _names(self, text: str) -> list[tuple[str, bool]]:
         for folder in self.folders:
@@ -118,6 +130,8 @@ class SessionWork:
             known = self._known(_key(item["call"]))
             if not known.outcome:
                 self._finish(known, item)
+        elif item["kind"] == "edited":
+            self._known(_key(item["call"])).edit(item["hunks"])
         elif item["kind"] == "ended":
             self._end(_key(item["process"]), item["text"], item["failed"])
         elif item["kind"] == "plan":
@@ -187,10 +201,11 @@ class SessionWork:
         before, number = about["calls"], 0
         if self._before and (last := call_rows.by_key(db, session, self._before)) is not None:
             number = last["number"]
+        places = SessionPlaces(db, session, about["folder"])
         names = _Names(db, about, [value for value, _ in self._events if isinstance(value, CallDraft)])
         for value, extra in self._events:
             if isinstance(value, CallDraft):
-                stored = _store_call(db, about, names, value)
+                stored = _store_call(db, about, names, places, value)
                 number = number if value.is_late else stored
             elif isinstance(value, str):
                 name_rows.save_compaction(db, session, number, extra, value)
@@ -198,6 +213,7 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
         name_rows.save_names(db, session, names.changed.values())
+        places.save()
         about["prompts"] += prompts
         # a transcript may be read long after it was written
         about["updated_at"] = max(about["updated_at"], self._latest) or now
@@ -210,12 +226,21 @@ def _key(call: str) -> str:
     return ids.fingerprint(call)[:16] if call else ""
 
 
-def _store_call(db: apsw.Connection, about: Session, names: _Names, draft: CallDraft) -> int:
+def _store_call(db: apsw.Connection, about: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
     call = call_rows.by_key(db, about["id"], draft.key)
     if call is None and draft.is_late:
         return 0
-    if call is not None and (call["outcome"] or not draft.outcome):
+    if call is not None and call["outcome"] == call_rows.FORGOTTEN_CALL:
+        return call["number"]
+    is_new = call is None or bool(draft.outcome and not call["outcome"])
+    file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
+    number = call["number"] if call else about["calls"] + 1
+    if draft.outcome != "failed":
+        places.edited(number, draft.hunks)
+    if draft.returned and (is_new or places.reached < number):
+        places.shown(number, shown_places.lines(draft.returned, file=file, first=draft.first, command=command))
+    if call is not None and not is_new:
         return call["number"]
     folder = about["folder"]
     if call is None:

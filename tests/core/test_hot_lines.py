@@ -35,7 +35,7 @@ BUDGET = {
     "prompt": 7_500,
     "edit": 7_500,
     "stop": 7_000,
-    "stop of a turn that did something": 9_500,
+    "stop of a turn that did something": 10_200,
     "before the compaction": 8_500,
     "after the compaction": 8_500,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.store.sessions import call_rows, name_rows, session_rows
+from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def drop(db: apsw.Connection, identifier: str) -> int:
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)
     db.execute("DELETE FROM name WHERE session_id = ?", (identifier,))
+    place_rows.drop(db, identifier)
     db.execute("DELETE FROM compaction WHERE session_id = ? AND summary <> ?", (identifier, name_rows.PURGED_SUMMARY))
     purged = db.execute(
         "SELECT EXISTS (SELECT 1 FROM call WHERE session_id = ?1 AND outcome = ?2 UNION ALL SELECT 1 FROM compaction"
@@ -58,4 +59,5 @@ def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
         return False
     db.execute("DELETE FROM call_lexicon WHERE rowid = ?", row)
     db.execute("DELETE FROM name WHERE session_id = ? AND first = ? AND last = ?", (identifier, number, number))
+    place_rows.drop_call(db, identifier, number)
     return True

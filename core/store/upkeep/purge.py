@@ -83,6 +83,8 @@ class Selection:
     touched: set[str] = field(default_factory=set)
     plans: list[str] = field(default_factory=list)
     names: list[tuple[str, str]] = field(default_factory=list)
+    places: list[tuple[int, str]] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
     carries: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     contexts: list[int] = field(default_factory=list)
@@ -232,6 +234,10 @@ class _Search:
         around = saying("SELECT rowid FROM document WHERE context <> ''", "context")
         found.contexts = [rowid for (rowid,) in around if rowid not in gone]
         found.names = saying("SELECT session_id, name FROM name WHERE true", "name, place")
+        found.places = saying(
+            "SELECT file_id, name FROM place JOIN place_file ON id = file_id WHERE true", "name, path"
+        )
+        found.files = [one for (one,) in saying("SELECT id FROM place_file WHERE true", "path")]
         plans = saying(f"SELECT id FROM session WHERE plan NOT IN ('[]', '{PURGED_PLAN}')", "plan")
         found.plans = sorted({*found.plans, *(one for (one,) in plans)})
         own = {source for session in found.sessions for source in transcripts.sources_naming(self._db, session)}
@@ -278,6 +284,9 @@ def erase(
             ("DELETE FROM injection WHERE id = ?", found.injections),
             ("DELETE FROM hook_call WHERE session_id = ? AND id = ?", found.hook_calls),
             ("DELETE FROM name WHERE session_id = ? AND name = ?", found.names),
+            ("DELETE FROM place WHERE file_id = ? AND name = ?", found.places),
+            ("DELETE FROM edit WHERE file_id = ?", found.files),
+            ("DELETE FROM place_file WHERE id = ?", found.files),
             (f"UPDATE session SET plan = '{PURGED_PLAN}' WHERE id = ?", found.plans),
             ("UPDATE transcript SET carry = '' WHERE source = ?", found.carries),
             ("UPDATE outbox SET refusal = '' WHERE id = ?", found.refusals),

@@ -1,0 +1,114 @@
+"""Where names stand in the files of an archived session, and what it edited there. Hot path.
+
+A row tells the last line in which a call showed a name in a file, one that defines it before one that uses it; lines
+move with the edits above them.
+"""
+
+from __future__ import annotations
+
+from core import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    import apsw
+
+    from core.records import Edit, Place
+
+_PLACES = "SELECT path, name, line, number, shown, defines FROM place JOIN place_file ON place_file.id = file_id"
+_LISTED = "(SELECT value FROM json_each(?))"
+
+
+def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = ()) -> list[Place]:
+    """The places of a session, those of some names or in some files where any are given, in no order."""
+    where, values = "session_id = ?", [session]
+    for column, given in (("name", names), ("path", files)):
+        if given:
+            where += f" AND {column} IN {_LISTED}"
+            values.append(json_text.dumps(list(given)))
+    return [_place(row) for row in db.execute(f"{_PLACES} WHERE {where}", values)]
+
+
+def paths(db: apsw.Connection, session: str) -> list[str]:
+    """The files of a session in which a name was shown or something edited, in no order."""
+    return [str(path) for (path,) in db.execute("SELECT path FROM place_file WHERE session_id = ?", (session,))]
+
+
+def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> list[Edit]:
+    """What a session edited, oldest first, in some files where any are given."""
+    where, values = "session_id = ?", [session]
+    if files:
+        where += f" AND path IN {_LISTED}"
+        values.append(json_text.dumps(list(files)))
+    rows = db.execute(
+        "SELECT number, path, first, last, hunk FROM edit JOIN place_file ON place_file.id = file_id"
+        f" WHERE {where} ORDER BY number, hunk",
+        values,
+    )
+    return [{"number": row[0], "file": row[1], "first": row[2], "last": row[3], "hunk": row[4]} for row in rows]
+
+
+def sessions_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int) -> list[str]:
+    """The first `most` of these sessions, by id, in which one of the names has a place; in their order."""
+    rows = db.execute(
+        "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM place JOIN place_file ON place_file.id = file_id"
+        " WHERE name IN (SELECT value FROM json_each(?2)) AND session_id = json_each.value) LIMIT ?3",
+        (json_text.dumps(list(among)), json_text.dumps(list(names)), most),
+    )
+    return [str(session) for (session,) in rows]
+
+
+def reached(db: apsw.Connection, session: str) -> int:
+    """The last call of which places or edits are kept, 0 for none."""
+    last = (
+        "SELECT max(number) FROM (SELECT max(number) AS number FROM place WHERE file_id IN {0}"
+        " UNION ALL SELECT max(number) FROM edit WHERE file_id IN {0})"
+    ).format("(SELECT id FROM place_file WHERE session_id = ?1)")
+    return int(db.execute(last, (session,)).get or 0)
+
+
+def save(db: apsw.Connection, session: str, given: Iterable[Place], edited: Iterable[Edit]) -> None:
+    """Insert or replace, inside the caller's transaction."""
+    known: dict[str, int] = {}
+
+    def file_id(path: str) -> int:
+        if path not in known:
+            known[path] = db.execute(
+                "INSERT INTO place_file (session_id, path) VALUES (?, ?)"
+                " ON CONFLICT DO UPDATE SET path = excluded.path RETURNING id",
+                (session, path),
+            ).get
+        return known[path]
+
+    db.executemany(
+        "INSERT OR REPLACE INTO place (file_id, name, line, number, shown, defines) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (file_id(one["file"]), one["name"], one["line"], one["number"], one["shown"], one["defines"])
+            for one in given
+        ],
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO edit (file_id, number, hunk, first, last) VALUES (?, ?, ?, ?, ?)",
+        [(file_id(one["file"]), one["number"], one["hunk"], one["first"], one["last"]) for one in edited],
+    )
+
+
+def drop(db: apsw.Connection, session: str) -> None:
+    """Delete all places and edits of a session, inside the caller's transaction."""
+    for table in ("place", "edit"):
+        db.execute(f"DELETE FROM {table} WHERE file_id IN (SELECT id FROM place_file WHERE session_id = ?)", (session,))
+    db.execute("DELETE FROM place_file WHERE session_id = ?", (session,))
+
+
+def drop_call(db: apsw.Connection, session: str, number: int) -> None:
+    """Delete what a call showed or edited last, inside the caller's transaction."""
+    for table in ("place", "edit"):
+        of_session = "file_id IN (SELECT id FROM place_file WHERE session_id = ?)"
+        db.execute(f"DELETE FROM {table} WHERE number = ? AND {of_session}", (number, session))
+
+
+def _place(row: Sequence[Any]) -> Place:
+    file, name, line, number, shown, defines = row
+    return {"file": file, "name": name, "line": line, "number": number, "shown": shown, "defines": bool(defines)}

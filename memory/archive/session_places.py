@@ -1,0 +1,103 @@
+"""The places of a session as a piece of its transcript changes them: what calls show, and what edits move. Hot path."""
+
+from __future__ import annotations
+
+from core.names import is_file
+from core.project import relative
+from core.store.sessions import place_rows
+from memory.archive.shown_places import names_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from clients.event import Hunk
+    from core.records import Edit, Place
+    from memory.archive.shown_places import Line
+
+MOST_NAMES = 3000
+"""Of a call: more hold only listings and data."""
+_DATA = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
+"""Files whose names are keys and values."""
+
+
+class SessionPlaces:
+    """The places of a session, read file by file as they are needed; `save` writes those that changed.
+
+    `reached` is the last call whose places are known: a transcript that is read again changes none of them.
+    """
+
+    def __init__(self, db: apsw.Connection, session: str, folder: str) -> None:
+        self._db, self._session, self._folder = db, session, folder
+        self._files: dict[str, tuple[dict[str, Place], list[Edit]]] = {}
+        self._changed: dict[tuple[str, str], Place] = {}
+        self._edited: dict[tuple[str, int, int], Edit] = {}
+        self.reached = place_rows.reached(db, session)
+
+    def shown(self, number: int, lines: list[Line]) -> None:
+        """Note the names in lines that a call showed: of several with one name the first, or what defines it."""
+        found: dict[tuple[str, str], tuple[int, bool]] = {}
+        for file, name, line, defines in names_at(lines):
+            if (file, name) not in found or (defines and not found[file, name][1]):
+                found[file, name] = line, defines
+                if len(found) >= MOST_NAMES:
+                    break
+        for (file, name), (line, defines) in found.items():
+            if not is_file(file) or file.endswith(_DATA):
+                continue
+            path = self._path(file)
+            known = self._in(path)[0].get(name)
+            if known is None:
+                known = {"file": path, "name": name, "line": line, "number": number, "shown": 1, "defines": defines}
+                self._in(path)[0][name] = known
+            else:
+                known["shown"] += known["number"] != number
+                known["number"] = max(number, known["number"])
+                if defines or not known["defines"]:
+                    known["line"], known["defines"] = line, defines
+            self._changed[path, name] = known
+
+    def edited(self, number: int, hunks: Sequence[Hunk]) -> None:
+        """Note what a call changed; what stood below moves. An edit that is known changes nothing."""
+        for hunk, change in enumerate(hunks):
+            if not is_file(change["file"]):
+                continue
+            path = self._path(change["file"])
+            places, edits = self._in(path)
+            if any(one["number"] == number and one["hunk"] == hunk for one in edits):
+                continue
+            below = change["last"] - max(change["moved"], 0)
+            if change["moved"]:
+                for name, place in places.items():
+                    if place["line"] > below:
+                        place["line"] += change["moved"]
+                        self._changed[path, name] = place
+                for edit in edits:
+                    if edit["first"] > below:
+                        edit["first"] += change["moved"]
+                        edit["last"] += change["moved"]
+                        self._edited[path, edit["number"], edit["hunk"]] = edit
+            made: Edit = {
+                "number": number, "file": path, "first": change["first"], "last": change["last"], "hunk": hunk,
+            }  # fmt: skip
+            edits.append(made)
+            self._edited[path, number, hunk] = made
+            rows = change["text"].split("\n")
+            self.shown(number, [(path, change["start"] + at, row) for at, row in enumerate(rows)])
+
+    def save(self) -> None:
+        """Write what changed, inside the caller's transaction."""
+        place_rows.save(self._db, self._session, self._changed.values(), self._edited.values())
+
+    def _path(self, file: str) -> str:
+        return relative(file, self._folder).removeprefix("./")
+
+    def _in(self, path: str) -> tuple[dict[str, Place], list[Edit]]:
+        """The places and edits in a file."""
+        if path not in self._files:
+            places = place_rows.places(self._db, self._session, files=[path])
+            edits = place_rows.edits(self._db, self._session, files=[path])
+            self._files[path] = {place["name"]: place for place in places}, edits
+        return self._files[path]

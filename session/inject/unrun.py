@@ -1,0 +1,66 @@
+"""What a session edited and has not run since. Hot path."""
+
+from __future__ import annotations
+
+from core.quoting import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from core.records import Call, Edit, Place
+
+    Ranges = dict[str, list[tuple[int, int]]]
+    """Files, the one that was edited last first, and the lines in each."""
+
+_PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc")
+_NEAR = 15
+"""Lines between two edits that are told as one."""
+_RANGES = 3
+
+
+def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str], bool]) -> Ranges:
+    """The lines that were edited after the last command that checks anything; of prose and of other folders none."""
+    last = next((call["number"] for call in reversed(calls) if call["outcome"] and is_check(call["command"])), 0)
+    found: Ranges = {}
+    for edit in sorted(edits, key=lambda one: -one["number"]):
+        if (
+            edit["number"] > last
+            and not edit["file"].endswith(_PROSE)
+            and not edit["file"].startswith(("/", "~", "../"))
+        ):
+            found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
+    return {file: _joined(parts) for file, parts in found.items()}
+
+
+def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
+    """`file:610-625 name, other.go:12` within so many characters; `names` shows a file.
+
+    A range is named by what is defined last above its end.
+    """
+    parts: list[str] = []
+    for file, lines in found.items():
+        inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_RANGES]]
+        last = lines[0][1]
+        above = [place for place in places.get(file, ()) if place["defines"] and place["line"] <= last]
+        name = max(above, key=lambda one: one["line"])["name"] if above else ""
+        part = f"{one_line(names.get(file, file))}:{','.join(inside)}" + (f" {name}" if name else "")
+        if len(part) + 2 > room:
+            break
+        room -= len(part) + 2
+        parts.append(part)
+    return ", ".join(parts)
+
+
+def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges that lie near each other as one, the last edited first."""
+    joined: list[tuple[int, int]] = []
+    for first, last in parts:
+        near = next(
+            (at for at, (low, high) in enumerate(joined) if first <= high + _NEAR and last >= low - _NEAR), None
+        )
+        if near is None:
+            joined.append((first, last))
+        else:
+            joined[near] = min(first, joined[near][0]), max(last, joined[near][1])
+    return joined

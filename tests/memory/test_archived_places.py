@@ -1,0 +1,138 @@
+"""Where names stand: the lines that results show with their numbers, moved by the edits above them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import Run
+
+from core.store.sessions import place_rows
+from memory.archive import shown_places
+
+DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        ("   12→const idleMs = 5", {"file": "a.ts"}, [("a.ts", 12, "const idleMs = 5")]),
+        ("12\tidleMs\n\t\n14\tcloseAll", {"file": "a.ts"}, [("a.ts", 12, "idleMs"), ("a.ts", 14, "closeAll")]),
+        ("12 files changed", {"file": "a.ts"}, []),
+        ("src/a.ts:7:idleMs = 1\nsrc/a.ts-8-  next", {}, [("src/a.ts", 7, "idleMs = 1"), ("src/a.ts", 8, "  next")]),
+        ("7:x\n9-y", {"command": "grep -n x src/a.ts"}, [("src/a.ts", 7, "x"), ("src/a.ts", 9, "y")]),
+        ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+        ("a\nb", {"command": "sed -n 4p a.py; sed -n 9p b.py"}, [("a.py", 4, "a"), ("b.py", 9, "b")]),
+        ("x1\nx2", {"command": "cat a.py"}, [("a.py", 1, "x1"), ("a.py", 2, "x2")]),
+        ("x1\nx2", {"command": "cat a.py | sort"}, []),
+        ("x1", {"command": "make && cat a.py"}, []),
+        ("one\ntwo", {"file": "a.py", "first": 30}, [("a.py", 30, "one"), ("a.py", 31, "two")]),
+        (DIFF, {"command": "git diff"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "newName"), ("a.ts", 12, "lastName")]),
+        ("./p/x_test.go:88:5: undefined: parseIt", {}, [("p/x_test.go", 88, "5: undefined: parseIt")]),
+        ("    at closeAll (src/a.ts:12:5)", {}, [("src/a.ts", 12, "at closeAll ( 5)")]),
+        ("version 1.2:3 of it", {}, []),
+        ("2026-11-23 10:20:30 serverStarted", {}, []),
+    ],
+)  # fmt: skip
+def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
+    assert shown_places.lines(text, **given) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("func (s *Store) CloseAll(ctx context.Context) error {", "CloseAll"),
+        ("func TestClose(t *testing.T) {", "TestClose"),
+        ("    async def load_batch(self):", "load_batch"),
+        ("    def load_batch(self):", "load_batch"),
+        ("export default async function closeUpstream() {", "closeUpstream"),
+        ("pub fn read_all<R>(r: R) {", "read_all"),
+        ("export const idleMs = 5;", "idleMs"),
+        ("  return closeAll(idleMs);", ""),
+    ],
+)
+def test_what_a_line_defines(line: str, name: str) -> None:
+    assert shown_places.defined_in(line) == name
+
+
+def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
+    """File and name: line, how many calls showed it, whether it is defined there."""
+    with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        found = place_rows.places(db, SESSION)
+    return {(one["file"], one["name"]): (one["line"], one["shown"], one["defines"]) for one in found}
+
+
+def edits(home: Path) -> list[tuple[str, int, int, int]]:
+    with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        return [(one["file"], one["number"], one["first"], one["last"]) for one in place_rows.edits(db, SESSION)]
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
+
+
+def edit(transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False) -> None:
+    transcript.call(call, "Edit", file_path=f"{CWD}/src/pool.go", old_string="a", new_string="b")
+    entry = transcript.entry(
+        "user",
+        [{"type": "tool_result", "tool_use_id": call, "content": "updated", "is_error": failed}],
+        toolUseResult={"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch},
+    )
+    transcript.write(entry)
+
+
+def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Transcript) -> None:
+    transcript.user("mend the pool")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
+    transcript.outcome("c1", "     3→var idleMs = 1\n    20→func (p *Pool) closeAll() {\n    30→\tcloseAll(idleMs)")
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert places(home) == {
+        ("src/pool.go", "idleMs"): (3, 1, True),
+        ("src/pool.go", "closeAll"): (20, 1, True),
+    }
+    two_more = {"oldStart": 9, "oldLines": 2, "newStart": 9, "newLines": 4, "lines": [" x", "+\topenAll()", "+", " y"]}
+    edit(transcript, "c2", [two_more])
+    edit(transcript, "c3", [two_more], failed=True)
+    transcript.call("c4", "Grep", pattern="closeAll", path=f"{CWD}/src/pool.go")
+    transcript.outcome("c4", "32:\tcloseAll(idleMs)")
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    after = {
+        ("src/pool.go", "idleMs"): (3, 2, True),
+        ("src/pool.go", "closeAll"): (22, 2, True),
+        ("src/pool.go", "openAll"): (10, 1, False),
+    }
+    assert places(home) == after
+    assert edits(home) == [("src/pool.go", 2, 10, 11)]
+    # read again from its beginning, it changes nothing
+    with apsw.Connection(str(home / "store.db")) as db:
+        db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert (places(home), edits(home)) == (after, [("src/pool.go", 2, 10, 11)])
+    assert run("memory", "forget", "call:" + SESSION + ":4").code == 0
+    assert ("src/pool.go", "closeAll") not in places(home)
+    assert run("memory", "forget", "--session", SESSION).code == 0
+    assert places(home) == {} and edits(home) == []
+
+
+def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
+    call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1"}
+    call["input"] = "*** Begin Patch\n*** Update File: src/pool.go\n@@\n+openAll()\n*** End Patch"
+    diff = {"type": "update", "unified_diff": "@@ -9,2 +9,3 @@\n x\n+\topenAll()\n y\n"}
+    changes = {f"{CWD}/src/pool.go": diff}
+    changed = {"type": "patch_apply_end", "call_id": "p1", "success": True, "changes": changes}
+    done = {"type": "custom_tool_call_output", "call_id": "p1", "output": "Success."}
+    lines = [
+        {"type": "session_meta", "payload": {"id": SESSION, "cwd": CWD}},
+        {"type": "response_item", "payload": call},
+        {"type": "event_msg", "payload": changed},
+        {"type": "response_item", "payload": done},
+    ]  # fmt: skip
+    rollout = tmp_path / f"rollout-{SESSION}.jsonl"
+    rollout.write_text("".join(json.dumps({"timestamp": "2026-09-20T10:00:00Z", **line}) + "\n" for line in lines))
+    assert run("memory", "archive", str(rollout)).code == 0
+    assert (places(home), edits(home)) == ({("src/pool.go", "openAll"): (10, 1, False)}, [("src/pool.go", 1, 10, 10)])
