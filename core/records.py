@@ -277,6 +277,7 @@ class Place(TypedDict):
 
     file: str
     name: str
+    """"" for none."""
     line: int
     number: int
     shown: int
@@ -299,20 +300,3 @@ class FoundCall(Call):
     rowid: int
     project: str
     client: str
-
-
-class Place(TypedDict):
-    """Where a name was seen last in a file of a session: see the table `place` in `core.store.migrations`."""
-
-    file: str
-    """Relative to the session's folder."""
-    name: str
-    """An identifier; "" for none."""
-    line: int
-    """From 1, as of the end of that session: moved by the edits above it."""
-    number: int
-    """Of the last call that showed it."""
-    shown: int
-    """How many calls showed it."""
-    defines: bool
-    """Whether the line defines it."""

@@ -7,7 +7,7 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 from __future__ import annotations
 
 from core import shell_command
-from core.names import is_file, names_by_line
+from core.names import defined_in, is_file, names_by_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ MOST_LINES = 3000
 _SEARCHERS = frozenset("grep egrep fgrep rg ack ag".split())
 _BARS = "→\t|│:-"
 """What stands behind the number of a line: of a client's read, `cat -n`, `bat`, `grep -n`, and lines around a match."""
-_KEYWORDS = frozenset(
-    "func def class type const let var interface struct enum fn trait impl function module defmodule defp defmacro"
-    " macro namespace protocol record object val".split()
-)
-_MODIFIERS = frozenset(
-    "export default async public private protected static final abstract pub pub(crate) declare readonly override"
-    " inline extern unsafe data sealed open internal".split()
-)
 
 
 def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> list[Line]:
@@ -60,28 +52,6 @@ def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
             defined = defined_in(text)
             for name in names:
                 yield file, name, number, name == defined
-
-
-def defined_in(line: str) -> str:
-    """The name that a line of source defines by a keyword (`func (s *S) Close(`, `def load`, `class A`), or ""."""
-    rest = line.lstrip()
-    while True:
-        word, _, behind = rest.partition(" ")
-        if word in _MODIFIERS:
-            rest = behind.lstrip()
-        elif word in _KEYWORDS:
-            rest = behind.lstrip()
-            break
-        else:
-            return ""
-    if word == "func" and rest[:1] == "(":
-        rest = rest.partition(")")[2].lstrip()
-    if rest[:5] == "self.":
-        rest = rest[5:]
-    end = 0
-    while end < len(rest) and (rest[end].isalnum() or rest[end] == "_"):
-        end += 1
-    return rest[:end]
 
 
 def _printed_by(command: str) -> list[tuple[str, int, int]]:

@@ -11,6 +11,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
+from core.names import defined_in
 from core.store.sessions import place_rows
 from memory.archive import shown_places
 
@@ -56,7 +57,7 @@ def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: 
     ],
 )
 def test_what_a_line_defines(line: str, name: str) -> None:
-    assert shown_places.defined_in(line) == name
+    assert defined_in(line) == name
 
 
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
