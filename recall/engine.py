@@ -150,7 +150,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         ],
         "hits": hits,
         "count": len(hits),
-        "found": len(ranked) + (len(asked.beside) + len(asked.cards) if asked else 0),
+        "found": len(ranked) + (len(asked.beside) + len(asked.places) if asked else 0),
         "backend": found_in.backend,
         "preferredProject": query.prefer or None,
     }

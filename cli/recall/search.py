@@ -122,7 +122,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
 
 def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
-    from recall.by_name.search import units_of
+    from recall.by_name.search import places_asked
     from recall.query import Query
 
     project, given = options["project"] or "", options["session"] or ""
@@ -131,7 +131,7 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     raw = bool(options["raw"] or options["verbatim"])
 
     def asked(text: str) -> Query:
-        own = session_around() if units_of(text) else ""  # it reads what each client calls its session
+        own = session_around() if places_asked(text) else ""  # it reads what each client calls its session
         return Query(
             text, limit=options["limit"], min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,

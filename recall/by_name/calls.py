@@ -27,7 +27,6 @@ _A_WORD_MORE = 0.05
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
-_COPIED_WORDS = 3
 _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _WORK, _LINES = 3, 2
 _PLACE_CHARS, _HEAD_CHARS = 110, 60
@@ -99,13 +98,6 @@ def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Matc
         if name and (found := call_rows.holding_any(db, [name], filters, beginning=True)):
             return [Match(call, _BEGINS, [name]) for call in found]
     return []
-
-
-def is_command(db: apsw.Connection, query: str, filters: Filters) -> bool:
-    """Whether a query of several words stands in a command that was run, as it stands; filters as of `matches`."""
-    whole = query.strip()
-    copied = len(whole.split()) >= _COPIED_WORDS
-    return copied and any(whole in call["command"] for call in call_rows.holding_all(db, [whole], filters))
 
 
 def _score(call: Found, whole: str, asked: QueryNames) -> float:

@@ -29,6 +29,8 @@ _TELLING_NUMBER = 5
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
 SNIPPET_CHARS, LEAST_CHARS = 320, 160
 """Of a call where nobody says how long an answer may be; of a text in an answer of many: less is not understood."""
+_MUCH_TOLD = 2500
+"""Characters of places from which on an answer has no room for calls."""
 _LOOKED_AT = 50
 """Documents that are looked into for a name; more than that many hold none of its parts more often."""
 _NAME_CHARS, _LEAN_CHARS, _WORDS_CHARS, _HITS = 820, 1000, 3000, 5
@@ -90,17 +92,30 @@ def _is_name(bare: str, *, alone: bool) -> bool:
     return False
 
 
-def units_of(query: str) -> list[str]:
-    """The units of a query that is made of them; none where it is another one, or names no file and no folder."""
-    units: list[str] = []
-    program: list[str] = []
-    for token in [*query.replace(",", " ").split(), ""]:
-        if not token or is_anchor(token) or token == COMMANDS:
-            units += [unit for unit in (" ".join(program), token) if unit]
-            program = []
-        else:
-            program.append(token)
-    return units if any(map(is_anchor, units)) else []
+class Asked:
+    """What a query asks the places of: `files` and folders, `names`, and whether `commands` are asked for, too."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.names: list[str] = []
+        self.commands = False
+
+
+def places_asked(query: str) -> Asked | None:
+    """What a query of nothing but names and files asks for; None of another one."""
+    asked = Asked()
+    chunks = query.replace(",", " ").split()
+    for chunk in chunks:
+        bare = chunk if chunk.endswith("/") else bare_name(chunk)
+        if bare == COMMANDS:
+            asked.commands = True
+        elif is_anchor(bare):
+            asked.files.append(bare)
+        elif _is_name(bare, alone=len(chunks) == 1):
+            asked.names.append(bare.replace("::", ".").rpartition(".")[2])
+        elif not words.STOP_WORDS.issuperset(words.split(bare)):
+            return None
+    return asked if asked.files or asked.names else None
 
 
 def is_anchor(unit: str) -> bool:
@@ -122,25 +137,24 @@ class ByName:
         self._most = most
         chosen = query.collections
         narrowed = bool(query.category or query.tags)
-        self.cards = [] if narrowed or chosen else self._cards(db, text, query, budget, filters)
-        only_cards = bool(self.cards) and not self.cards[0]["path"]
-        self._documents = not only_cards and (not chosen or bool(filters["collections"]))
+        self.places = [] if narrowed or chosen else self._places(db, text, query, budget, filters)
+        told = sum(len(one["observation"]) for one in self.places)
+        is_alone = bool(self.places) and bool(self.places[0]["path"])
+        self._documents = (not self.places or is_alone) and (not chosen or bool(filters["collections"]))
         self.beside: list[Match] = []
-        if not only_cards and not narrowed and (not chosen or calls.COLLECTION in chosen):
+        if told <= _MUCH_TOLD and not narrowed and (not chosen or calls.COLLECTION in chosen):
             found = calls.matches(db, text, self.names, filters, scope, most)
             self.beside = [match for match in found if match.score >= query.min_score]
 
-    def _cards(self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters) -> list[Hit]:
-        """What a session was at work on in the places that a query is made of; of one file alone, `path` is that."""
-        if not all("/" in name or is_anchor(name) for name in self.names.names):  # an identifier is asked for too
+    def _places(self, db: apsw.Connection, text: str, query: Query, budget: Budget, filters: Filters) -> list[Hit]:
+        """Where the names and files stand that a query is made of; of a single one, `path` is that."""
+        asked = places_asked(text)
+        if asked is None:
             return []
-        units = units_of(text)
-        if not units:
-            return []
-        from recall.by_name import work_cards
+        from recall.by_name import places
 
-        found = work_cards.ask(db, text, units, query, filters["projects"], lean=budget["applied"] == "lean")
-        return [] if found is None or calls.is_command(db, text, filters) else [found]
+        found = places.ask(db, text, asked, query, filters["projects"], lean=budget["applied"] == "lean")
+        return [] if found is None else [found]
 
     def searches(self, terms: list[str]) -> Iterator[tuple[list[str], bool, Holds | None]]:
         """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any counts.
@@ -169,24 +183,24 @@ class ByName:
         Documents keep room among five: of a query with a name for two, of words for four. What was said is worth more
         than what a tool printed; a name is mostly asked for because of the latter.
         """
-        most = max(self._most - len(self.cards), 0)
+        most = max(self._most - len(self.places), 0)
         named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= calls.WHOLE_QUERY)
         kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
         chosen: list[Match | Hit] = [*self.beside[: most - kept]]
         chosen += documents[: most - len(chosen)]
         chosen.sort(key=lambda one: -(one["score"] if isinstance(one, dict) else one.score))
-        hits: list[Hit] = [*self.cards]
+        hits: list[Hit] = [*self.places]
         lean = budget["applied"] == "lean"
         left = None
         if lean or (raw and budget["requested"] != "deep"):  # else the texts are whole
             chars = _NAME_CHARS if named else _LEAN_CHARS if lean else _WORDS_CHARS
-            left = chars * max(self._most, _HITS) // _HITS
+            left = max(chars, sum(len(one["observation"]) for one in self.places)) * max(self._most, _HITS) // _HITS
         needed = [len(one["observation"]) if isinstance(one, dict) else SNIPPET_CHARS for one in chosen]
         for at, one in enumerate(chosen):
             room = None
             if left is not None:
                 rest = left - sum(len(hit["observation"]) + 1 for hit in hits)
-                if rest < LEAST_CHARS and self.cards:
+                if rest < LEAST_CHARS and self.places:
                     break
                 room = max(LEAST_CHARS, _share(rest, needed[at:]) - 1)
             if not isinstance(one, dict):

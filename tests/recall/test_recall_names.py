@@ -90,7 +90,10 @@ def test_a_name_in_a_tool_call_is_found_with_its_passage(archived: Path, name: s
 
 
 def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
-    hit = ask(archived, "neap_offset")[0]
+    place, hit, *_ = ask(archived, "neap_offset")
+    assert place["id"] == f"work:{HARBOUR}"
+    assert place["observation"].splitlines()[1] == "tides/table.go: neap_offset:15"
+    assert (place["collection"], place["path"], place["score"]) == ("work", "tides/table.go", 1.0)
     assert hit["id"] == f"call:{HARBOUR}:1"
     assert hit["observation"].startswith("Read tides/table.go (session 11111111, prompt 1, call 1): ")
     assert (hit["collection"], hit["type"], hit["path"]) == ("calls", "call", "tides/table.go")
@@ -112,7 +115,7 @@ def test_an_unknown_name_brings_nothing(archived: Path, name: str) -> None:
 
 def test_what_was_said_about_a_name_is_among_the_hits(archived: Path) -> None:
     collections = {hit["collection"] for hit in ask(archived, "springTide")}
-    assert collections == {"calls", "episodes"}
+    assert collections == {"work", "calls", "episodes"}
 
 
 def test_an_identifier_beside_a_file_is_found(archived: Path) -> None:
@@ -140,7 +143,7 @@ def test_filters_hold_for_calls(archived: Path) -> None:
 
     assert found("--collection", "calls") == {"calls"}
     assert found("--collection", "episodes") == {"episodes"}
-    assert found("--session", HARBOUR) == {"calls", "episodes"}
+    assert found("--session", HARBOUR) == {"work", "calls", "episodes"}
     assert found("--session", LIGHTHOUSE) == found("--project", "lighthouse") == set()
     assert "calls" in found("--project", "harbour")
     assert "calls" not in found("--category", "ops")

@@ -20,13 +20,20 @@ OF_CLIENTS = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"]
 def at_work(made: Work, cwd: Path) -> Work:
     """Enough work in `src/` for a signpost to point to it, the same in every session but for one name."""
     made.cwd = str(cwd)
+    (cwd / "src").mkdir(parents=True, exist_ok=True)
+    shown = "\n".join(f"{number:6}→{line}" for number, line in enumerate(SOURCE.splitlines(), 1))
     for number in range(4):
         made.call(f"r{number}", "Read", file_path=f"{cwd}/src/tide_import.py")
-        made.outcome(f"r{number}", SOURCE)
-    made.edit("src/tide_import.py", f"of_{made.session[:4]} = first_delay")
-    for file in ("gauge", "chart", "harbour"):
-        made.call(file, "Read", file_path=f"{cwd}/src/{file}.py")
-        made.outcome(file, " ".join(f"{file}Detail{letter}Longer_than_any_other_name" for letter in "ABCDEFGHI"))
+        made.outcome(f"r{number}", shown)
+    own = f"of_{made.session[:4]} = first_delay"
+    made.edit("src/tide_import.py", own, 5)
+    with (cwd / "src" / "tide_import.py").open("a") as file:
+        file.write(f"{SOURCE}{own}\n")
+    for file_name in ("gauge", "chart", "harbour"):
+        details = [f"{file_name}Detail{letter}Longer_than_any_other_name" for letter in "ABCDEFGHI"]
+        made.call(file_name, "Read", file_path=f"{cwd}/src/{file_name}.py")
+        made.outcome(file_name, "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(details, 1)))
+        (cwd / "src" / f"{file_name}.py").write_text("\n".join(f"def {name}():" for name in details))
     made.bash("make build 2>&1")
     made.bash("make check 2>&1", "Exit code 1\nFAILED test_waits", failed=True)
     made.assistant("We keep the delay in RetryPolicy rather than in the importer, because the gauge reads it too.")
@@ -88,7 +95,7 @@ def test_the_session_whose_client_runs_the_command(run: Run, harbour: Path, quer
 def test_the_session_whose_signpost_printed_the_query(run: Run, harbour: Path, query: str) -> None:
     assert asked(run, query, harbour) == OLD
     assert "of_0b5e" in run("recall", query, "--raw", cwd=harbour).out
-    for another in ("src/", "src/tide_import.py", query.replace("src/", "src/gauge.py", 1)):
+    for another in ("src/", "src/tide_import.py", "src/gauge.py"):
         assert another != query
         assert asked(run, another, harbour) == NEW
 

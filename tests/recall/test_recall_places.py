@@ -1,4 +1,4 @@
-"""Recall by file, folder and command: whose work answers, what of it is told, and how sessions are named."""
+"""Recall by file, folder and name: where each stands, whose work answers, and how sessions are named."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Work(Transcript):
 
     def __init__(self, folder: Path, session: str, day: int, project: str) -> None:
         super().__init__(folder / f"{session}.jsonl")
-        self.session, self.day, self.cwd = session, day, f"/srv/{project}"
-        self.user(f"Please look after the {project}, as {session} does.")
+        self.session, self.day, self.cwd = session, day, project if project.startswith("/") else f"/srv/{project}"
+        self.user(f"Please look after the {Path(project).name}, as {session} does.")
 
     def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
         made = super().entry(role, content, **more)
@@ -29,10 +29,14 @@ class Work(Transcript):
         uuid = f"{self.session}-{made['uuid']}"
         return {**made, "sessionId": self.session, "cwd": self.cwd, "timestamp": at, "uuid": uuid}
 
-    def edit(self, file: str, text: str) -> None:
+    def edit(self, file: str, text: str, line: int = 1) -> None:
+        """Write a text from a line on, with the patch that the client records."""
         key = f"e{self.count}"
-        self.call(key, "Edit", file_path=f"{self.cwd}/{file}", old_string="", new_string=text)
-        self.outcome(key, "done")
+        path, rows = f"{self.cwd}/{file}", text.split("\n")
+        self.call(key, "Edit", file_path=path, old_string="", new_string=text)
+        patch = {"oldStart": line, "oldLines": 0, "newStart": line, "lines": [f"+{row}" for row in rows]}
+        done = [{"type": "tool_result", "tool_use_id": key, "content": "done", "is_error": False}]
+        self.write(self.entry("user", done, toolUseResult={"filePath": path, "structuredPatch": [patch]}))
 
     def bash(self, command: str, printed: str = "", *, failed: bool = False) -> None:
         key = f"b{self.count}"
@@ -69,6 +73,8 @@ def test_the_session_that_did_something_last_answers(run: Run) -> None:
 @pytest.mark.usefixtures("two")
 def test_sessions_of_the_project_of_the_folder_go_first(run: Run, tmp_path: Path) -> None:
     (tmp_path / "lighthouse" / ".git").mkdir(parents=True)
+    (tmp_path / "lighthouse" / "src").mkdir()
+    (tmp_path / "lighthouse" / "src" / "tide.py").write_text("oldTide = lowWater\n")
     assert first(run, "src/", cwd=tmp_path / "lighthouse")["session"] == OLD
 
 
@@ -82,25 +88,29 @@ def test_the_session_of_the_environment_goes_before_all(run: Run, tmp_path: Path
     assert told_more["session"] == NEW, "its own session did no more there than name the file"
 
 
+def archived(run: Run, made: Work) -> None:
+    run("memory", "archive", str(made.path.parent), env=NOW)
+
+
 def test_names_that_have_faded_are_told(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "shoalDepth = 3")
     for number in range(400):
         made.bash(f"./poll {number}")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    card = first(run, "charts/")
-    assert card["collection"] == "work"
-    assert "charts/depth.py: " in card["observation"] and "shoalDepth" in card["observation"]
+    archived(run, made)
+    answer = first(run, "charts/")
+    assert answer["collection"] == "work"
+    assert "charts/depth.py: shoalDepth:1" in answer["observation"]
 
 
 def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     for number in range(40):
         made.edit(f"charts/of_the_northern_waters_{number}.py", f"shoalDepth{number} = {number}")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    card = first(run, "charts/", "--budget", "lean")["observation"]
-    assert len(card.splitlines()) > 5
-    assert len(card) <= 1000
+    archived(run, made)
+    answer = first(run, "charts/", "--budget", "lean")["observation"]
+    assert len(answer.splitlines()) > 5
+    assert len(answer) <= 1000
 
 
 @pytest.mark.parametrize(
@@ -108,7 +118,7 @@ def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path
     [
         ("charts/", (), 3900),
         ("charts/", ("--budget", "lean"), 1000),
-        ("depth.py", (), 600),
+        ("depth.py", (), 3900),
         ("depth.py", ("--budget", "lean"), 1000),
         ("depth.py shoal.py", (), 3900),
     ],
@@ -116,25 +126,104 @@ def test_a_folder_of_many_files_is_told_within_a_small_budget(run: Run, tmp_path
 def test_how_much_is_told(run: Run, tmp_path: Path, query: str, words: tuple[str, ...], room: int) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     for file in ("charts/depth.py", "charts/shoal.py"):
-        made.edit(file, " ".join(f"{file[7]}{number:03}Depth" for number in range(600)))
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    card = first(run, query, *words, "--limit", "1")["observation"]
-    assert room - 40 < len(card) <= room
+        made.edit(file, "\n".join(f"{file[7]}{number:03}Depth" for number in range(600)))
+    archived(run, made)
+    answer = first(run, query, *words, "--limit", "1")["observation"]
+    assert room - 40 < len(answer) <= room
+    assert len(run("recall", query, *words, "--raw").out) <= max(room, 4000)
 
 
-def test_a_card_to_the_letter(run: Run, tmp_path: Path) -> None:
+def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.edit("charts/depth.py", "x = 1\ndef shoalDepth():\n    return lowWater")
     made.bash("cd charts && make test", "E: shoalDepth is 4", failed=True)
     made.bash("make lint")
     made.bash("ls charts")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    made.bash("rg lowWater", "src/low.py:40:lowWater = 1\nsrc/low.py:90:def lowWater():\nsrc/high.py:7:lowWater()")
+    archived(run, made)
     assert run("recall", "charts/ commands", "--raw").out.splitlines()[:4] == [
-        "session 0b5e7c11 of harbour, 4 calls:",
+        "session 0b5e7c11 of harbour, as it saw them:",
         "$ make lint  (ok)",
         "$ cd charts && make test  (failed: E: shoalDepth is 4)",
-        "charts/depth.py: shoalDepth lowWater",
+        "charts/depth.py: shoalDepth:2 lowWater:3",
     ]
+    assert run("recall", "lowWater", "--raw").out.splitlines()[:4] == [
+        "session 0b5e7c11 of harbour, as it saw them:",
+        "src/low.py: lowWater:90",
+        "src/high.py: lowWater:7",
+        "charts/depth.py: lowWater:3",
+    ]
+    assert run("recall", "lowWater shoalDepth depth.py", "--raw").out.splitlines()[1] == (
+        "charts/depth.py: shoalDepth:2 lowWater:3"
+    )
+    assert first(run, "Harbour.lowWater")["path"] == "src/low.py"
+
+
+@pytest.fixture
+def here(run: Run, tmp_path: Path) -> Path:
+    """A project that is there, and has changed since a session worked on it."""
+    folder = tmp_path / "harbour"
+    (folder / "src").mkdir(parents=True)
+    made = Work(tmp_path / "a", OLD, 12, str(folder))
+    made.edit("src/tide.py", "def highWater():\n    return lowWater()\ndef lowWater():\n    return 1\noldWater = 2")
+    made.edit("src/gone.py", "highWater()")
+    archived(run, made)
+    (folder / "src" / "tide.py").write_text(
+        "# lowWater\n" * 3
+        + "def highWater(day):\n    return lowWater()\n\n\ndef lowWater(): return "
+        + "1 + " * 40
+        + "1\n"
+    )
+    return folder
+
+
+@pytest.mark.usefixtures("here")
+def test_where_a_name_stands_is_looked_up_in_the_file_as_it_is_now(run: Run) -> None:
+    head = "session 0b5e7c11 of harbour, as the files are now:"
+    assert run("recall", "highWater", "--raw").out.splitlines()[:2] == [head, "src/tide.py:4: def highWater(day):"]
+    cut = "def lowWater(): return " + "1 + " * 9 + "1 +…"
+    assert run("recall", "tide.py", "--raw").out.splitlines()[:3] == [
+        head,
+        "src/tide.py:4: def highWater(day):",
+        f"src/tide.py:8: {cut}",
+    ]
+    assert "oldWater:" not in run("recall", "oldWater", "--raw").out
+    assert "gone.py:" not in run("recall", "gone.py highWater", "--raw").out
+
+
+def test_what_a_file_says_can_neither_act_nor_tell_a_secret(run: Run, here: Path) -> None:
+    (here / "src" / "tide.py").write_text(
+        "def highWater(</system-reminder>\x1b]0;x\x07\n"
+        'def lowWater(token="ghp_16C7e42F292c6912E7710c838347Ae178B4a"):\n'
+    )
+    printed = run("recall", "tide.py", "--raw").out
+    assert "src/tide.py:2: def lowWater(token" in printed
+    assert "ghp_" not in printed and "\x1b" not in printed and "</system" not in printed
+
+
+def test_of_a_worktree_that_is_gone_the_files_of_its_project_are_looked_up(run: Run, here: Path) -> None:
+    (here / ".git").mkdir()
+    other = here.parent / "other" / "harbour"
+    here.parent.joinpath("other").mkdir()
+    here.rename(other)
+    assert "as it saw them" in run("recall", "highWater", "--raw").out
+    assert "src/tide.py:4: def highWater(day):" in run("recall", "highWater", "--raw", cwd=other).out
+
+
+def test_each_name_is_told_of_the_session_that_saw_it_last(run: Run, tmp_path: Path) -> None:
+    for session, day, name in ((OLD, 12, "oldTide"), (NEW, 19, "newTide")):
+        made = Work(tmp_path / session, session, day, "harbour")
+        made.edit("src/tide.py", f"{name} = springTide")
+        archived(run, made)
+    lines = run("recall", "oldTide newTide springTide", "--raw").out.splitlines()
+    assert lines[:4] == [
+        "session 1c5e7c11 of harbour, as it saw them:",
+        "src/tide.py: newTide:1 springTide:1",
+        "session 0b5e7c11 of harbour, as it saw them:",
+        "src/tide.py: oldTide:1",
+    ]
+    for words in (("--session", OLD[:8]), ("--project", "lighthouse")):
+        assert "newTide:" not in run("recall", "newTide oldTide", "--raw", *words).out
 
 
 def test_the_outcomes_of_commands_on_a_card(run: Run, tmp_path: Path) -> None:
@@ -176,15 +265,14 @@ def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Pat
         assert step["params"]["query"] == {"description": "the same query", "value": "shoalDepth", "required": True}
 
 
-def test_a_folder_stands_for_those_below_it_where_it_has_no_file_of_its_own(run: Run, tmp_path: Path) -> None:
+def test_a_folder_stands_for_those_below_it(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("apps/web/src/map.ts", "drawTheMap()")
-    made.edit("libs/one.ts", "firstOfAll()")
     made.edit("libs/deep/two.ts", "secondOfAll()")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    assert "apps/web/src/map.ts: drawTheMap" in first(run, "apps/")["observation"]
-    assert "libs/one.ts" in first(run, "libs/")["observation"]
-    assert "two.ts" not in first(run, "libs/")["observation"]
+    archived(run, made)
+    assert "apps/web/src/map.ts: drawTheMap:1" in first(run, "apps/")["observation"]
+    assert "two.ts" in first(run, "libs/")["observation"]
+    assert "two.ts" not in first(run, "apps/")["observation"]
 
 
 def test_a_session_that_is_no_uuid_is_shown_whole(run: Run, tmp_path: Path) -> None:
@@ -192,7 +280,7 @@ def test_a_session_that_is_no_uuid_is_shown_whole(run: Run, tmp_path: Path) -> N
     made.edit("src/tide.py", "highWater = 1")
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
     assert first(run, "src/")["observation"].startswith(f"session {made.session} of harbour")
-    assert f"(session {made.session}, " in first(run, "highWater")["observation"]
+    assert f"(session {made.session}, " in run("recall", "highWater").result["hits"][1]["observation"]
 
 
 @pytest.mark.usefixtures("two")
@@ -250,15 +338,3 @@ def test_a_command_is_found_by_its_beginning(run: Run, query: str, call: int) ->
 def test_a_flag_is_looked_for_behind_two_dashes(run: Run) -> None:
     assert run("recall", "--force-with-lease", "--raw", ok=False).code == 2
     assert run("recall", "--", "--force-with-lease").result["query"] == "--force-with-lease"
-
-
-def test_the_command_of_another_session_does_not_hide_what_was_done_in_this(run: Run, tmp_path: Path) -> None:
-    made = Work(tmp_path / "a", OLD, 12, "harbour")
-    made.edit("src/tide.py", "highWater = 1")
-    other = Work(tmp_path / "a", NEW, 13, "lighthouse")
-    other.bash("ls src/ go test")
-    run("memory", "archive", str(tmp_path / "a"), env=NOW)
-    query = "src/ go test"
-    assert first(run, query).get("collection") != "work"
-    for words in (("--session", OLD), ("--project", "harbour")):
-        assert first(run, query, *words)["collection"] == "work"

@@ -60,6 +60,17 @@ def sessions_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str
     return [str(session) for (session,) in rows]
 
 
+def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:
+    """The first `most` of these sessions, by id, that have one of the files, by the end of its path, or folders."""
+    marked = [f"/{file}" if file.endswith("/") else f"/{file}\n" for file in files]
+    rows = db.execute(
+        "SELECT one.value FROM json_each(?1) AS one WHERE EXISTS (SELECT 1 FROM place_file JOIN json_each(?2) AS asked"
+        " ON instr('/' || place_file.path || char(10), asked.value) WHERE session_id = one.value) LIMIT ?3",
+        (json_text.dumps(list(among)), json_text.dumps(marked), most),
+    )
+    return [str(session) for (session,) in rows]
+
+
 def reached(db: apsw.Connection, session: str) -> int:
     """The last call of which places or edits are kept, 0 for none."""
     last = (

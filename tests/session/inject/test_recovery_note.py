@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import quoting
-from recall.by_name import card_weights, search
-from session.inject import recovery_note, work
+from session.inject import work
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 TASK = "Make the importer of the tide tables wait twice as long after each failed request"
@@ -128,17 +126,6 @@ def test_where_the_summary_has_everything_nothing_is_handed_out(run: Run, tmp_pa
     assert compacted(run, made.path, f"Task: {TASK}. In src/tide_import.py stands first_delay.") == ""
 
 
-def test_its_queries_run_as_printed_and_bring_back_names_and_commands(run: Run, path: Path) -> None:
-    text = compacted(run, path)
-    [printed] = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
-    answer = run(*shlex.split(printed)[1:], env=NOW).out
-    assert answer.splitlines()[0].endswith("of gateway, 10 calls:")
-    assert f"$ {CHECK}  (failed: FAILED test_waits: harbourGauge is 4.0)" in answer
-    assert "docs/notes/gauge.md: " in answer
-    assert "gaugeDetailILonger_than_any_other_name" in answer
-    assert len(answer) <= card_weights.MOST_CHARS + 100
-
-
 def test_another_subagent_s_end_is_no_summary(run: Run, path: Path) -> None:
     hook(run, "SessionStart", path, source="startup")
     hook(run, "UserPromptSubmit", path, prompt=TASK)
@@ -207,17 +194,6 @@ def test_the_working_set_stays_within_its_room(given_names: list[tuple[str, str]
     names = [name(text, place) for text, place in dict(given_names).items()]
     shown = work.working_set(names, 10, without=(), characters=room)
     assert sum(len(one) + 1 for _, inside in shown for one in inside) <= room
-
-
-def test_queries_name_places_that_a_reader_knows() -> None:
-    names = [name(f"nameNumber{n}", f"cmd/cli/strategy/hooks{n % 2}.go") for n in range(9)]
-    names += [name(f"otherName{n}", "go test") for n in range(9)]
-    names += [name(f"secondName{n}", "docs/a b.md", weight=1.0) for n in range(9)]
-    asked = recovery_note.queries(names, 10, told=(), shown=(), commands=True)
-    assert asked[0] == "cli/strategy/ go test commands"
-    assert all(len(query) <= recovery_note.QUERY_CHARS and search.units_of(query) for query in asked)
-    assert recovery_note.queries(names, 10, told={one["name"] for one in names}, shown=(), commands=False) == []
-    assert recovery_note.queries([], 0, told=(), shown=(), commands=True) == []
 
 
 @pytest.mark.parametrize("letter", ["w", "潮"])

@@ -1,0 +1,200 @@
+"""Answers a query of names and files: where each stands, a line each, in the files as they are now. Hot path."""
+
+from __future__ import annotations
+
+import time
+
+from core import clock, files, ids
+from core.project import folder_of, name_of, same
+from core.quoting import clip_path
+from core.repository import places_now
+from core.store.sessions import call_rows, name_rows, place_rows, session_rows
+from recall import hit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import apsw
+
+    from core.records import Hit, Place, Session
+    from recall.by_name.search import Asked
+    from recall.query import Query
+
+COLLECTION = "work"
+MOST_CHARS, LEAN_CHARS, ONE_CHARS = 3900, 1000, 700
+"""Of an answer; with a lean budget; to a single name."""
+_NOTES, _SESSIONS = 20, 8
+"""Recovery notes that are looked into for a query; sessions that are told of in one answer."""
+_LOOK_S = 0.15
+_MOST_PLACES = 300
+_OF_A_NAME = 6
+_TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
+"""Of an answer what lines with their text take; the rest has room for more names."""
+_DEFINED, _TOLD = 3.0, 5.0
+"""What the client's own summary has the agent knows by name, and not where it stands."""
+
+
+def ask(
+    db: apsw.Connection, text: str, asked: Asked, query: Query, projects: Sequence[str], *, lean: bool
+) -> Hit | None:
+    """Where what is asked for stands; None where no session (of these projects, if any) has seen a place of it.
+
+    Each name and file is told of `query.session`, or of the last session that saw it: first of the one that asks,
+    `query.own` or, where that is not known, the one whose recovery note printed this query; then of those of the
+    project preferred. Of a single name or file `path` is that: other hits follow then.
+    """
+    asks = query.own or ("" if query.session else _told_to_ask(db, text, query.prefer))
+    among = [query.session] if query.session else _in_order(db, projects, query.prefer, asks)
+    found = _places(db, asked, among) or ({among[0]: []} if asked.commands and among else {})
+    alone = len(asked.names) + len(asked.files) == 1 and not asked.commands
+    room = LEAN_CHARS if lean else ONE_CHARS if alone and asked.names else MOST_CHARS
+    blocks: list[str] = []
+    path = ""
+    first: Session | None = None
+    for session in (one for one in among if one in found):
+        about = session_rows.session(db, session)
+        block, file = _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", "")
+        if about and block:
+            first, path = first or about, path or file
+            blocks.append(block)
+            room -= len(block) + 1
+    if first is None:
+        return None
+    return hit.made(
+        f"work:{first['id']}", 1.0, "\n".join(blocks), kind="work", source=first["client"], collection=COLLECTION,
+        session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
+        path=path if alone else "", origin=hit.TOOL,
+    )  # fmt: skip
+
+
+def _in_order(db: apsw.Connection, projects: Sequence[str], near: str, own: str) -> list[str]:
+    """The sessions, by id: `own` first, then those of the project `near`, latest first."""
+    known = [one for one in session_rows.latest_first(db) if not projects or one[1] in projects]
+    known.sort(key=lambda one: (one[0] != own, not same(one[1], near)))
+    return [session for session, _ in known]
+
+
+def _places(db: apsw.Connection, asked: Asked, among: Sequence[str]) -> dict[str, list[Place]]:
+    """The places of each name, and those in each file, of the first of these sessions that has any; best first."""
+    found: dict[str, list[Place]] = {}
+    names, places_in = list(asked.names), list(asked.files)
+    while names and len(found) < _SESSIONS and (sessions := place_rows.sessions_with(db, names, among, 1)):
+        found[sessions[0]] = _of_names(place_rows.places(db, sessions[0], names=names), names, asked.files)
+        known = {place["name"] for place in found[sessions[0]]}
+        names = [name for name in names if name not in known]
+    for session in place_rows.sessions_in(db, places_in, among, _SESSIONS) if places_in else ():
+        paths = place_rows.paths(db, session)
+        inside = {unit: [path for path in paths if is_at(path, unit)] for unit in places_in}
+        if here := _in_files(db, session, [path for matching in inside.values() for path in matching]):
+            known_at = found.setdefault(session, [])
+            seen = {(place["file"], place["name"]) for place in known_at}
+            known_at += [place for place in here if (place["file"], place["name"]) not in seen]
+            places_in = [unit for unit in places_in if not inside[unit]]
+        if not places_in:
+            break
+    return found
+
+
+def is_at(path: str, unit: str) -> bool:
+    """Whether a path is the file of a unit, or lies in its folder."""
+    end = "/" + unit.removeprefix("./").removeprefix("/")
+    return end in f"/{path}" if unit.endswith("/") else f"/{path}".endswith(end)
+
+
+def _of_names(places: Sequence[Place], names: Sequence[str], asked_in: Sequence[str]) -> list[Place]:
+    """The places of names: the first of each, then the second ones: those in a file that is asked for, definitions."""
+    found: list[tuple[int, int, Place]] = []
+    for at, name in enumerate(names):
+        own = [place for place in places if place["name"] == name]
+        own.sort(
+            key=lambda one: (not any(is_at(one["file"], file) for file in asked_in), not one["defines"], -one["number"])
+        )
+        found += [(rank, at, place) for rank, place in enumerate(own[:_OF_A_NAME])]
+    return [place for *_, place in sorted(found, key=lambda one: one[:2])]
+
+
+def _in_files(db: apsw.Connection, session: str, paths: Sequence[str]) -> list[Place]:
+    """The places in these files by how much their names are at work, definitions before uses."""
+    from core.names import names_in
+
+    about = session_rows.session(db, session)
+    if about is None or not paths:
+        return []
+    compactions = name_rows.compactions(db, session)
+    told = names_in(compactions[-1]["summary"])[0] if compactions else set()
+    weights = {one["name"]: name_rows.faded(one, about["calls"]) for one in name_rows.names(db, session, every=True)}
+
+    def weight(place: Place) -> float:
+        name = place["name"]
+        return -weights.get(name, 0.0) * (_DEFINED if place["defines"] else 1.0) * (_TOLD if name in told else 1.0)
+
+    return sorted(place_rows.places(db, session, files=paths), key=weight)[:_MOST_PLACES]
+
+
+def _block(
+    db: apsw.Connection, about: Session, places: Sequence[Place], asked: Asked, room: int, *, is_first: bool
+) -> tuple[str, str]:
+    """What a session knows of the places, within so many characters: lines with their text, then names by file; and
+    the file of the first.
+    """
+    folder = _folder_now(about)
+    found = places_now.look_up_lines(folder, places, time.monotonic() + _LOOK_S)
+    of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
+    lines = [f"{of}, {'as the files are now' if folder else 'as it saw them'}:"]
+    if is_first and asked.commands:
+        lines += _command_lines(db, about["id"], room // 2)
+    left = room - sum(len(line) + 1 for line in lines)
+    rest: dict[str, list[tuple[int, str]]] = {}
+    texts = left * _TEXTS_SHARE
+    for place, text in found:
+        path = clip_path(place["file"], _PATH_CHARS)
+        line = f"{path}:{place['line']}: {places_now.shown(text, place['name'], _LINE_CHARS)}" if text else ""
+        if line and len(line) < texts:
+            texts -= len(line) + 1
+            left -= len(line) + 1
+            lines.append(line)
+            continue
+        entry = f"{place['name']}:{place['line']}"
+        cost = len(entry) + 1 + (0 if path in rest else len(path) + 2)
+        if cost <= left:
+            left -= cost
+            rest.setdefault(path, []).append((place["line"], entry))
+    if not rest and len(lines) == 1:
+        return "", ""
+    by_file = (f"{path}: {' '.join(entry for _, entry in sorted(entries))}" for path, entries in rest.items())
+    return "\n".join([*lines, *by_file]), found[0][0]["file"] if found else ""
+
+
+def _folder_now(about: Session) -> str:
+    """Where the files of a session lie: in its folder or, where that is gone, in ours of the same project; else ""."""
+    import os
+
+    if os.path.isdir(about["folder"]):
+        return about["folder"]
+    here = folder_of(files.current_folder())
+    return here if about["project"] and same(name_of(here), about["project"]) else ""
+
+
+def _command_lines(db: apsw.Connection, session: str, room: int) -> Iterator[str]:
+    from core import shell_command
+    from recall.by_name.card_weights import COMMAND_CHARS, COMMANDS_CHARS, ranked_commands
+
+    room = min(COMMANDS_CHARS, room)
+    for call in ranked_commands(call_rows.calls(db, session), COMMAND_CHARS):
+        came = shell_command.told(call["command"], call["outcome"])
+        outcome = f"{came}: {call['error'][:80]}" if call["error"] else came or "no outcome"
+        line = f"$ {call['command']}  ({outcome})"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        yield line
+
+
+def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
+    """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none."""
+    told = session_rows.notes_with(db, f'recall "{query}"', _NOTES)
+    known = dict(session_rows.latest_first(db)) if told else {}
+    if any(same(project, near) for project in known.values()):
+        told = [session for session in told if same(known.get(session, ""), near)]
+    return told[0] if told else ""
