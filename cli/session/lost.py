@@ -59,19 +59,12 @@ def text_of(result: dict[str, Any]) -> str:
         if entries:
             more = f", {len(entries)} of {part['count']}" if part["count"] > len(entries) else ""
             lines.append(f"{kind}{more}:")
-            lines += _names(entries) if kind == "names" else [f"- {_line(kind, entry)}" for entry in entries]
+            told = report.by_file(entries) if kind == "names" else [_line(kind, entry) for entry in entries]
+            lines += [f"- {line}" for line in told]
     if any(part["entries"] for part in result["lost"].values()):
         # NAME must be replaced, so it is no command to be run as it stands
         lines.append(f"each comes back with: {own_command.word()} recall NAME --session {session} --raw")
     return "\n".join(lines)
-
-
-def _names(entries: list[dict[str, Any]]) -> list[str]:
-    """A line a place, the place most at work first."""
-    places: dict[str, list[str]] = {}
-    for one in entries:
-        places.setdefault(one["place"], []).append(one["name"])
-    return [f"- {_short(place) + ': ' if place else ''}{' '.join(names)}" for place, names in places.items()]
 
 
 def _line(kind: str, entry: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from core.project import folder_of, name_of
 from core.project import names_of as project_names
 from core.quoting import as_code, clip, one_line
 from core.records import Session
-from core.store.sessions import call_rows, name_rows, session_rows, transcripts
+from core.store.sessions import call_rows, name_rows, place_rows, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
 from session.inject import failures, startup, topics
@@ -65,7 +65,8 @@ def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str
     prompts = max(len(said), before[-1]["prompt"] if before else 0)
     summary = Summary(last["summary"], {call["file"] for call in before})
     names = name_rows.names(db, session, every=True)
-    work = Work(session, about["folder"], summary, calls, names, last["call"], prompts)
+    places = place_rows.places(db, session)
+    work = Work(session, about["folder"], summary, calls, names, places, last["call"], prompts)
     readers: dict[str, Callable[[], list[Entry]]] = {
         "files": work.files,
         "names": work.found_names,
@@ -122,11 +123,19 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
         lines.append(f"**Failed last:** {as_code(command)} → {said}")
     told = [("words", one["text"]) for one in dropped.get("words", [])[:_TEXTS]]
     told += [("errors", one["error"]) for one in dropped.get("errors", [])[:_TEXTS]]
-    names = " ".join(one["name"] for one in dropped.get("names", [])[:_NAMES])
-    told += [("names", names)] if names else []
+    told += [("names", line) for line in by_file(dropped.get("names", [])[:_NAMES])]
     if told:
         lines.append("**Dropped by the last compaction; recall brings it back:**")
     return [*lines, *(f"- {kind}: {clip(one_line(text), _DROPPED_CHARS)}" for kind, text in told)]
+
+
+def by_file(names: Sequence[Entry]) -> list[str]:
+    """`file: name:line name:line`, a line a file, that of the first name first."""
+    found: dict[str, list[str]] = {}
+    for one in names:
+        file, _, line = one["place"].rpartition(":")
+        found.setdefault(file, []).append(f"{one['name']}:{line}")
+    return [f"{file}: {' '.join(entries)}" for file, entries in found.items()]
 
 
 def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:

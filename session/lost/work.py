@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import exp
@@ -16,7 +17,8 @@ from typing import Any
 from core import shell_command
 from core.names import ENDINGS, names_in
 from core.project import relative
-from core.records import Call, Name
+from core.records import Call, Name, Place
+from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
 from session import own_command
@@ -31,13 +33,7 @@ QUERY_CHARS = 80
 _CHECKS = ("test", "lint", "check", "build", "fmt", "format", "vet", "tsc", "pytest", "make", "verify", "bench", "e2e")
 _CHECK_WEIGHT = 4.0
 _WRITERS = ("edit", "write", "patch", "replace", "create_file")
-_DULL_NAMES = frozenset(
-    "in_progress node_modules tool_use_error files_with_matches replace_all old_string new_string".split()
-)
-_LEAST_LETTERS = 3
-_RANDOM = re.compile(r"(?=.{8})[A-Za-z\d]*[A-Za-z]\d+[A-Za-z][A-Za-z\d]*$")
-# The rest of a line break or a tab in a quoted text, numbers, hashes.
-_NO_NAME = re.compile(r"[nt][A-Z][a-z]+$|.*(?:\d{5}|-(?=[A-Z]*\d)[A-Z0-9]{8}\.|[0-9a-f]{8}-[0-9a-f]{4}-)|_test\.")
+_LOOK_S = 2.0
 _UNSAFE = frozenset('"$`\\!')
 """What a shell would act on between double quotes."""
 _KEY_CHARS = 60
@@ -78,15 +74,15 @@ class Summary:
 
 
 class Work:
-    """What stood before a compaction and after it, of all calls (oldest first) and names of a session.
+    """What stood before a compaction and after it, of all calls (oldest first), names and places of a session.
 
     Files are relative to `folder`; `last` is the number of the last call before the compaction, `prompts` how many the
     user had given by then.
     """
 
     def __init__(
-        self, session: str, folder: str, summary: Summary, calls: Sequence[Call], names: Sequence[Name], last: int,
-        prompts: int,
+        self, session: str, folder: str, summary: Summary, calls: Sequence[Call], names: Sequence[Name],
+        places: Sequence[Place], last: int, prompts: int,
     ) -> None:  # fmt: skip
         self._session = session
         self._folder = folder
@@ -94,6 +90,7 @@ class Work:
         self._before = [call for call in calls if call["number"] <= last]
         self._after = [call for call in calls if call["number"] > last]
         self._names = names
+        self._places = places
         self._last = last
         self._prompts = prompts
 
@@ -120,30 +117,40 @@ class Work:
         return sorted(found, key=lambda one: (one["again"], -weights[one["file"]]))
 
     def found_names(self) -> list[Entry]:
-        """Names by their fading weight; those that came back since behind the others.
+        """Names of which is known where they stand, by their fading weight; those that came back since at the end.
 
-        Left out are those that the list of files has, the tools, and the project's own folders.
+        Of several places of a name the one that defines it is told, else the one that was shown last.
         """
-        listed = {one["file"].rpartition("/")[2] for one in self.files()} | set(self._folder.split("/")) | _DULL_NAMES
-        listed |= {call["tool"] for call in (*self._before, *self._after)}
+        rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
+        missing = [
+            place
+            for place in self._places
+            if place["name"] in rows and not self._summary.has_name(place["name"]) and place["file"][:1] not in "/~"
+        ]
+        best: dict[str, Place] = {}
+        for place in sorted(self._standing(missing), key=lambda one: (one["defines"], one["number"])):
+            best[place["name"]] = place
         prompts = {call["number"]: call["prompt"] for call in self._before}
-        known = {row["name"] for row in self._names}
         ranked: list[tuple[bool, float, str, Entry]] = []
-        for row in self._names:
-            name = row["name"]
-            if row["first"] > self._last or name in listed or not is_telling(name) or self._summary.has_name(name):
-                continue
-            if name[0] in "nt" and name[1:] in known:
-                continue
+        for name, place in best.items():
+            row = rows[name]
             again, last = row["last"] > self._last, min(row["last"], self._last)
-            place = relative(row["place"], self._folder).removeprefix("./")
             one = {
-                "name": name, "place": place if place.rpartition("/")[2] != name else "", "uses": row["calls"],
+                "name": name, "place": f"{place['file']}:{place['line']}", "uses": row["calls"],
                 "promptsBefore": max(0, self._prompts - prompts.get(last, 0)), "callsBefore": self._last - last,
                 "again": again, "get": by_name(name, self._session),
             }  # fmt: skip
             ranked.append((again, -self._faded(row["weight"], row["last"]), name, one))
         return [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
+
+    def _standing(self, places: Sequence[Place]) -> Iterator[Place]:
+        """The places as the files are now, file by file."""
+        until = time.monotonic() + _LOOK_S
+        by_file: dict[str, list[Place]] = {}
+        for place in places:
+            by_file.setdefault(place["file"], []).append(place)
+        for inside in by_file.values():
+            yield from places_now.look_up(self._folder, inside, until)
 
     def commands(self) -> list[Entry]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
@@ -218,15 +225,6 @@ class Work:
 
     def _faded(self, weight: float, number: int) -> float:
         return weight * exp(min(0, number - self._last) / FADING_CALLS)
-
-
-def is_telling(name: str) -> bool:
-    """Whether a name says something by itself: it is no random token, no end of a name, no `\\nWord`."""
-    if _NO_NAME.match(name):
-        return False
-    if any(_RANDOM.match(part) and not re.search(r"[a-z]{4}", part) for part in re.split(r"[._]", name)):
-        return False
-    return sum(map(str.isalpha, name.rpartition(".")[0] or name)) >= _LEAST_LETTERS
 
 
 def by_name(text: str, session: str) -> str:

@@ -18,7 +18,7 @@ def compacted(run: Run, tmp_path: Path) -> None:
     made.user("Never touch the harbour tables, they are generated from the charts. Find out why the gauge is late")
     for number in range(3):
         made.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge.py")
-        made.outcome(f"r{number}", "def late_by(harbourGauge): return tideTable[harbourGauge]")
+        made.outcome(f"r{number}", "     3→def late_by(harbourGauge): return tideTable[harbourGauge]")
     made.call("c", "Bash", command="make check 2>&1")
     made.outcome("c", "Exit code 1\nFAILED test_late: KeyError 'spring'", failed=True)
     made.assistant("We keep the delay in tideTable rather than in the gauge, because the charts read it too.")
@@ -34,7 +34,7 @@ def test_a_line_an_entry_below_its_kind(run: Run) -> None:
     assert lines[0] == f"lost in compaction 1 of session {SHORT} of gateway"
     assert lines[lines.index("files:") + 1] == "- src/gauge.py"
     named = next(line for line in lines if line.startswith("- src/gauge.py: "))
-    assert {"harbourGauge", "tideTable", "late_by"} <= set(named.split())
+    assert {"harbourGauge:3", "tideTable:3", "late_by:3"} <= set(named.split())
     assert "- $ make check 2>&1  (failed)" in lines
     assert any(line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("; open)") for line in lines)
     assert any("Never touch the harbour tables" in line for line in lines)

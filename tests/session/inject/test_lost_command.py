@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from session.lost.work import by_name, is_telling
+from session.lost.work import by_name
 
 CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
 AT = "2026-09-20T10:00:00.000Z"
@@ -42,9 +42,9 @@ def gateway(path: Path) -> Compacted:
     made = Compacted(path)
     made.user("please make the gateway retry when a lease is lost")
     made.call("c1", "Read", file_path=f"{CWD}/src/renew.py")
-    made.outcome("c1", "def renewLease(): ...")
+    made.outcome("c1", "     1→def renewLease(): ...")
     made.call("c2", "Read", file_path=LEASE)
-    made.outcome("c2", "LEASE_SECONDS = 30\ndef expireLease(now): ...")
+    made.outcome("c2", "     7→LEASE_SECONDS = 30\n     9→def expireLease(now): ...")
     made.call("c3", "Edit", file_path=LEASE, old_string="LEASE_SECONDS = 30", new_string="LEASE_SECONDS = 45")
     made.outcome("c3", "The file has been updated.")
     made.call("c4", "Bash", command=f"cd {CWD} && make lint")
@@ -54,7 +54,7 @@ def gateway(path: Path) -> Compacted:
     made.call("c5", "Bash", command=f"cd {CWD} && make test 2>&1 | tail -5")
     made.outcome("c5", "TypeError: expireLease() missing 1 required argument\nmake: *** [test] Error 1", failed=True)
     made.call("c6", "Bash", command="npm run typecheck")
-    made.outcome("c6", "error TS2339: no property 'leaseId' on 'Gateway'", failed=True)
+    made.outcome("c6", "error TS2339: no property 'leaseId' on 'Gateway'\n  at src/gate.ts:14:5 leaseId", failed=True)
     made.call("c7", "Edit", file_path=LEASE, old_string="nope", new_string="no")
     made.outcome("c7", "<tool_use_error>String to replace not found in file.</tool_use_error>", failed=True)
     made.call("c8", "Bash", command="npm run typecheck")
@@ -91,8 +91,7 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
     (file,) = found["files"]
     assert (file["file"], file["reads"], file["edits"], file["promptsBefore"]) == ("src/lease.py", 1, 2, 1)
     names = {one["name"]: one["place"] for one in found["names"]}
-    assert names["LEASE_SECONDS"] == names["expireLease"] == "src/lease.py"
-    assert names["leaseId"] == "npm run"
+    assert names == {"LEASE_SECONDS": "src/lease.py:7", "expireLease": "src/lease.py:9", "leaseId": "src/gate.ts:14"}
     behind = {one["name"]: (one["promptsBefore"], one["callsBefore"]) for one in found["names"]}
     assert (behind["LEASE_SECONDS"], behind["leaseId"]) == ((2, 6), (1, 3))
     assert {(one["command"], one["outcome"], one["runs"]) for one in found["commands"]} == {
@@ -121,6 +120,17 @@ def test_each_entry_comes_back_by_its_command(run: Run, archived: Path) -> None:
             assert run(*words).json["ok"], (kind, one["get"])
     said = lost(run)["words"][0]
     assert said["text"] in run(*shlex.split(said["get"])[1:]).out
+
+
+def test_names_are_told_where_they_stand_now(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "gateway"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "lease.py").write_text("# the lease\nLEASE_SECONDS = 45\n")
+    path = tmp_path / f"{SESSION}.jsonl"
+    gateway(path).compact()
+    path.write_text(path.read_text().replace(CWD, str(folder)))
+    run("memory", "archive", str(path))
+    assert [(one["name"], one["place"]) for one in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
 
 
 def test_one_kind_and_a_limit(run: Run, archived: Path) -> None:
@@ -187,7 +197,7 @@ def codex(path: Path) -> None:
         line("session_meta", id=CODEX, cwd="/w/pigeon"),
         message("user", asked),
         line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
-        line("response_item", type="function_call_output", call_id="a", output="flyHome loft_door"),
+        line("response_item", type="function_call_output", call_id="a", output="src/loft.py:3:flyHome loft_door"),
         line(
             "compacted",
             message="",
@@ -345,29 +355,6 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
     assert len(words[2]) <= 80
     assert not words[2].startswith("-")
     assert words[2].isprintable()
-
-
-def test_which_names_say_something_by_themselves() -> None:
-    for name, telling in [
-        ("leaseTable", True),
-        ("nLeaseTable", True),
-        ("nLease", False),  # of `\\nLease`
-        ("tWord", False),
-        ("a1b2c3d4e5", False),
-        ("test1Abc2def", True),
-        ("lease_1234", True),
-        ("lease_12345", False),
-        ("abc.py", True),
-        ("ab.py", False),
-        ("x-ABCD1234.js", False),
-        ("x-ABCDEFGH.js", True),
-        ("chunk-0a1b2c3d-4e5f-x", False),
-        ("_test.go", False),
-        ("my_test.go", True),
-        ("id_7f", True),
-        ("i_7", False),
-    ]:
-        assert is_telling(name) is telling
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,8 @@ def work(path: Path) -> Path:
         for file in range(4):
             call = f"{folder}{file}"
             made.call(call, "Read", file_path=f"{CWD}/src/{folder}/{folder}_{file}.py")
-            made.outcome(call, " ".join(f"{folder}Reads{file}{letter}FromTheTableOfTheDay" for letter in "ABCDEFGH"))
+            names = [f"{folder}Reads{file}{letter}FromTheTableOfTheDay" for letter in "ABCDEFGH"]
+            made.outcome(call, "\n".join(f"{number:6}→def {name}():" for number, name in enumerate(names, 1)))
     return made.path
 
 

@@ -25,7 +25,7 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     made.user("please make the gateway retry when a lease is lost")
     made.user(RULE)
     made.call("c1", "Read", file_path=f"{CWD}/src/lease.py")
-    made.outcome("c1", "def expireLease(now): ...")
+    made.outcome("c1", "     4→def expireLease(now): ...")
     made.call("c2", "Bash", command="make test")
     made.outcome("c2", "TypeError: expireLease() missing 1 required argument", failed=True)
     run("memory", "archive", str(made.path))
@@ -41,7 +41,7 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     told = lines[lines.index("**Dropped by the last compaction; recall brings it back:**") + 1 :]
     assert told[0] == f"- words: {RULE}"
     assert [line.partition(":")[0] for line in told] == ["- words", "- words", "- errors", "- names"]
-    assert "expireLease" in told[-1]
+    assert told[-1] == "- names: src/lease.py: expireLease:4"
 
 
 def test_what_cannot_be_told_is_a_failure(run: Run, home: Path) -> None:
