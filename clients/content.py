@@ -148,6 +148,10 @@ def usage(used: object, names: Iterable[str], model: object = "", window: int = 
 def tool(call: object, name: object, files: list[str], command: object, given: object) -> Tool:
     """One tool call; `given` is its input."""
     target = files or paths(given, "file_path", "path", "notebook_path", "absolute_path", "filePath") or [""]
+    if not command and string(name).startswith("mcp__"):  # a shell of another's
+        command = next(
+            (one for one in (table(given).get("command"), table(given).get("cmd")) if " " in string(one)), ""
+        )
     return {
         "call": string(call), "name": string(name), "files": files, "command": string(command), "target": target[0],
         "given": given_text(given),

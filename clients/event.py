@@ -66,12 +66,12 @@ class Edited(TypedDict):
 
 
 class Ended(TypedDict):
-    """A process in the background has ended."""
+    """A process in the background has ended; `failed` is None of one that was stopped."""
 
     kind: Literal["ended"]
     process: str
     text: str
-    failed: bool
+    failed: bool | None
 
 
 class Queue(TypedDict):

@@ -90,6 +90,14 @@ def clip(text: str, characters: int, tokens: int | None = None) -> str:
     return head.rstrip(" ,;:-#*~") + CUT
 
 
+def clip_ends(text: str, characters: int) -> str:
+    """A text within so many characters: of an error the start says where, and the end says why."""
+    if len(text) <= characters:
+        return text
+    head = (characters - 3) // 3
+    return f"{text[:head].rstrip()} {CUT} {text[head + 3 - characters :].lstrip()}"
+
+
 def clip_evenly(parts: Sequence[str], joint: str, characters: int, tokens: int) -> str:
     """Several texts joined within so many characters and tokens; the longest give way first, so that none is lost."""
     whole = joint.join(parts)

@@ -17,8 +17,10 @@ CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
 _TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
 _APART = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")
 WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
-_RUNS = "Command running in background with ID: "
-_REJECTED = ("The user doesn't want to ", "[Request interrupted by user")
+_RUNS = ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: ")
+_GOES_ON = "<status>running</status>"
+_STOPPERS = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}
+_REJECTED = ("The user doesn't want to ", "[Request interrupted by user", "Permission to use ")
 _WITH_WORDS = "the user said:\n"
 _BEHIND_WORDS = "\n\nNote: The user's next message"
 _NOT_RUN = "<tool_use_error>Sibling tool call errored"
@@ -108,11 +110,14 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
         if part.get("type") != "tool_result":
             continue
         text, failed = content.text_of(part.get("content")), part.get("is_error") is True
-        if failed and text.startswith(_REJECTED):
+        if failed and _without_code(text).startswith(_REJECTED):
             words = text.partition(_WITH_WORDS)[2].partition(_BEHIND_WORDS)[0]
             found += content.said("user", content.typed(words), at, _id(entry, f":{number}"))
         elif not text.startswith(_NOT_RUN):
-            process = text[len(_RUNS) :].split()[:1] if text.startswith(_RUNS) else []
+            process = next((text[len(begin) :].split()[:1] for begin in _RUNS if text.startswith(begin)), [])
+            if text.startswith(_GOES_ON):  # what BashOutput returns, of the process that the call named
+                process = [_GOES_ON]
+            failed = failed or _tag(text, "exit_code") not in ("", "0") if text.startswith("<status>") else failed
             text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
             found.append(content.outcome(part.get("tool_use_id"), text, failed, "".join(process).rstrip(".,")))
             found += edits.edited(part.get("tool_use_id"), _hunks(table(entry.get("toolUseResult"))))
@@ -128,15 +133,25 @@ def _hunks(result: dict[str, Any]) -> list[Hunk]:
     return patch if patch or result.get("type") != "create" else edits.of_content(file, string(result.get("content")))
 
 
+def _without_code(text: str) -> str:
+    """What a command returned, without its exit code in front: of one that the user interrupted that says nothing."""
+    return text.partition("\n")[2] if text.startswith("Exit code ") else text
+
+
 def _ended(text: str, named: str, told: str) -> list[Item]:
     """That a process in the background has ended: a notification in place of a message, or what TaskOutput returns."""
     if not text.startswith(("<task-notification>", "<retrieval_status>")):
         return []
     process, status = _tag(text, named), _tag(text, "status")
-    if not process or status not in ("completed", "failed"):
+    if not process or status not in ("completed", "failed", "killed", "stopped"):
         return []
-    failed = status == "failed" or _tag(text, "exit_code") not in ("", "0")
-    return [{"kind": "ended", "process": process, "text": _tag(text, told), "failed": failed}]
+    failed = (
+        status == "failed" or _tag(text, "exit_code") not in ("", "0") if status in ("completed", "failed") else None
+    )
+    said = _tag(text, told)
+    if told == "summary" and " failed with exit code " in said:  # that says nothing of why
+        said = ""
+    return [{"kind": "ended", "process": process, "text": said, "failed": failed}]
 
 
 def _tag(text: str, name: str) -> str:
@@ -170,7 +185,7 @@ def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
     message = table(entry.get("message"))
     given = message.get("content")
     tools: list[Tool] = []
-    plans: list[Item] = []
+    behind: list[Item] = []
     for part in rows(given):
         if part.get("type") == "tool_use":
             name, fields = string(part.get("name")), table(part.get("input"))
@@ -178,6 +193,11 @@ def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
             about = {key: value for key, value in fields.items() if name not in _PLANNERS and key != "output_mode"}
             command = fields.get("command") if name == "Bash" else ""
             tools.append(content.tool(part.get("id"), name, files_of(name, fields), command, about))
-            plans += _plan(name, fields)
+            if name == "BashOutput":
+                tools[-1]["process"] = string(fields.get("bash_id"))
+            elif name in _STOPPERS:
+                process = string(fields.get(_STOPPERS[name])) or string(fields.get("shell_id"))
+                behind.append({"kind": "ended", "process": process, "text": "", "failed": None})
+            behind += _plan(name, fields)
     found = content.said("assistant", content.text_of(given), at, _id(entry), tools)
-    return [*found, *plans, *content.usage(message.get("usage"), _USED, message.get("model"))]
+    return [*found, *behind, *content.usage(message.get("usage"), _USED, message.get("model"))]

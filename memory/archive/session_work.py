@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import exp
 
 from core import ids
-from core.names import is_file, names_in, names_in_order
+from core.names import is_file, names_in_order
 from core.project import relative
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
@@ -24,27 +24,21 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.event import Hunk, Item, Outcome, Plan, Tool
-    from core.records import Name, Session
+    from core.records import Call, Name, Session
 
 TOOL_CHARS = 100
 _PLAIN_CHARS = 30  # an identifier so short is no secret
 FILE_CHARS = 1000
 COMMAND_CHARS = 1000
-ERROR_CHARS = 200
 LINE_CHARS = 200
 PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000  # of an input or an output: what is longer is read at its head and its tail
 STEP_CHARS = 200
 MOST_STEPS = 60
-_MOST_ERRORS = 40
 _MOST_ERROR_LINES = 8
-_CODES = ("exit code", "error: exit code", "command exited with code")
-_ERRORS = (
-    "error", "exception", "fail", "fatal", "panic", "traceback", "denied", "refused", "timed out", "timeout",
-    "not found", "no such", "undefined", "cannot ", "deadlock", "killed",
-)  # fmt: skip
-_NO_ERRORS = ("0 error", "0 fail", "no error", "no fail", "error: exit code")
 _DELETED = "deleted"
+RUNNING, STOPPED = "running", "stopped"
+"""What came of a call that goes on in the background, and was not seen to end; of one that was stopped there."""
 _LAST, _RUNS, _ASKS = "last", "runs ", "asks "  # names in the carry; a key follows the two
 _MOST_CARRIED = 60
 
@@ -82,11 +76,18 @@ class CallDraft:
         self.key = self.key or _key(f"{self.tool}\0{self.at}\0{self.given}")
 
     def finish(self, text: str, outcome: str) -> None:
-        """Note what it returned, and what came of it, "" while that is not known."""
+        """Note what it returned, and what came of it."""
         self.returned = both_ends(text, READ_CHARS)
         self.returned_names = self._names(self.returned)
-        self.outcome = outcome
-        self.error = error_line(self.returned) if outcome == "failed" else ""
+        self.come_to(outcome, self.returned)
+
+    def come_to(self, outcome: str, text: str) -> None:
+        """Note what came of it, and of a failure why, by a text without secrets."""
+        self.outcome, self.error = outcome, ""
+        if outcome == "failed":
+            from memory.archive.error_cause import error_line
+
+            self.error = error_line(text.replace(f"{self.folders[0]}/", "") if self.folders else text)
 
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
@@ -167,17 +168,20 @@ class SessionWork:
         if asked and _RUNS + asked in self._carry:
             if not process:
                 self._end(asked, outcome["text"], failed)
-            process, failed = "", False
-        call.finish(outcome["text"], "" if process else "failed" if failed else "ok")
+            failed = False
+        process = "" if asked else process
+        call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok")
         if process:
             self._keep(_RUNS + process, call.key)
 
-    def _end(self, process: str, text: str, failed: bool) -> None:
-        """Note what came of a process in the background, which the call that began it does not return."""
-        if key := self._carry.pop(_RUNS + process, ""):
-            call = self._known(key)
-            call.outcome = "failed" if failed else "ok"
-            call.error = error_line(both_ends(text, READ_CHARS)) if failed else ""
+    def _end(self, process: str, text: str, failed: bool | None) -> None:
+        """Note what came of a process in the background, which the call that began it does not return; of one that
+        was stopped nothing is known."""
+        if key := self._carry.get(_RUNS + process, ""):
+            if text or not failed:  # else what it returned may still be asked for
+                del self._carry[_RUNS + process]
+            outcome = STOPPED if failed is None else "failed" if failed else "ok"
+            self._known(key).come_to(outcome, both_ends(text, READ_CHARS) if failed else "")
 
     def _keep(self, name: str, value: str) -> None:
         self._carry[name] = value
@@ -233,7 +237,7 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: Sess
         return 0
     if call is not None and call["outcome"] == call_rows.FORGOTTEN_CALL:
         return call["number"]
-    is_new = call is None or bool(draft.outcome and not call["outcome"])
+    is_new = call is None or _is_news(call, draft)
     file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
     number = call["number"] if call else about["calls"] + 1
     if draft.outcome != "failed":
@@ -260,6 +264,13 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: Sess
     passage = "\n".join(part for part in (call["passage"], returned) if part)
     call_rows.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
     return call["number"]
+
+
+def _is_news(call: Call, draft: CallDraft) -> bool:
+    """Whether more is known of a call than is stored."""
+    if call["outcome"] == "failed":
+        return draft.outcome == "failed" and bool(draft.error) and not call["error"]
+    return draft.outcome not in ("", call["outcome"]) and call["outcome"] in ("", RUNNING)
 
 
 class _Names:
@@ -321,21 +332,6 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
     return [row for row in after if row[2] != _DELETED][-MOST_STEPS:]
 
 
-def error_line(output: str) -> str:
-    """The line of a failed call's output that says what went wrong, if there is one a line that names something."""
-    every = [line for line in output.splitlines() if line.strip()]
-    lines = [line for line in every if not line.lower().startswith(_CODES)]
-    marked: list[str] = []
-    for number, line in enumerate(lines):
-        if line.startswith("Traceback (most recent"):  # the line behind the frames
-            marked = [next((one for one in lines[number + 1 :] if not one[0].isspace()), line)]
-            break
-        if len(marked) < _MOST_ERRORS and _is_error_line(line):
-            marked.append(line.strip()[:ERROR_CHARS])
-    named = (line for line in marked if names_in(line)[0])
-    return next(named, next(iter((*marked, *lines, *every)), "")).strip()[:ERROR_CHARS]
-
-
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
     """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
     failed call also its error lines."""
@@ -359,11 +355,8 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         lines.append(text[begin:end].strip())
         covered = end
     if failed:
-        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if _is_error_line(line)]
+        from memory.archive.error_cause import is_error_line
+
+        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
         lines += [line for line in dict.fromkeys(errors[:_MOST_ERROR_LINES]) if line not in lines]
     return "\n".join(line for line in lines if line)
-
-
-def _is_error_line(line: str) -> bool:
-    low = line.lower()
-    return any(word in low for word in _ERRORS) and not any(word in low for word in _NO_ERRORS)

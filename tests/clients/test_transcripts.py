@@ -57,7 +57,7 @@ def test_claude_what_nobody_said() -> None:
         claude_user("Caveat: …", isMeta=True),
         claude_user("This session is being continued from a previous conversation that ran out of context."),
         claude_user("Stop hook feedback:\n- [lint.sh]: two findings"),
-        claude_user("<task-notification>\n<task-id>b-1</task-id>\n<status>killed</status>\n</task-notification>"),
+        claude_user("<task-notification>\n<task-id>b-1</task-id>\n<status>running</status>\n</task-notification>"),
         claude_user("<command-name>/compact</command-name>"),
         claude_user("<local-command-stdout>done</local-command-stdout>"),
         claude_user([{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),

@@ -16,7 +16,7 @@ from faults import paused
 from core import names
 from core.store import sqlite
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive import session_work
+from memory.archive import error_cause, session_work
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -175,7 +175,7 @@ def test_claude_a_command_in_the_background(
     asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
     transcript.outcome("c2", asked.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
-    assert [one["outcome"] for one in call_rows.calls(store(), SESSION)] == ["", "ok"]
+    assert [one["outcome"] for one in call_rows.calls(store(), SESSION)] == ["running", "ok"]
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
         "c3",
@@ -194,6 +194,52 @@ def test_claude_a_command_in_the_background(
     ]  # fmt: skip
     assert call_rows.calls(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
     assert prompts(db) == []
+
+
+def test_claude_what_was_stopped_in_the_background(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    started = "Command running in background with ID: {}. Output is being written to: /tmp/x"
+    for number, process in enumerate(("a1", "b2", "c3", "d4", "e5")):
+        transcript.call(f"s{number}", "Bash", command=f"make serve{number}", run_in_background=True)
+        transcript.outcome(f"s{number}", started.format(process))
+    transcript.call("agent", "Task", prompt="look around")
+    transcript.outcome("agent", "Async agent launched successfully.\nagentId: f6 (internal)")
+    transcript.call("k", "KillShell", shell_id="a1")
+    transcript.outcome("k", '{"message":"Successfully killed shell: a1 (make serve0)","shell_id":"a1"}')
+    run("memory", "archive", str(transcript.path))
+    transcript.call("t", "TaskStop", task_id="b2")
+    transcript.outcome("t", '{"message":"Successfully stopped task: b2","task_id":"b2"}')
+    transcript.call("o1", "BashOutput", bash_id="c3")
+    transcript.outcome("o1", "<status>running</status>\n\n<stdout>\nserving\n</stdout>")
+    transcript.call("o2", "BashOutput", bash_id="d4")
+    transcript.outcome(
+        "o2", "<status>failed</status>\n\n<exit_code>2</exit_code>\n\n<stderr>\nport 80 denied\n</stderr>"
+    )
+    transcript.user("<task-notification>\n<task-id>e5</task-id>\n<status>killed</status>\n</task-notification>")
+    for _ in range(2):  # read again it says the same
+        run("memory", "archive", str(transcript.path))
+    db = store()
+    calls = {call["command"] or call["tool"]: call for call in call_rows.calls(db, SESSION)}
+    assert {name: call["outcome"] for name, call in calls.items()} == {
+        "make serve0": "stopped", "make serve1": "stopped", "make serve2": "running", "make serve3": "failed",
+        "make serve4": "stopped", "Task": "running", "KillShell": "ok", "TaskStop": "ok", "BashOutput": "ok",
+    }  # fmt: skip
+    assert calls["make serve3"]["error"] == "port 80 denied"
+
+
+def test_claude_what_was_interrupted_came_to_nothing(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    transcript.call("c1", "Bash", command="make slow_test")
+    transcript.outcome("c1", "Exit code 137\n[Request interrupted by user for tool use]\nFAIL so far", failed=True)
+    transcript.call("c2", "Bash", command="make other")
+    transcript.outcome("c2", "Permission to use Bash with command make other has been denied.", failed=True)
+    transcript.call("c3", "mcp__shell__run", command="make by_another")
+    transcript.outcome("c3", "fine")
+    run("memory", "archive", str(transcript.path))
+    found = [(one["command"], one["outcome"]) for one in call_rows.calls(store(), SESSION)]
+    assert found == [("make slow_test", ""), ("make other", ""), ("make by_another", "ok")]
 
 
 def of_codex(payload: dict[str, Any], kind: str = "response_item") -> dict[str, Any]:
@@ -427,7 +473,7 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     for one in call_rows.calls(db, SESSION):
         assert len(one["command"]) <= session_work.COMMAND_CHARS
         assert len(one["file"]) <= 1000
-        assert len(one["error"]) <= session_work.ERROR_CHARS
+        assert len(one["error"]) <= error_cause.ERROR_CHARS
         assert len(one["passage"]) <= 2 * session_work.PASSAGE_CHARS + 1000
     assert len(name_rows.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in name_rows.names(db, SESSION)}

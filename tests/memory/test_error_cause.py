@@ -1,0 +1,206 @@
+"""Why a command failed, in one line: the shapes of compilers, linters, test runners and others."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.archive.error_cause import ERROR_CHARS, error_line
+
+CAUSES = {
+    # compilers and linters: with file and line
+    "go build": (
+        "Exit code 1\n# acme.dev/tide/gauge [acme.dev/tide/gauge.test]\ngauge/read_test.go:88:12: undefined: json\n"
+        "gauge/read_test.go:90:2: undefined: json\nFAIL\tacme.dev/tide/gauge [build failed]\nFAIL",
+        "gauge/read_test.go:88:12: undefined: json",
+    ),
+    "a runner's prefix": (
+        "[lint:go] $ ./tasks/lint\n[lint:go] gauge/read.go:14:3: Error return value is not checked (errcheck)\n"
+        "[lint:go] 1 issues:\n[lint:go] * errcheck: 1\n[lint:go] ERROR task failed",
+        "gauge/read.go:14:3: Error return value is not checked (errcheck)",
+    ),
+    "tsc": (
+        "> acme@1.0.0 check\n> tsc --noEmit\nsrc/tide.ts(12,5): error TS2304: Cannot find name 'gauge'.\n"
+        "npm error code 2\nnpm error path /w\nnpm error command sh -c tsc",
+        "src/tide.ts(12,5): error TS2304: Cannot find name 'gauge'.",
+    ),
+    "pretty tsc": (
+        "\x1b[96msrc/tide.ts\x1b[0m:\x1b[93m12\x1b[0m:\x1b[93m5\x1b[0m - error TS2304: Cannot find name 'gauge'.\n"
+        "12     gauge.read()\n       ~~~~~\nFound 1 error in src/tide.ts:12",
+        "src/tide.ts:12:5 - error TS2304: Cannot find name 'gauge'.",
+    ),
+    "rustc": (
+        "   Compiling tide v0.1.0\nwarning: unused variable: `x`\n --> src/main.rs:2:9\n\n"
+        "error[E0425]: cannot find value `gauge` in this scope\n --> src/main.rs:4:5\n  |\n4 |     gauge\n"
+        "error: could not compile `tide` due to 1 previous error",
+        "src/main.rs:4:5: error[E0425]: cannot find value `gauge` in this scope",
+    ),
+    "gcc": (
+        "tide.c: In function 'main':\ntide.c:3:5: warning: unused variable 'x'\ntide.c:7:9: error: 'gauge' undeclared\n"
+        "make: *** [Makefile:4: tide.o] Error 1",
+        "tide.c:7:9: error: 'gauge' undeclared",
+    ),
+    "ruff": (
+        "src/tide.py:3:8: F401 [*] `os` imported but unused\nFound 1 error.",
+        "src/tide.py:3:8: F401 [*] `os` imported but unused",
+    ),
+    "mypy": (
+        "src/tide.py:9: note: here\nsrc/tide.py:9: error: Incompatible return value  [return-value]\n"
+        "Found 1 error in 1 file",
+        "src/tide.py:9: error: Incompatible return value [return-value]",
+    ),
+    "eslint": (
+        "/w/src/tide.ts\n  12:5  error  'gauge' is not defined  no-undef\n\n✖ 1 problem (1 error, 0 warnings)",
+        "/w/src/tide.ts:12:5: 'gauge' is not defined no-undef",
+    ),
+    "biome": (
+        "src/tide.ts:27:8 lint/style/useImportType  FIXABLE  ━━━━━━━━━━━\n\n"
+        "  × All these imports are only used as types.\n"
+        "    25 │ import { z } from 'zod';\nFound 1 error.\ncheck ━━━━\n"
+        "  × Some errors were emitted while running checks.",
+        "src/tide.ts:27:8: All these imports are only used as types.",
+    ),
+    "biome of a file": (
+        "./src/tide.ts organizeImports ━━━━━━━━━━━\n\n  × Import statements could be sorted:\n\nFound 1 error.",
+        "src/tide.ts: Import statements could be sorted:",
+    ),
+    "elixir": (
+        'Compiling 2 files (.ex)\n    error: undefined variable "gauge"\n    │\n  4 │   gauge\n    │   ^^^^^\n    │\n'
+        "    └─ lib/tide.ex:4:5: Tide.read/0\n\n== Compilation error in file lib/tide.ex ==",
+        'lib/tide.ex:4:5: error: undefined variable "gauge"',
+    ),
+    # tests: which, and what it got
+    "go test": (
+        "ok  \tacme.dev/tide\t0.1s\n--- FAIL: TestReads (0.02s)\n    hooks.go:196: hook called\n"
+        "    --- FAIL: TestReads/empty (0.01s)\n        read_test.go:31: got 2 tides, want 0\nFAIL\n"
+        "FAIL\tacme.dev/tide/gauge\t0.2s",
+        "TestReads/empty: read_test.go:31: got 2 tides, want 0",
+    ),
+    "go test -v": (
+        "=== RUN   TestReads\n    read_test.go:20: reading\n    read_test.go:31: got 2 tides, want 0\n"
+        "--- FAIL: TestReads (0.02s)\n"
+        "=== RUN   TestOther\n--- PASS: TestOther (0.00s)\nFAIL\nexit status 1",
+        "TestReads: read_test.go:31: got 2 tides, want 0",
+    ),
+    "go test with testify": (
+        "--- FAIL: TestReads (0.02s)\n    read_test.go:31: \n        \tError Trace:\t/w/gauge/read_test.go:31\n"
+        "        \tError:      \tReceived unexpected error:\n        \t            \treference not found\n"
+        "        \tTest:       \tTestReads\n        \tMessages:   \tthe gauge stays\nFAIL",
+        "TestReads: read_test.go:31: Received unexpected error: reference not found the gauge stays",
+    ),
+    "go panics": (
+        "--- FAIL: TestReads (0.00s)\npanic: runtime error: index out of range [3] [recovered]\n\n"
+        "goroutine 7 [running]:\n"
+        "testing.tRunner.func1()\n\t/usr/local/go/1.25/src/testing/testing.go:1872 +0x2b4\n"
+        "acme.dev/tide.Read()\n\t/w/tide/read.go:14 +0x39",
+        "TestReads: panic: runtime error: index out of range [3] (read.go:14)",
+    ),
+    "go without more": ("--- FAIL: TestReads (0.02s)\nFAIL", "--- FAIL: TestReads"),
+    "pytest": (
+        "    def test_waits():\n>       assert delay() == 4.0\nE       assert 2.0 == 4.0\n"
+        "E        +  where 2.0 = delay()\n\n"
+        "tests/test_tide.py:12: AssertionError\n==== short test summary info ====\n"
+        "FAILED tests/test_tide.py::test_waits - assert 2.0 == 4.0\n"
+        "==== 1 failed in 0.1s ====",
+        "tests/test_tide.py:12: assert 2.0 == 4.0",
+    ),
+    "python": (
+        'Traceback (most recent call last):\n  File "/w/tide/load.py", line 9, in load\n    return parse(text)\n'
+        '  File "/usr/lib/python3.12/json/decoder.py", line 355, in raw_decode\n    raise JSONDecodeError\n'
+        "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\nmake: *** [load] Error 1",
+        "/w/tide/load.py:9: json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+    ),
+    "python's second error": (
+        "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'x'\n\n"
+        "During handling of the above exception,"
+        ' another exception occurred:\n\nTraceback (most recent call last):\n  File "b.py", line 7, in g\n'
+        "TideError: no gauge",
+        "b.py:7: TideError: no gauge",
+    ),
+    "jest": (
+        "FAIL src/tide.test.ts\n  ● tides › are read\n\n    expect(received).toBe(expected) // Object.is equality\n\n"
+        "    Expected: 4\n    Received: 2\n\n      at Object.<anonymous> (src/tide.test.ts:12:5)\n\n"
+        "Tests:       1 failed, 3 passed",
+        "are read: expect(received).toBe(expected) // Object.is equality, Expected: 4, Received: 2",
+    ),
+    "vitest": (
+        " FAIL  src/tide.test.ts > tides > are read\n"
+        "AssertionError: expected 2 to be 4 // Object.is equality\n ❯ src/tide.test.ts:12:5\n"
+        " Tests  1 failed | 3 passed (4)\n ELIFECYCLE  Test failed.",
+        "are read: AssertionError: expected 2 to be 4 // Object.is equality",
+    ),
+    "bun test": (
+        "(pass) tides > are there [1.00ms]\n12 |   expect(tide).toBe(4)\n"
+        "error: expect(received).toBe(expected)\n\nExpected: 4\n"
+        "Received: 2\n      at <anonymous> (/w/src/tide.test.ts:12:5)\n(fail) tides > are read [2.00ms]\n"
+        " 1 pass\n 1 fail",
+        "are read: error: expect(received).toBe(expected), Expected: 4, Received: 2",
+    ),
+    # others
+    "git merge": (
+        "Auto-merging src/tide.py\nCONFLICT (content): Merge conflict in src/tide.py\n"
+        "Automatic merge failed; fix conflicts and"
+        " then commit the result.",
+        "CONFLICT (content): Merge conflict in src/tide.py",
+    ),
+    "git stash pop": (
+        "error: Your local changes to the following files would be overwritten by merge:\n\tsrc/tide.py\nPlease commit",
+        "error: Your local changes to the following files would be overwritten by merge: src/tide.py",
+    ),
+    "pnpm -r": (
+        "packages/tide test: Error: Cannot find module './gauge.js'\npackages/tide test: Failed\n"
+        " ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL  tide@1.0.0 test: `node a.js`\nExit status 1",
+        "packages/tide test: Error: Cannot find module './gauge.js'",
+    ),
+    "npm": (
+        'npm error Missing script: "tides"\nnpm error\nnpm error To see a list of scripts, run:',
+        'npm error Missing script: "tides"',
+    ),
+    "node": (
+        "/w/node_modules/run/dist/a.cjs:3\n`)},throw new Error(x)\n\nError: Cannot find module './gauge.js'\n"
+        "Require stack:\n"
+        "    at node:internal/modules/cjs/loader:1241:15",
+        "Error: Cannot find module './gauge.js'",
+    ),
+    "mise": (
+        "mise ERROR no task tides found\nmise ERROR Run with --verbose for more information",
+        "mise ERROR no task tides found",
+    ),
+    "rg": (
+        "rg: tests: No such file or directory (os error 2)\nsrc/a.ts:12:     failed = true",
+        "rg: tests: No such file or directory (os error 2)",
+    ),
+    "time ran out": (
+        "reading tides\nerror: none yet\n\nCommand timed out after 120 seconds",
+        "Command timed out after 120 seconds",
+    ),
+    "nothing but a code": ("Exit code 1", "Exit code 1"),
+    "nothing": ("", ""),
+    "only a package": (
+        "[test] $ go test ./...\nok  \tacme.dev/tide\t1s\nFAIL\tacme.dev/tide/gauge\t2s\nFAIL",
+        "FAIL acme.dev/tide/gauge 2s",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", CAUSES)
+def test_the_cause_is_told(shape: str) -> None:
+    output, cause = CAUSES[shape]
+    assert error_line(output) == cause
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Error: fetching the tides of harbour " + "x" * 150 + ": request to the gauge failed: 401 token is expired",
+        '{"a": "' + "x" * 150 + '", "error": {"code": 4, "message": "401 token is expired"}, "x": "' + "y" * 300 + '"}',
+    ],
+)  # fmt: skip
+def test_a_long_line_is_cut_around_its_cause(line: str) -> None:
+    cause = error_line(f"Exit code 1\n{line}\n")
+    assert "401 token is expired" in cause
+    assert len(cause) <= ERROR_CHARS
+
+
+def test_an_endless_output_is_read() -> None:
+    assert len(error_line("error: x\n" * 200_000)) <= ERROR_CHARS
+    assert len(error_line("a" * 400_000)) <= ERROR_CHARS
