@@ -5,13 +5,12 @@ It is made of what the session did, spends nothing on what the client's own summ
 
 from __future__ import annotations
 
-from core import shell_command
 from core.names import is_file, names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
 from core.store.sessions import call_rows, name_rows, session_rows
 from recall.by_name import card_weights
 from session import own_command
-from session.inject import failures, work
+from session.inject import checks, work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ SOURCE = "session-recovery"
 LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
-COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 3, 110
+COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 2, 200
 MOST_QUERIES, QUERY_CHARS = 3, 32
 _PROMPTS, _PROMPT_CHARS = 12, 12_000
 _SAME = 40
@@ -70,8 +69,8 @@ def of(
     compactions = name_rows.compactions(db, session)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = call_rows.calls(db, session)
-    ranked = failures.standing(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS))
-    commands = [call for call in ranked if call["command"] not in summary]
+    asks = len(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS)) > 1
+    commands = [call for call, _ in checks.working(calls, without=summary) if call["command"] not in summary]
     prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, session, _PROMPTS)]
     lines = _standing(about, calls, prompts, summary)
     lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
@@ -88,7 +87,7 @@ def of(
             shown = work.working_set(names, about["calls"], without=told, characters=room)
             text = [*fixed, *_working_set(shown)]
             if asked is None:
-                found = queries(names, about["calls"], told=told, shown="\n".join(text), commands=len(commands) > 1)
+                found = queries(names, about["calls"], told=told, shown="\n".join(text), commands=asks)
                 asked = found[:most] or list(requests[:most] if text else ())
                 left = max_tokens + own_command.uncounted(len(asked), agent)
                 room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
@@ -205,7 +204,7 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
     step = one_line(work.open_step(about, prompts))
     if step and _plain(step)[:_SAME] not in plain:
         lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
-    failure = failures.open_failure(calls)
+    failure = checks.failing(calls)
     if failure is not None and failure["error"] not in summary:
         command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
         error = clip(one_line(failure["error"]), ERROR_CHARS, ERROR_CHARS // 2)
@@ -214,17 +213,12 @@ def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], sum
 
 
 def _run_before(commands: Sequence[Call]) -> dict[str, str]:
-    """The commands that check the work (a test, a build; not what git is asked for), as they stand, with outcome."""
+    """The commands that work, as they stand."""
     shown: list[str] = []
     room = COMMANDS_CHARS
     for call in commands:
-        command = call["command"]
-        entry = f"{as_code(command)} {shell_command.told(command, call['outcome'])}".rstrip()
-        is_short = len(command) <= COMMAND_CHARS and len(entry) + 2 <= room
-        checks = is_short and len(shown) < MOST_COMMANDS and as_code(command)
-        if checks and any(
-            shell_command.does(step) and step["program"] not in ("git", "gh") for step in shell_command.steps(command)
-        ):
+        entry = f"{as_code(call['command'])} ok"
+        if len(entry) + 2 <= room and len(shown) < MOST_COMMANDS and as_code(call["command"]):
             room -= len(entry) + 2
             shown.append(entry)
     return {"commands": f"**Run before:** {', '.join(shown)}"} if shown else {}

@@ -19,7 +19,7 @@ from core.records import Session
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
-from session.inject import failures, startup, topics
+from session.inject import checks, startup, topics
 from session.lost.work import Entry, Summary, Work, key_of
 from session.session_store import SessionStore
 
@@ -117,7 +117,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
         raise as_failure(error) from None
     head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
     lines = [f"{one_line(head)}, {compactions} compactions", *startup.left_of(works, now)]
-    failure = failures.open_failure(calls)
+    failure = checks.failing(calls)
     if failure is not None:
         command, said = clip(one_line(failure["command"]), _LINE_CHARS), clip(one_line(failure["error"]), _LINE_CHARS)
         lines.append(f"**Failed last:** {as_code(command)} → {said}")

@@ -6,7 +6,6 @@ compaction, `again` says that it was used again since, and `get` is the command 
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
 from session import own_command
-from session.inject.failures import is_failure
+from session.inject import checks
 
 Entry = dict[str, Any]
 
@@ -30,7 +29,6 @@ EDIT_WEIGHT, READ_WEIGHT = 3.0, 1.0
 ERROR_CHARS = LONGEST_COMMAND = 200
 """A longer command is a script that somebody wrote for one look."""
 QUERY_CHARS = 80
-_CHECKS = ("test", "lint", "check", "build", "fmt", "format", "vet", "tsc", "pytest", "make", "verify", "bench", "e2e")
 _CHECK_WEIGHT = 4.0
 _WRITERS = ("edit", "write", "patch", "replace", "create_file")
 _LOOK_S = 2.0
@@ -164,9 +162,8 @@ class Work:
             steps = shell_command.steps(command)
             if any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps):
                 key = shell_command.without_filters(self._here(command))
-                checks = any(word.rpartition("/")[2].startswith(_CHECKS) for word in command.split())
                 runs.setdefault(key, []).append(call)
-                weight = self._faded(_CHECK_WEIGHT if checks else 1.0, call["number"])
+                weight = self._faded(_CHECK_WEIGHT if checks.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
         for key, calls in sorted(runs.items(), key=lambda entry: -weights[entry[0]]):
@@ -189,11 +186,11 @@ class Work:
                 done.update(kinds if shell_command.tells(call["command"]) else ())
                 continue
             error = _telling_error(call["error"])
-            looked_around = call["command"] and shell_command.only_looks(call["command"])
+            looked_around = not call["command"] or shell_command.only_looks(call["command"])
             if call["number"] > self._last or call["outcome"] != "failed" or looked_around:
                 continue
             if error and not self._summary.has_line(error):
-                doing = " ".join(self._here(call["command"]).split()) or f"{call['tool']} {call['file']}".strip()
+                doing = " ".join(self._here(call["command"]).split())
                 shape = "".join("0" if c.isdigit() else c for c in error)
                 found.setdefault(shape, {
                     "error": error, "doing": doing[:ERROR_CHARS], "answered": not done.isdisjoint(kinds),
@@ -248,7 +245,7 @@ def _done(command: str) -> list[str]:
 def _telling_error(error: str) -> str:
     """The line of a failure, "" where it says nothing of the work."""
     line = " ".join(error.split())
-    return line[:ERROR_CHARS] if is_failure(line) and not re.match(r"\d+\s*[│|→]", line) else ""
+    return line[:ERROR_CHARS] if checks.is_failure(line) else ""
 
 
 def key_of(text: str) -> str:

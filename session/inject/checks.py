@@ -1,0 +1,212 @@
+"""Which commands of a session failed and still do, which of them work, and what runs in the background. Hot path.
+
+Judged by the outcomes that the client recorded alone; where it is in doubt whether a failure still stands, it does not.
+"""
+
+from __future__ import annotations
+
+from core import shell_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.records import Call
+    from core.shell_command import Step
+
+_LATE_CALLS = 60
+_LATE_RUNNING, _LONG_AWAY_MS = 150, 2 * 3_600_000
+"""What was started so many calls ago, or before so long a pause, is not known to run any more."""
+FORM_CHARS = 160
+_LEAST_WEIGHT, _LATE_FORM = 0.7, 40
+"""Of the commands told on half of 29 real sessions the most were run again with these: what is shown was at work at
+least so much, each run fading as a name does, and worked not longer ago."""
+_MOST_FORMS = 2
+_FORGES = frozenset(("git", "gh"))
+_GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
+"""What an agent asks of git when it goes on: what failed before is behind it."""
+_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy remove uninstall".split())
+_INSTALLERS = frozenset("npm pnpm yarn bun pip pip3 uv go cargo mix bundle gem brew apt apt-get poetry mise".split())
+_FORMATTERS = frozenset("fmt format gofmt goimports prettier black rustfmt".split())
+_UMBRELLAS = frozenset("check checks ci all verify validate precommit pre-commit".split())
+_FEEDS = frozenset("cd pushd export set source . echo printf sleep true".split())
+"""What stands before a command and hardly ever fails itself."""
+_NOT_RUN = ("command timed out", "exec_command failed", "timeout", "[redacted")
+_NO_PROGRAM = ("command not found", "cd:", "unknown command", "not recognized as", "no task ", "missing script")
+_ONE_OFF = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
+_CHANGES = frozenset(
+    "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
+    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down dropdb"
+    " reopen cherry-pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
+    " create update comment note post edit insert".split()
+)
+"""Words of a line that changes or hides work, or what others have: it is shown to nobody as something to run."""
+
+
+def failing(calls: Sequence[Call]) -> Call | None:
+    """The last command that failed, while nothing later ended it.
+
+    It is ended by a run of the same program and verb, of the same test or task through another runner, or of a task
+    that runs all checks; by a commit, merge or push, since the agent went on; be it that it is not told how that came
+    out.
+    """
+    ended: set[str] = set()
+    for call in calls[: -_LATE_CALLS - 1 : -1]:
+        command = call["command"]
+        if not command:
+            continue
+        steps = shell_command.steps(command)
+        if call["outcome"] != "failed":
+            for step in steps:
+                if not step["looks"]:
+                    ended |= _subjects(step)
+                if step["program"] in _FORGES and not step["looks"] and step["verb"] in _GOES_ON:
+                    return None
+            if any(word in _UMBRELLAS for step in steps for word in _parts(step)):
+                return None
+            continue
+        failed = _may_have_failed(steps)
+        if failed and is_failure(call["error"]) and all(ended.isdisjoint(_subjects(step)) for step in failed):
+            return call
+    return None
+
+
+def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
+    """Commands that work, each as it was last run, with how many other forms of it had failed before.
+
+    First those that were at work most and last, more so where other forms failed; those that `without` has at the end.
+    One is left out that failed since, was not run for long, or is part of another that was run later.
+    """
+    from math import exp
+
+    from core.store.sessions.name_rows import FADING_CALLS
+
+    tried: dict[str, set[str]] = {}
+    weights: dict[str, float] = {}
+    found: dict[str, tuple[Call, int, set[str]]] = {}
+    total = calls[-1]["number"] if calls else 0
+    for call in calls:
+        command = call["command"]
+        if not command or "\n" in command:
+            continue
+        steps = shell_command.steps(command)
+        doing = [step for step in steps if shell_command.does(step)]
+        kinds = set(map(kind_of, doing))
+        for kind in kinds:
+            weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
+        if call["outcome"] == "failed":
+            for step in doing:
+                tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
+            found = {kind: one for kind, one in found.items() if one[2].isdisjoint(kinds)}
+        elif doing and call["outcome"] == "ok" and _is_form(command, steps):
+            own = {" ".join(step["words"]) for step in steps}
+            found = {kind: one for kind, one in found.items() if not one[2] <= kinds}
+            found[kind_of(doing[0])] = call, max(len(tried.get(kind, set()) - own) for kind in kinds), kinds
+    ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
+    for kind, (call, forms, _) in found.items():
+        found_out = 1 + min(forms, _MOST_FORMS)
+        weight = weights[kind] * found_out
+        if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATE_FORM * found_out:
+            ranked.append((call["command"] in without, -weight, -call["number"], (call, forms)))
+    return [one for *_, one in sorted(ranked, key=lambda one: one[:3])]
+
+
+def running(calls: Sequence[Call]) -> list[Call]:
+    """What was started in the background and not seen to end, as far as its session can still have the process."""
+    found: list[Call] = []
+    later = 0
+    for call in calls[: -_LATE_RUNNING - 1 : -1]:
+        at = call["at"] or 0
+        if at and later and later - at > _LONG_AWAY_MS:
+            break
+        later = at or later
+        if call["outcome"] == "running" and call["command"]:
+            found.append(call)
+    return found[::-1]
+
+
+def is_check(command: str) -> bool:
+    """Whether a line runs what checks the work: tests, a build, a linter, or the program itself."""
+    return any(map(_checks, shell_command.steps(command)))
+
+
+def is_failure(error: str) -> bool:
+    """Whether an error is one of the work: not of a program that is not there, nor of time that ran out."""
+    low = error.lower()
+    return bool(low) and not low.startswith(_NOT_RUN) and not any(sign in low for sign in _NO_PROGRAM)
+
+
+def kind_of(step: Step) -> str:
+    """Program and verb of a step: `git commit`, `mise run lint`; of a program not known its first plain word."""
+    verb = step["verb"] or next((word for word in step["words"][1:4] if word.isalpha() and word.islower()), "")
+    return f"{step['program']} {verb}".rstrip()
+
+
+def _checks(step: Step) -> bool:
+    words = step["verb"].split()
+    return (
+        shell_command.does(step)
+        and step["program"] not in _FORGES
+        and not (step["program"] in _INSTALLERS and not _INSTALLS.isdisjoint(words[:1]))
+        and not (step["program"] in _INSTALLERS and words[:1] == ["mod"])
+        and _FORMATTERS.isdisjoint((step["program"], *words))
+    )
+
+
+def _parts(step: Step) -> list[str]:
+    """The words of a step's program and verb, taken apart: mise, run, test, ci of `mise run test:ci`."""
+    return "".join(c if c.isalnum() else " " for c in kind_of(step).lower()).split()
+
+
+def _subjects(step: Step) -> set[str]:
+    """What a step is a run of, whoever runs it: its program and verb, git at large, `test` or `lint` in its words."""
+    if step["program"] in _FORGES:
+        return {step["program"]}
+    subjects = {kind_of(step)}
+    for part in _parts(step):
+        subjects.update(one for one in ("test", "lint", "build", "type", "e2e", "check", "bench") if one in part)
+        if part in ("tsc", "tsgo", "mypy"):
+            subjects.add("type")
+    return subjects
+
+
+def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
+    """The steps of a line that failed of which one has failed; none where it may as well be one that only looks."""
+    found: list[Step] = []
+    piped = any("pipefail" in step["words"] for step in steps)
+    for at in range(len(steps) - 1, -1, -1):
+        step = steps[at]
+        before = steps[at - 1]["mark"] if at else ""
+        if shell_command.does(step) and "-e" not in step["words"] and "--eval" not in step["words"]:
+            found.append(step)
+        elif step["looks"] and step["program"] not in _FEEDS:
+            return []
+        if before == "|" and not piped:
+            while at and steps[at - 1]["mark"] == "|":
+                at -= 1
+            return found
+        if before not in ("&&", "|"):
+            break
+    return found
+
+
+def _is_form(command: str, steps: Sequence[Step]) -> bool:
+    """Whether a line worked by what it was told, and may be run again as it stands: it changes no work, and names
+    nothing that was there once."""
+    if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):
+        return False
+    for step in steps:
+        words = {part for word in step["words"] for part in (word, *word.lower().replace(":", "-").split("-"))}
+        if not words.isdisjoint(_CHANGES) or step["program"] in (*_FORGES, "sed", "perl") or step["mark"] == "&":
+            return False
+        if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):
+            return False
+        if any(map(_is_id, step["words"])):
+            return False
+    return True
+
+
+def _is_id(word: str) -> bool:
+    """Whether a word is an id, a hash or a time, which names one thing once."""
+    bare = word.rpartition("=")[2].replace("-", "")
+    return len(bare) >= 7 and all(c in "0123456789abcdef" for c in bare) and any(map(str.isdigit, bare))

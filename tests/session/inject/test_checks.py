@@ -1,0 +1,183 @@
+"""Of the commands of a session which still fail, which work, which run in the background, and which check the work."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.records import Call
+from session.inject import checks
+
+HOUR = 3_600_000
+
+
+def calls(*told: tuple[str, str] | tuple[str, str, str]) -> list[Call]:
+    """Commands with their outcomes, and what they failed with; a minute apart."""
+    return [
+        {
+            "session": "s", "number": number, "key": str(number), "prompt": 1, "at": HOUR + number * 60_000,
+            "tool": "Bash", "file": "", "command": one[0], "outcome": one[1], "passage": "",
+            "error": (one[2] if len(one) == 3 else "a.go:3:1: undefined: x") if one[1] == "failed" else "",
+        }
+        for number, one in enumerate(told, 1)
+    ]  # fmt: skip
+
+
+RED = ("go test ./tide/...", "failed")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [],
+        [("ls tide", "ok"), ("git status", "ok"), ("cat a.go", "ok")],
+        [("grep -rn test .", "ok"), ("grep x y", "failed")],
+        [("go build ./...", "ok")],
+        [("git add -A", "ok"), ("git stash list", "ok")],
+        [("git push", "failed", "[redacted: x] remote rejected")],
+    ],
+)
+def test_a_failure_stands(later: list[tuple[str, str]]) -> None:
+    failed = checks.failing(calls(("make", "ok"), RED, *later))
+    assert failed is not None
+    assert (failed["command"], failed["error"]) == ("go test ./tide/...", "a.go:3:1: undefined: x")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        ("go test ./tide/...", "ok"),
+        ("go test ./tide/ -run TestReads -count=1", "ok"),
+        ("cd w && go vet && go test ./tide/... && echo done", "ok"),
+        ("go test ./tide/... 2>&1 | tail -5", "ok"),  # it is not told how that came out
+        ("go test ./tide/...", "running"),
+        ("go test ./tide/...", ""),
+        ("mise run test:ci", "ok"),
+        ("make test", "ok"),
+        ("npm run check", "ok"),
+        ("git commit -m 'Read the tides'", "ok"),
+        ("git add -A && git commit -qm x && git push", "ok"),
+        ("git merge --continue", "ok"),
+        ("git rebase --continue", "ok"),
+        ("git push", "ok"),
+    ],
+)
+def test_a_failure_is_ended(later: tuple[str, str]) -> None:
+    assert checks.failing(calls(RED, ("ls", "ok"), later, ("ls", "ok"))) is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("grep -rn tide .", "failed", "Exit code 1"),
+        ("ls tides", "failed", "ls: tides: No such file or directory"),
+        ("cat tide.txt && sed -n 1p x", "failed", "cat: tide.txt: No such file or directory"),
+        ("go test ./... | grep FAIL", "failed", "Exit code 1"),
+        ("go test ./...; grep -q x y", "failed", "Exit code 1"),
+        ("go test ./...", "failed", "Command timed out after 2m 0s"),
+        ("golangci-lint run", "failed", "(eval):1: command not found: golangci-lint"),
+        ("cd tides && go test", "failed", "(eval):cd:1: no such file or directory: tides"),
+        ("rm tide.txt", "failed", "rm: tide.txt: No such file or directory"),
+        ('npx tsx -e "read()"', "failed", "Error: Cannot find module './tide.js'"),
+        ("python3 -c 'import tide'", "failed", "ModuleNotFoundError: No module named 'tide'"),
+        ("", "failed", "String to replace not found in file."),
+        ("make", "failed", ""),
+    ],
+)
+def test_what_is_no_failure_of_the_work(told: tuple[str, str, str]) -> None:
+    assert checks.failing(calls(told)) is None
+
+
+def test_a_merge_that_was_committed_is_no_failure() -> None:
+    merge = ("git merge main", "failed", "CONFLICT (content): Merge conflict in tide.go")
+    failed = checks.failing(calls(merge, ("git status", "ok")))
+    assert failed is not None
+    assert failed["error"].startswith("CONFLICT")
+    assert checks.failing(calls(merge, ("git add -A && git commit --no-edit", "ok"))) is None
+    assert checks.failing(calls(merge, ("git merge --abort", "ok"))) is None
+
+
+def test_the_last_of_several_failures_is_told_and_none_that_is_far_behind() -> None:
+    found = checks.failing(calls(RED, ("npm run lint", "failed"), ("ls", "ok")))
+    assert found is not None
+    assert found["command"] == "npm run lint"
+    found = checks.failing(calls(RED, ("npm run lint", "failed"), ("npm run lint", "ok")))
+    assert found is not None
+    assert found["command"] == "go test ./tide/..."
+    assert checks.failing(calls(RED, *[("ls", "ok")] * 60)) is None
+
+
+def works(*told: tuple[str, str], without: str = "") -> list[tuple[str, int]]:
+    return [(call["command"], forms) for call, forms in checks.working(calls(*told), without=without)]
+
+
+def test_what_works() -> None:
+    assert works(("make test", "ok"), ("make test", "ok"), ("npm run lint", "ok")) == [
+        ("make test", 0), ("npm run lint", 0),
+    ]  # fmt: skip
+    assert works(("make test", "ok"), ("make test", "failed")) == []
+    assert works(("make test", "ok"), ("make build", "running")) == [("make test", 0)]
+    # as it was run last, and not where it is a part of a longer line
+    assert works(("go test ./a", "ok"), ("go test ./b", "ok")) == [("go test ./b", 0)]
+    assert works(("make lint", "ok"), ("make fmt && make lint", "ok")) == [("make fmt && make lint", 0)]
+    # what the summary has comes last
+    told = (("make test", "ok"), ("make test", "ok"), ("npm run lint", "ok"))
+    assert works(*told, without="it ran `make test`") == [("npm run lint", 0), ("make test", 0)]
+    # long ago, and once
+    assert works(("make test", "ok"), *[("ls", "ok")] * 41) == []
+
+
+def test_what_had_to_be_found_out_goes_first() -> None:
+    tried = [
+        ("workmux add tide", "failed"), ("workmux add tide --base main -b", "failed"),
+        ("workmux add tide --base main --name tide -b", "ok"),
+    ]  # fmt: skip
+    found = works(*tried, *[("make test", "ok")] * 2, *[("ls", "ok")] * 25)
+    assert found == [("workmux add tide --base main --name tide -b", 2), ("make test", 0)]
+    # the same form again is no other one
+    assert works(("make test", "failed"), ("make test", "ok")) == [("make test", 0)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git stash && go build ./... && git stash pop", "git reset --hard && make", "git checkout -- a.go && make",
+        "git restore a.go; make", "git clean -fd && make", "rm -rf build && make", "mv a b && make",
+        "dropdb tide && make",
+        "make && git push", "make push", "pkill serve; make", "git commit -m x && make", "make > log.txt",
+        "sed -i s/a/b/ a.go && make", "git apply x.patch && make", "mix ecto.migrate down", "make deploy",
+        "npm run release",
+        "npm publish", "kubectl delete pod x", "make DIR=/tmp/tide.x1", "make $(mktemp -d)", "make <<< x",
+        "make | tail", "bd create tide", "bd update tide --status done",
+        "make; ls", "make &", "make " + "x" * 160, "run --session 0e8a1c2f-77aa-4bd1-9a63-1f2e3d4c5b6a",
+        "run a1b2c3d4e5f6",
+        "make\nls", "ls -la", "terraform destroy", "docker compose down",
+    ],
+)  # fmt: skip
+def test_what_is_never_offered(command: str) -> None:
+    assert works(*[(command, "ok")] * 3) == []
+
+
+def test_what_runs_in_the_background() -> None:
+    told = calls(
+        ("make serve", "running"), ("make watch", "stopped"), ("make docs", "ok"), ("", "running"), ("ls", "ok")
+    )
+    assert [call["command"] for call in checks.running(told)] == ["make serve"]
+    told[-1]["at"] = told[0]["at"] + 3 * HOUR  # type: ignore[operator]
+    assert checks.running(told) == []
+    assert checks.running(calls(("make serve", "running"), *[("ls", "ok")] * 150)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "checked"),
+    [
+        ("go test ./...", True), ("cd web && npm run lint 2>&1 | tail -3", True), ("pytest -q tests", True),
+        ("make", True), ("bun apps/cli/src/cli.ts grade x", True), ("npx tsc --noEmit", True),
+        ("mise run test:ci", True),
+        ("python3 tide.py", True), ("golangci-lint run", True), ("./tide --read", True),
+        ("git commit -m 'make test'", False), ("gh pr create", False), ("npm install", False), ("go mod tidy", False),
+        ("uv sync", False), ("ls", False), ("grep -rn test .", False), ("cat a | head", False), ("rm a", False),
+        ("gofmt -w .", False), ("mise run fmt", False), ("go test --help", False), ("", False),
+    ],
+)  # fmt: skip
+def test_what_checks_the_work(command: str, checked: bool) -> None:
+    assert checks.is_check(command) is checked
