@@ -6,7 +6,7 @@ import time
 
 from core import clock, files, ids
 from core.project import folder_of, name_of, same
-from core.quoting import clip_path
+from core.quoting import clip_ends, clip_path
 from core.repository import places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from recall import hit
@@ -29,6 +29,7 @@ _NOTES, _SESSIONS = 20, 8
 _LOOK_S = 0.15
 _MOST_PLACES = 300
 _OF_A_NAME = 6
+_ERROR_CHARS = 120
 _TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
 """Of an answer what lines with their text take; the rest has room for more names."""
 _DEFINED, _TOLD = 3.0, 5.0
@@ -183,7 +184,7 @@ def _command_lines(db: apsw.Connection, session: str, room: int) -> Iterator[str
     room = min(COMMANDS_CHARS, room)
     for call in ranked_commands(call_rows.calls(db, session), COMMAND_CHARS):
         came = shell_command.told(call["command"], call["outcome"])
-        outcome = f"{came}: {call['error'][:80]}" if call["error"] else came or "no outcome"
+        outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"
         room -= len(line) + 1
         if room < 0:

@@ -235,7 +235,7 @@ def test_the_outcomes_of_commands_on_a_card(run: Run, tmp_path: Path) -> None:
     made.bash("make test", "E: " + "z" * 200, failed=True)
     run("memory", "archive", str(tmp_path / "a"), env=NOW)
     assert [line for line in run("recall", "charts/ commands", "--raw").out.splitlines() if line[0] == "$"] == [
-        f"$ make test  (failed: E: {'z' * 77})",
+        f"$ make test  (failed: E: {'z' * 36} … {'z' * 78})",
         "$ make docs  (no outcome)",
         f"$ make {'x' * 195}  (ok)",
     ]
