@@ -75,7 +75,7 @@ def _line(kind: str, entry: dict[str, Any]) -> str:
         outcome = f"  ({entry['outcome']})" if entry["outcome"] else ""
         return f"$ {_short(entry['command'])}{outcome}{again}"
     if kind == "errors":
-        return f"{_short(entry['error'])} ({_short(entry['doing'], 80)}; {'answered' if entry['answered'] else 'open'})"
+        return f"{_short(entry['error'])} ({_short(entry['doing'], 80)})"
     return _short(entry["text"])
 
 

@@ -59,14 +59,14 @@ def failing(calls: Sequence[Call]) -> Call | None:
         if call["outcome"] != "failed":
             for step in steps:
                 if not step["looks"]:
-                    ended |= _subjects(step)
+                    ended |= subjects_of(step)
                 if step["program"] in _FORGES and not step["looks"] and step["verb"] in _GOES_ON:
                     return None
             if any(word in _UMBRELLAS for step in steps for word in _parts(step)):
                 return None
             continue
         failed = _may_have_failed(steps)
-        if failed and is_failure(call["error"]) and all(ended.isdisjoint(_subjects(step)) for step in failed):
+        if failed and is_failure(call["error"]) and all(ended.isdisjoint(subjects_of(step)) for step in failed):
             return call
     return None
 
@@ -158,7 +158,7 @@ def _parts(step: Step) -> list[str]:
     return "".join(c if c.isalnum() else " " for c in kind_of(step).lower()).split()
 
 
-def _subjects(step: Step) -> set[str]:
+def subjects_of(step: Step) -> set[str]:
     """What a step is a run of, whoever runs it: its program and verb, git at large, `test` or `lint` in its words."""
     if step["program"] in _FORGES:
         return {step["program"]}

@@ -123,7 +123,9 @@ class Work:
         missing = [
             place
             for place in self._places
-            if place["name"] in rows and not self._summary.has_name(place["name"]) and place["file"][:1] not in "/~"
+            if place["name"] in rows
+            and not self._summary.has_name(place["name"])
+            and not place["file"].startswith(places_now.OUTSIDE)
         ]
         best: dict[str, Place] = {}
         for place in sorted(self._standing(missing), key=lambda one: (one["defines"], one["number"])):
@@ -177,26 +179,27 @@ class Work:
         return sorted(found, key=lambda one: bool(one["again"]))
 
     def errors(self) -> list[Entry]:
-        """What failed: first what no later success has answered, each the latest first and once."""
+        """What failed and was not run since, by whatever command, but to fail again: the latest first, each once."""
         found: dict[str, Entry] = {}
         done: set[str] = set()
         for call in reversed([*self._before, *self._after]):
-            kinds = _done(call["command"])
-            if call["outcome"] == "ok":
-                done.update(kinds if shell_command.tells(call["command"]) else ())
-                continue
-            error = _telling_error(call["error"])
-            looked_around = not call["command"] or shell_command.only_looks(call["command"])
-            if call["number"] > self._last or call["outcome"] != "failed" or looked_around:
-                continue
-            if error and not self._summary.has_line(error):
-                doing = " ".join(self._here(call["command"]).split())
-                shape = "".join("0" if c.isdigit() else c for c in error)
-                found.setdefault(shape, {
-                    "error": error, "doing": doing[:ERROR_CHARS], "answered": not done.isdisjoint(kinds),
-                    **self._when(call), "get": by_name(error, self._session),
-                })  # fmt: skip
-        return sorted(found.values(), key=lambda one: bool(one["answered"]))
+            subjects = {
+                one
+                for step in shell_command.steps(call["command"])
+                if not step["looks"]
+                for one in checks.subjects_of(step)
+            }
+            if call["outcome"] != "failed":
+                done |= subjects
+            elif call["number"] <= self._last and subjects and done.isdisjoint(subjects):
+                error = _telling_error(call["error"])
+                if error and not self._summary.has_line(error):
+                    shape = "".join("0" if c.isdigit() else c for c in error)
+                    found.setdefault(shape, {
+                        "error": error, "doing": " ".join(self._here(call["command"]).split())[:ERROR_CHARS],
+                        **self._when(call), "get": by_name(error, self._session),
+                    })  # fmt: skip
+        return list(found.values())
 
     def _when(self, call: Call) -> Entry:
         before = max(0, self._prompts - call["prompt"])

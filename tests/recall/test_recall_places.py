@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
@@ -157,6 +158,23 @@ def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
         "charts/depth.py: shoalDepth:2 lowWater:3"
     )
     assert first(run, "Harbour.lowWater")["path"] == "src/low.py"
+
+
+def test_a_query_of_a_recovery_note_brings_back_what_else_is_at_work(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.edit("src/tide.py", "x = 1\nlowWater = springTide")
+    made.edit("src/gauge.py", "def springTide():")
+    made.edit("../elsewhere.py", "neapTide()")
+    archived(run, made)
+    told = ["session 0b5e7c11 of harbour, as it saw them:", "charts/depth.py: lowWater:1 shoalDepth:1"]
+    assert run("recall", "depth.py", "--raw").out.splitlines()[:3] != [*told, "src/gauge.py: springTide:1"]
+    with apsw.Connection(str(home / "store.db")) as db:
+        row = ("i", OLD, NOW_MS, "compaction-recovery", '`joelclaw recall "depth.py" --raw`', 1, 1, "[]")
+        db.execute("INSERT INTO injection VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    printed = run("recall", "depth.py", "--raw").out.splitlines()
+    assert printed[:3] == [*told, "src/gauge.py: springTide:1"]
+    assert not any("neapTide:" in line for line in printed[:4])
 
 
 @pytest.fixture

@@ -36,7 +36,9 @@ def test_a_line_an_entry_below_its_kind(run: Run) -> None:
     named = next(line for line in lines if line.startswith("- src/gauge.py: "))
     assert {"harbourGauge:3", "tideTable:3", "late_by:3"} <= set(named.split())
     assert "- $ make check 2>&1  (failed)" in lines
-    assert any(line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("; open)") for line in lines)
+    assert any(
+        line.startswith("- ") and "KeyError 'spring'" in line and line.endswith("(make check 2>&1)") for line in lines
+    )
     assert any("Never touch the harbour tables" in line for line in lines)
     assert lines[-1] == f"each comes back with: joelclaw recall NAME --session {SHORT} --raw"
     assert run("recall", "harbourGauge", "--session", SHORT, "--raw").out

@@ -98,9 +98,8 @@ def test_what_the_summary_lacks_by_kind(run: Run, archived: Path) -> None:
         ("make test 2>&1 | tail -5", "failed", 1),
         ("npm run typecheck", "ok", 2),
     }
-    assert [(one["error"], one["doing"], one["answered"]) for one in found["errors"]] == [
-        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5", False),
-        ("error TS2339: no property 'leaseId' on 'Gateway'", "npm run typecheck", True),
+    assert [(one["error"], one["doing"]) for one in found["errors"]] == [
+        ("TypeError: expireLease() missing 1 required argument", "make test 2>&1 | tail -5"),
     ]
     assert [one["text"] for one in found["words"]] == ["never raise the lease above a minute, billing depends on it"]
 
@@ -151,7 +150,7 @@ def test_what_came_back_since_stands_behind(run: Run, archived: Path) -> None:
     after = lost(run)
     assert {one["name"]: one["again"] for one in after["names"]}["LEASE_SECONDS"]
     assert after["names"][-1]["name"] == "LEASE_SECONDS"
-    assert all(one["answered"] for one in after["errors"])
+    assert after["errors"] == []
     assert all(one["again"] for one in after["commands"])
 
 
