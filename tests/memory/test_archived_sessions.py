@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
 
 OTHER = "7c1d2e3f-5555-4666-8777-888899990000"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -114,6 +115,20 @@ def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit
     refused = run("sessions", *words, ok=False)
     assert (refused.code, refused.json["error"]["code"]) == (exit_code, code)
     assert refused.json["fix"]
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("search", "webhook retry queue"), f"{SESSION} claude 2026-09-20T10:00 {CWD} user: the webhook"),
+        (("search", "webhook retry queue"), "1 of 1 sessions found"),
+        (("extract", SESSION, "--query", "zeppelin"), "Nothing in it matches 'zeppelin': this is its beginning."),
+        (("inspect", SESSION, "--around", "zeppelin"), "No line matches 'zeppelin'."),
+    ],
+)
+def test_on_a_terminal(run: Run, home: Path, words: tuple[str, ...], said: str) -> None:
+    assert said in " ".join(without_style(on_terminal(home, "sessions", *words, env=NOW, columns=200).out).split())
 
 
 def test_a_file_that_is_not_archived_says_how(run: Run, tmp_path: Path) -> None:

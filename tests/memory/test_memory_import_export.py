@@ -46,6 +46,12 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     assert all(error["reason"] for error in result["errors"])
 
 
+def test_where_no_line_is_a_memory_it_fails(run: Run) -> None:
+    error = run("memory", "import", "-", stdin="not json\n[1]\n", ok=False).json["error"]
+    assert error["code"] == "IMPORT_FAILED"
+    assert "none of 2 lines" in error["message"] and "line 1: " in error["message"]
+
+
 @pytest.fixture
 def exported(run: Run) -> str:
     """The export of a store with a bit of everything."""

@@ -47,6 +47,12 @@ def test_only_the_new_one_is_handed_out_and_both_tell_of_each_other(run: Run, ol
     assert (shown(run, old)["supersededBy"], shown(run, new)["supersedes"]) == (new, old)
 
 
+def test_only_the_new_one_is_edited(run: Run, old: str) -> None:
+    new = run("memory", "supersede", old, FRIDAY).result["id"]
+    refused = run("memory", "edit", old, "the harbour service deploys on no day", ok=False).json
+    assert (refused["error"]["code"], new in refused["fix"]) == ("MEMORY_SUPERSEDED", True)
+
+
 def test_it_is_taken_back(run: Run, old: str) -> None:
     new = run("memory", "supersede", old, FRIDAY).result["id"]
     back = run("memory", "supersede", old, "--undo").result

@@ -128,6 +128,21 @@ def test_of_the_same_time_and_score_the_newer_goes_first(run: Run, tmp_path: Pat
     assert [newer["session"], older["session"]] == ["b", "a"]
 
 
+@pytest.mark.parametrize(
+    ("query", "near", "outside"),
+    [
+        ("yesterday", [], [-1, 1]), ("last week", [7, 9], [-1, 10]), ("on Friday", [1], [-1, 2]),
+        ("last month", [31, 37], [-1, 38]), ("last year", [], [-1, 365]), ("in 2023", [365, 371], [-1, 372]),
+        ("8 May, 2023", [-6, 5, 15], [-7, 16]), ("two weeks ago", [-3, 9], [-4, 10]),
+    ],
+)  # fmt: skip
+def test_days_around_a_time_count_a_little_less(query: str, near: list[int], outside: list[int]) -> None:
+    span = time_named(query, NOW)
+    assert span is not None and span.start is not None
+    assert [span.factor(span.start + day * DAY_MS) for day in outside] == [span.factor(0)] * len(outside)
+    assert all(span.factor(0) < span.factor(span.start + day * DAY_MS) < 1.0 for day in near)
+
+
 def test_days_after_the_last_ones_do_not_count() -> None:
     span = time_named("the last 10 days", NOW)
     assert span is not None

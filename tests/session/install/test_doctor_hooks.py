@@ -195,6 +195,17 @@ def test_an_entry_that_was_edited(user: User) -> None:
     assert user.found()["claude"] == ["HOOKS_CHANGED"]
 
 
+def test_a_command_of_somebodys_that_calls_joelclaw_too(user: User) -> None:
+    user.call("install", "claude")
+    settings = json.loads(user.file("claude").read_text())
+    (ours,) = settings["hooks"]["Stop"][0]["hooks"]
+    settings["hooks"]["Stop"].append({"hooks": [{**ours, "command": ours["command"] + " | tee log"}]})
+    user.file("claude").write_text(json.dumps(settings))
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "HOOK_FOREIGN"]
+    assert (found["subject"], found["severity"]) == ("claude", "note")
+    assert str(user.file("claude")) in found["message"]
+
+
 def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
     """Codex runs its hooks in a login shell."""
     user.call("install", "codex")

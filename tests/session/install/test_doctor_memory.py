@@ -177,6 +177,8 @@ def test_a_model_that_is_gone(user: User) -> None:
     settings(user, '[model]\ncommand = "no-such-model --fast"\n')
     found = the(user, "MODEL_COMMAND_GONE")
     assert (found["subject"], found["severity"], "no-such-model" in found["message"]) == ("model", "error", True)
+    settings(user, """[model]\ncommand = "cat 'unclosed"\n""")
+    assert "no command line: cat 'unclosed" in the(user, "MODEL_COMMAND_GONE")["message"]
     settings(user, '[model]\ncommand = "cat"\n')
     assert user.doctor()["findings"] == []
 
