@@ -77,14 +77,18 @@ def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
         "joelclaw recall <query>",
         f"in all sessions: none is archived whose id begins with {unknown[:80]}",
     )
-    if hits:
+    kept = [found["id"] for found in hits if found["collection"] != "work"]
+    if kept:
         command, description = "joelclaw memory show <id>", "everything known of one memory"
+    elif hits:
+        kept = [hits[0]["session"]]
+        command, description = "joelclaw session show <id>", "what this session did"
     elif result["droppedByTrustPass"]:
         command += " --include-hold --include-discard"
         description = "also what the write gate held back or discarded"
     elif not unknown:
         return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
-    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", query)
+    name, about, value = ("id", "its id", kept[0]) if kept else ("query", "the same query", query)
     params = {name: {"description": about, "value": value, "required": True}}
     return [{"command": command, "description": description, "params": params}]
 

@@ -61,12 +61,12 @@ def look_up_lines(folder: str, places: Sequence[Place], deadline: float) -> list
 
 
 def shown(line: str, name: str, characters: int) -> str:
-    """A line of a file on one harmless line within so many characters, cut around a name.
+    """A line of a file within so many characters, cut around a name; foreign text, for `core.output` or `core.quoting`.
 
     Of one that might hold a secret only what stands around the name is shown, up to the next value; "" where even that
     might.
     """
-    from core.quoting import CUT, one_line
+    from core.quoting import CUT
     from core.redaction import may_hold_secret
 
     text = " ".join(line.split())
@@ -83,7 +83,7 @@ def shown(line: str, name: str, characters: int) -> str:
             text = CUT + text[max(0, at - _SHOWN_BEFORE) :].lstrip()
         if len(text) > characters:
             text = text[: characters - len(CUT)].rstrip() + CUT
-    return one_line(text)
+    return text
 
 
 def _content(file: str, root: str) -> bytes:

@@ -167,7 +167,8 @@ def _block(
     texts = left * _TEXTS_SHARE
     for place, text in found:
         path = clip_path(place["file"], _PATH_CHARS)
-        line = f"{path}:{place['line']}: {places_now.shown(text, place['name'], _LINE_CHARS)}" if text else ""
+        said = places_now.shown(text, place["name"], _LINE_CHARS)
+        line = f"{path}:{place['line']}: {said}" if said else ""
         if line and len(line) < texts:
             texts -= len(line) + 1
             left -= len(line) + 1

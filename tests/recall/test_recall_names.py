@@ -102,6 +102,16 @@ def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
     assert 0 < hit["score"] <= 1
 
 
+def test_what_may_be_done_next_is_about_a_hit_that_can_be_shown(archived: Path) -> None:
+    for words, run_next, value in (
+        ((), "joelclaw memory show <id>", f"call:{HARBOUR}:1"),
+        (("--limit", "1"), "joelclaw session show <id>", HARBOUR),
+    ):
+        [step] = attempt(archived, "recall", "neap_offset", *words, env=NOW).envelope["next_actions"]
+        assert (step["command"], step["params"]["id"]["value"]) == (run_next, value)
+        assert attempt(archived, *step["command"].replace("<id>", value).split()[1:], env=NOW).code == 0
+
+
 def test_a_path_from_another_folder_finds_the_file_by_its_end(archived: Path) -> None:
     hits = ask(archived, "/home/anna/src/tides/table.go", "--collection", "calls")
     assert hits and hits[0]["path"] == "tides/table.go"
