@@ -29,7 +29,7 @@ _NOTES, _SESSIONS = 20, 8
 """Recovery notes that are looked into for a query; sessions that are told of in one answer."""
 _LOOK_S = 0.15
 _MOST_PLACES = 300
-_OF_A_NAME = 6
+_OF_A_NAME, _MOST_ASKED = 6, 40
 _ERROR_CHARS = 120
 _TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
 """Of an answer what lines with their text take; the rest has room for more names."""
@@ -87,7 +87,7 @@ def _places(db: apsw.Connection, asked: Asked, among: Sequence[str], *, beside: 
         beside: behind a file's places those of other names in other files, too.
     """
     found: dict[str, list[Place]] = {}
-    names, places_in = list(asked.names), list(asked.files)
+    names, places_in = asked.names[:_MOST_ASKED], asked.files[:_MOST_ASKED]
     while names and len(found) < _SESSIONS and (sessions := place_rows.sessions_with(db, names, among, 1)):
         found[sessions[0]] = _of_names(place_rows.places(db, sessions[0], names=names), names, asked.files)
         known = {place["name"] for place in found[sessions[0]]}

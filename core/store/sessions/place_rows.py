@@ -53,20 +53,23 @@ def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> li
 def sessions_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int) -> list[str]:
     """The first `most` of these sessions, by id, in which one of the names has a place; in their order."""
     rows = db.execute(
-        "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM place JOIN place_file ON place_file.id = file_id"
-        " WHERE name IN (SELECT value FROM json_each(?2)) AND session_id = json_each.value) LIMIT ?3",
-        (json_text.dumps(list(among)), json_text.dumps(list(names)), most),
+        "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
+        f" WHERE name IN {_LISTED}) SELECT value FROM json_each(?) WHERE value IN own LIMIT ?",
+        (json_text.dumps(list(names)), json_text.dumps(list(among)), most),
     )
     return [str(session) for (session,) in rows]
 
 
 def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:
     """The first `most` of these sessions, by id, that have one of the files, by the end of its path, or folders."""
-    marked = [f"/{file}" if file.endswith("/") else f"/{file}\n" for file in files]
+    # what is cheap to look at goes first: there may be a hundred thousand paths
+    one = "(instr(path, ?) AND instr('/' || path || char(10), ?))"
+    found = " OR ".join([one] * len(files))
+    ends = [part for file in files for part in (file, f"/{file}" if file.endswith("/") else f"/{file}\n")]
     rows = db.execute(
-        "SELECT one.value FROM json_each(?1) AS one WHERE EXISTS (SELECT 1 FROM place_file JOIN json_each(?2) AS asked"
-        " ON instr('/' || place_file.path || char(10), asked.value) WHERE session_id = one.value) LIMIT ?3",
-        (json_text.dumps(list(among)), json_text.dumps(marked), most),
+        f"SELECT asked.value FROM (SELECT value FROM json_each(?)) AS asked WHERE EXISTS"
+        f" (SELECT 1 FROM place_file WHERE session_id = asked.value AND ({found})) LIMIT ?",
+        (json_text.dumps(list(among)), *ends, most),
     )
     return [str(session) for (session,) in rows]
 
