@@ -63,6 +63,8 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
     async def use(session: Any, call: Call) -> None:
         listed = (await session.list_tools()).tools
         assert {tool.name: set(tool.input_schema["properties"]) for tool in listed} == TOOLS
+        kinds = {one: about["type"] for tool in listed for one, about in tool.input_schema["properties"].items()}
+        assert (kinds["query"], kinds["limit"], kinds["global"]) == ("string", "integer", "boolean")
         assert await call("recall", query="tide tables") == ("nothing was found", False)
         told, failed = await call("remember", text=NOTE, category="rules")
         assert told.startswith("remembered as ")
@@ -71,7 +73,7 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
         found, _ = await call("recall", query="tide tables of Husum", limit=2)
         assert found == f"1. [observations, assistant, {found[29:39]}; id {identifier}] {NOTE}"
         shown, _ = await call("show", id=identifier)
-        assert f'"observation": "{NOTE}"' in shown
+        assert f'"observation": "{NOTE}"' in shown and '"gateFallback": true' in shown and '"stale"' not in shown
         forgotten, _ = await call("forget", id=identifier)
         assert forgotten == f"forgotten: {identifier}; bring it back: joelclaw memory forget --undo {identifier}"
         assert await call("recall", query="tide tables of Husum") == ("nothing was found", False)

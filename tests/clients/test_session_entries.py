@@ -7,7 +7,7 @@ from typing import Any
 
 from clients.claude import entries as claude
 from clients.codex import entries as codex
-from clients.entry import Compaction, Entry, Line, Problems
+from clients.entry import Compaction, Entry, FileOperations, Line, Problems
 from clients.pi import entries as pi
 
 
@@ -49,6 +49,11 @@ def test_pi_the_header_and_what_is_no_entry() -> None:
     assert problems.told() == ("line 1 is a message of the unknown role 'nobody'",)
 
 
+def test_pi_a_summary_counts_as_its_text() -> None:
+    value = {"type": "compaction", "id": "e1", "summary": "s" * 40}
+    assert pi.size(value, read(pi, value)[1][0]) == 10
+
+
 # -- Codex
 
 
@@ -63,6 +68,11 @@ def codex_said(role: str, text: str) -> dict[str, Any]:
 
 def rolled_back(turns: int) -> dict[str, Any]:
     return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
+
+
+def test_codex_a_file_that_was_read() -> None:
+    _, [entry], _ = read(codex, of_codex("function_call", name="read_file", arguments='{"path": "a.py"}'))
+    assert entry.files == FileOperations(read=("a.py",))
 
 
 def test_codex_turns_that_were_taken_back() -> None:

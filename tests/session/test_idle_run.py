@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from terminal import on_terminal, without_style
 
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
@@ -101,6 +103,13 @@ def test_what_is_due_is_compacted_in_its_folder_and_noted(idle: Idle) -> None:
     assert idle.events() == [("s", "compaction.idle.completed", None), ("s", "compaction.idle.started", None)]
     assert idle.once()["sessions"] == []
     assert len(idle.lines()) == 1
+
+
+def test_a_person_is_told_what_it_does(idle: Idle) -> None:
+    idle.command("true")
+    idle.schedule()
+    shown = without_style(on_terminal(idle.home, "idle", "run", "--once", env=DUE, columns=200).out)
+    assert re.match(rf"compacting s in {idle.project}\ncompleted s in \d+\.\d s\n", shown), shown
 
 
 def test_claude_code_needs_no_setting(idle: Idle, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_nothing_chooses_it(run: Run, home: Path, forgotten: Path) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [SESSION, SESSION[:8]])
+@pytest.mark.parametrize("given", [SESSION, SESSION[:8], SESSION[:5]])
 def test_it_is_said_to_be_forgotten(run: Run, forgotten: Path, given: str) -> None:
     refused = run("lost", given, ok=False).json
     assert refused["error"]["code"] == "SESSION_NOT_FOUND"

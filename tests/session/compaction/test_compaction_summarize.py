@@ -174,6 +174,11 @@ def test_a_split_turn_has_two_summaries(run: Run, tmp_path: Path, model: Any) ->
     assert "Now one long turn." not in first and "Now one long turn." in second
     assert "first part of one long turn" in second
 
+    slow = {"JOELCLAW_MODEL_TIMEOUT_SECONDS": "1"}
+    late = run(*words, "--command", model("time.sleep(3600 if number == 2 else 0)\nprint(REPLY)"), env=slow).result
+    assert [part["source"] for part in late["parts"]] == ["extractive"] * 2, "it is not waited for twice"
+    (tmp_path / "prompt-2").unlink()
+
     quoted = run(*words).result
     history, turn = quoted["summary"].split(f"\n\n---\n\n{form.TURN}\n\n")
     assert "Never touch prod/." in history and "- Now one long turn." in turn

@@ -132,6 +132,16 @@ def test_names_are_told_where_they_stand_now(run: Run, tmp_path: Path) -> None:
     assert [(one["name"], one["place"]) for one in lost(run)["names"]] == [("LEASE_SECONDS", "src/lease.py:2")]
 
 
+def test_a_file_that_a_command_named_is_one_of_its_files(run: Run, tmp_path: Path) -> None:
+    made = gateway(tmp_path / f"{SESSION}.jsonl")
+    made.call("d1", "Bash", command=f"cat {CWD}/src/billing.py")
+    made.outcome("d1", "def bill(): ...")
+    made.compact()
+    run("memory", "archive", str(made.path))
+    files = {one["file"]: (one["reads"], one["edits"]) for one in lost(run)["files"]}
+    assert files == {"src/lease.py": (1, 2), "src/billing.py": (1, 0)}
+
+
 def test_one_kind_and_a_limit(run: Run, archived: Path) -> None:
     result = run("lost", "--kind", "names", "--kind", "files", "--limit", "2").result["lost"]
     assert list(result) == ["files", "names"]
