@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients import content, edits
+from clients import content
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clients.event import Hunk, Item, PlanStep, Tool
+    from clients.event import Item, PlanStep, Tool
 
 SAID_MARKS: tuple[bytes, ...] = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
 CONTEXT_MARKS: tuple[bytes, ...] = (b'"usage"', b"compact_boundary")
@@ -120,17 +120,21 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
             failed = failed or _tag(text, "exit_code") not in ("", "0") if text.startswith("<status>") else failed
             text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
             found.append(content.outcome(part.get("tool_use_id"), text, failed, "".join(process).rstrip(".,")))
-            found += edits.edited(part.get("tool_use_id"), _hunks(table(entry.get("toolUseResult"))))
+            if "structuredPatch" in table(entry.get("toolUseResult")):
+                found += _edited(part.get("tool_use_id"), entry["toolUseResult"])
             found += _ended(text, "task_id", "output")
     return found
 
 
-def _hunks(result: dict[str, Any]) -> list[Hunk]:
+def _edited(call: object, result: dict[str, Any]) -> list[Item]:
+    """What a call changed; of a file that is new there is no patch."""
+    from clients import edits
+
     file = string(result.get("filePath"))
-    if not file or "structuredPatch" not in result:
-        return []
     patch = edits.of_patch(file, result["structuredPatch"])
-    return patch if patch or result.get("type") != "create" else edits.of_content(file, string(result.get("content")))
+    if not patch and result.get("type") == "create":
+        patch = edits.of_content(file, string(result.get("content")))
+    return edits.edited(call, patch)
 
 
 def _without_code(text: str) -> str:

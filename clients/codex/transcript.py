@@ -7,7 +7,7 @@ Only the response items are read.
 
 from __future__ import annotations
 
-from clients import content, edits
+from clients import content
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -70,6 +70,8 @@ def items(line: object) -> list[Item]:
         info = table(payload.get("info"))
         return content.usage(info.get("last_token_usage"), ("total_tokens",), window=window_of(entry))
     if kind == "event_msg" and payload.get("type") == "patch_apply_end" and payload.get("success") is True:
+        from clients import edits
+
         return edits.edited(payload.get("call_id"), edits.of_changes(payload.get("changes")))
     if kind == "compacted":
         history = [text for row in rows(payload.get("replacement_history")) for text in _left(row)]

@@ -6,7 +6,7 @@ history anew in a `$set` line; what was said stands on lines of its own before, 
 
 from __future__ import annotations
 
-from clients import content, edits
+from clients import content
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -81,8 +81,10 @@ def _of_assistant(entry: dict[str, Any], at: int | None, named: str) -> list[Ite
             tool["first"] = content.whole(table(wanted).get("offset")) + 1  # its offset counts from 0
         tools.append(tool)
         outcomes += _outcome(call, identifier)
-        shown = table(call.get("resultDisplay"))
-        outcomes += edits.edited(identifier, edits.of_unified(tool["target"], string(shown.get("fileDiff"))))
+        if diff := string(table(call.get("resultDisplay")).get("fileDiff")):
+            from clients import edits
+
+            outcomes += edits.edited(identifier, edits.of_unified(tool["target"], diff))
         if name == "write_todos":
             plans += content.plan(table(wanted).get("todos"), "description")
     found = content.said("assistant", content.text_of(given), at, named, tools)

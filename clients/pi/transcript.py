@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients import content, edits
+from clients import content
 from clients.content import parse_timestamp, rows, string, table
 
 TYPE_CHECKING = False
@@ -66,7 +66,10 @@ def _of_result(message: dict[str, Any]) -> list[Item]:
     ]
     found: list[Item] = [] if aborted else [content.outcome(message.get("toolCallId"), text, failed)]
     diff = string(table(message.get("details")).get("diff"))
-    found += edits.edited(message.get("toolCallId"), edits.of_numbered("", diff) if diff else [])
+    if diff:
+        from clients import edits
+
+        found += edits.edited(message.get("toolCallId"), edits.of_numbered("", diff))
     return [*found, *content.plan(steps, "text", "content")]
 
 

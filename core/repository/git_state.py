@@ -129,7 +129,10 @@ def _ask(git: str, top: str, words: Sequence[str], until: float) -> str:
             os.killpg(child, 9)  # what has ended is a zombie until it is waited for
         except OSError:
             pass
-        os.waitpid(child, 0)
+        try:
+            os.waitpid(child, 0)
+        except ChildProcessError:
+            pass  # where our parent has children that end ignored, nobody needs to wait
 
 
 def _read(descriptor: int, until: float) -> bytes:

@@ -64,7 +64,10 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
         db, _ = context.store.reading()
         if db is not None:
             identity = state["sessionId"]
-            made = recovery_note.of(db, identity, kept=situation.kept, max_tokens=most, agent=agent, requests=requests)
+            made = recovery_note.of(
+                db, identity, kept=situation.kept, max_tokens=most, agent=agent, requests=requests,
+                memories=schema.memories(state["recallCache"]),
+            )  # fmt: skip
     if made is None:
         memories, queries = _recalled(state, situation, requests)
         made = of_talk(checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, most, agent)
@@ -160,7 +163,7 @@ def of_talk(
 
 def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
     """What was recalled for the task, and the requests that answer; where none does, what was recalled before."""
-    from session.inject.selection import select
+    from session.inject.selection import kept_by_somebody, select
 
     project = situation.project_of(state)
     everywhere = not project and situation.context.serves_all(state)
@@ -170,7 +173,7 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
     found = [hit for hits in answers.values() for hit in hits]
     answered = [query for query, hits in answers.items() if hits]
     known = schema.memories(state["recallCache"])
-    return known or select(found, state), answered or state["checkpoint"]["recallQueries"]
+    return known or select(kept_by_somebody(found, state), state), answered or state["checkpoint"]["recallQueries"]
 
 
 def is_rapid(state: SessionState, context: Context) -> bool:

@@ -1,29 +1,32 @@
 """The recovery note: where the work of a session stands after a compaction, and how to get the rest back. Hot path.
 
-It is made of what the session did, spends nothing on what the client's own summary has, and stays within its budget.
+A line is a fact with its place, or it is not there: the user's words, an edited range, a command with the outcome that
+the client recorded, what git says, a line in which a name stands.
 """
 
 from __future__ import annotations
 
-from core.names import is_file, names_in
-from core.quoting import as_code, clip, cost, enclose, one_line
-from core.store.sessions import call_rows, name_rows, session_rows
-from recall.by_name import card_weights
+import time
+
+from core.names import names_in
+from core.quoting import CUT, as_code, clip, cost, enclose, one_line
+from core.repository import git_state, places_now
+from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from session import own_command
-from session.inject import checks, work
+from session.inject import checks, task, unrun, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TypedDict
 
     import apsw
 
-    from core.records import Call, Name, Session
+    from core.records import Call, Place, Session
     from session.records import Memory
 
     class Note(TypedDict):
-        """A text and what went into it; "" where the summary leaves nothing to say."""
+        """A text and what went into it."""
 
         content: str
         files: int
@@ -35,33 +38,39 @@ HEADING = "## Session Recovery"
 SOURCE = "session-recovery"
 LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
-TASK_CHARS, STEP_CHARS, ERROR_CHARS = 150, 100, 90
-COMMAND_CHARS, MOST_COMMANDS, COMMANDS_CHARS = 90, 2, 200
-MOST_QUERIES, QUERY_CHARS = 3, 32
+MOST_QUERIES = 3
+MEMORY_CHARS = 150
 _PROMPTS, _PROMPT_CHARS = 12, 12_000
-_SAME = 40
-"""So many of a text's first characters tell whether a summary has it."""
-_LEAST_ROOM = 80
-_QUERIES_ROOM = MOST_QUERIES * QUERY_CHARS + 90
-_FIRST_TO_GO = ("commands", "failure", "step", "task")
-"""Where the lines leave no room for the working set, in this order."""
+_EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 200, 90
+_STANDING = 0.42
+"""Of the budget, what the lines above the places may take."""
+_QUERY_FILES, _QUERY_CHARS = 3, 48
+_QUERY_NAMES = 50
+"""Names that the answer to a query has room for."""
 _COMMANDS = "commands"
-_MOST_UNITS, _MOST_TRIED = 3, 16
-_LEAST_GAIN, _SHORTNESS = 0.5, 0.6
-_LINE_CHARS = 40
-"""About what the places themselves take of an answer, a line each."""
+_LOOK_UP_S = 0.1
 
 
 def of(
-    db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str, requests: Sequence[str]
+    db: apsw.Connection,
+    session: str,
+    *,
+    kept: str,
+    max_tokens: int,
+    agent: str,
+    requests: Sequence[str],
+    memories: Sequence[Memory] = (),
 ) -> Note | None:
     """The note of a session within `max_tokens` estimated tokens; None where it did too little to tell of.
+
+    Where the client's summary has all of it, the text is empty.
 
     Of the path by which its commands name us, `own_command.uncounted` tokens do not count.
 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
-        requests: as queries, for a note in which no name is missing that could be asked for by its place.
+        requests: as queries, for a note in which no file could be asked for.
+        memories: what somebody wrote and bears on the task, for what is left of the budget.
     """
     about = session_rows.session(db, session)
     if about is None or about["calls"] < LEAST_CALLS:
@@ -69,188 +78,142 @@ def of(
     compactions = name_rows.compactions(db, session)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
     calls = call_rows.calls(db, session)
-    asks = len(card_weights.ranked_commands(calls, card_weights.COMMAND_CHARS)) > 1
-    commands = [call for call, _ in checks.working(calls, without=summary) if call["command"] not in summary]
-    prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, session, _PROMPTS)]
-    lines = _standing(about, calls, prompts, summary)
-    lines |= _run_before([call for call in commands if f"`{call['command']}`" not in lines.get("failure", "")])
     names = name_rows.names(db, session)
-    told = names_in(summary)[0]
-    most = own_command.most(MOST_QUERIES, agent)
-    for dropped in ("", *_FIRST_TO_GO):
-        lines.pop(dropped, None)
-        fixed = list(lines.values())
-        # The queries are chosen for what the rest leaves out; so their room is guessed at first.
-        room = (max_tokens - cost(enclose(SOURCE, [HEADING, *fixed]))) * 4 - _QUERIES_ROOM
-        asked: list[str] | None = None
-        while room >= _LEAST_ROOM:
-            shown = work.working_set(names, about["calls"], without=told, characters=room)
-            text = [*fixed, *_working_set(shown)]
-            if asked is None:
-                found = queries(names, about["calls"], told=told, shown="\n".join(text), commands=asks)
-                asked = found[:most] or list(requests[:most] if text else ())
-                left = max_tokens + own_command.uncounted(len(asked), agent)
-                room = (left - cost(enclose(SOURCE, [HEADING, *fixed, *_more(asked, agent)]))) * 4
-                continue
-            text += _more(asked, agent)
-            content = enclose(SOURCE, [HEADING, *text]) if text else ""
-            over = cost(content) - left
-            if over <= 0:
-                files = sum(bool(place) for place, _ in shown)
-                return {"content": content, "files": files, "queries": asked, "memories": []}
-            room -= over * 4 + 4
-    return None
+    every = place_rows.places(db, session)
+    places = where.ranked(names, every, about["calls"], names_in(summary)[0])
+    shown_as = where.shown_as(sorted({place["file"] for place in every} | set(place_rows.paths(db, session))))
+    lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
+    asked = queries(places, shown_as, commands=len(calls) > LEAST_CALLS)[: own_command.most(MOST_QUERIES, agent)]
+    asked = asked or list(requests[: own_command.most(MOST_QUERIES, agent)])
+    more = _more(asked, agent)
+    most = max_tokens + own_command.uncounted(len(asked), agent)
+    room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
+    now = places_now.look_up(about["folder"], _nearest(places, room), time.monotonic() + _LOOK_UP_S)
+    while True:
+        found = where.lines(now, shown_as, max(room, 0))
+        kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))
+        text = [*lines, *(["**Where:**", *found] if found else []), *kept_lines, *more]
+        content = enclose(SOURCE, [HEADING, *text])
+        over = cost(content) - most
+        if (over > 0 and room <= 0) or text == more or (text == lines[:1] + more and _has(summary, lines[0])):
+            return {"content": "", "files": 0, "queries": [], "memories": []}
+        if over <= 0:
+            return {"content": content, "files": len(found), "queries": asked, "memories": told}
+        room -= over * 4 + 4
 
 
-def queries(
-    names: Sequence[Name], total: int, *, told: Container[str], shown: Container[str], commands: bool
-) -> list[str]:
-    """Up to three queries by file, folder and program, the one that brings back most of what is missing first.
-
-    What each would answer is known, since the cards are dealt here as `recall.by_name.work_cards` deals them.
-
-    Args:
-        total: calls of the session so far.
-        told, shown: names in the client's summary, the text of the note.
-        commands: whether one of them asks for commands, too.
-    """
-    weights = card_weights.weights_of(names, total, told)
-    by_unit: dict[str, list[Name]] = {}
-    for name in names:
-        if name["name"] in weights:
-            for unit in _units(name["place"]):
-                by_unit.setdefault(unit, []).append(name)
-    seen = {name for name in weights if name in told or name in shown}
-    missing = {
-        unit: sum(weights[name["name"]] for name in inside if name["name"] not in seen)
-        for unit, inside in by_unit.items()
-    }
-    likely = sorted(missing, key=lambda unit: -missing[unit])[:_MOST_TRIED]
-    dealt = {
-        unit: [name["name"] for name in card_weights.deal(by_unit[unit], weights, card_weights.MOST_CHARS)]
-        for unit in likely
-    }
+def queries(places: Sequence[Place], shown_as: Mapping[str, str], *, commands: bool) -> list[str]:
+    """Up to three queries by files, those with most of the places first; the last asks for commands, too."""
+    counts: dict[str, int] = {}
+    for place in places[: MOST_QUERIES * _QUERY_NAMES * 2]:
+        counts[place["file"]] = counts.get(place["file"], 0) + 1
     chosen: list[list[str]] = []
-    for given in ([_COMMANDS] if commands else [], [], []):
-        units = _query(dealt, weights, seen, given)
-        if units:
-            chosen.append(units)
-            dealt = {unit: found for unit, found in dealt.items() if unit not in units}
-    # files and folders, then programs, then the word
-    return [" ".join(sorted(units, key=lambda unit: (unit == _COMMANDS, not _is_anchor(unit)))) for units in chosen]
+    held: list[int] = []
+    for file in counts:  # in the order of their best place
+        name = shown_as[file]
+        if not _is_plain(name):
+            continue
+        fits = [
+            at
+            for at, units in enumerate(chosen)
+            if held[at] + counts[file] <= _QUERY_NAMES
+            and len(units) < _QUERY_FILES
+            and sum(map(len, units)) + len(units) + len(name) <= _QUERY_CHARS
+        ]
+        if fits:
+            chosen[fits[0]].append(name)
+            held[fits[0]] += counts[file]
+        elif len(chosen) < MOST_QUERIES:
+            chosen.append([name])
+            held.append(counts[file])
+    if commands and chosen:
+        chosen[-1].append(_COMMANDS)
+    return [" ".join(units) for units in chosen]
 
 
-def _query(
-    dealt: Mapping[str, Sequence[str]], weights: Mapping[str, float], seen: set[str], given: Sequence[str]
+def _has(summary: str, line: str) -> bool:
+    """Whether a summary repeats what the user asked for, of the line that tells it."""
+    asked = line.partition('"')[2].rstrip('"').removesuffix(CUT)
+    return " ".join(asked.lower().split()) in " ".join(summary.lower().split())
+
+
+def _standing(
+    db: apsw.Connection,
+    about: Session,
+    calls: Sequence[Call],
+    summary: str,
+    places: Sequence[Place],
+    shown_as: Mapping[str, str],
+    room: int,
 ) -> list[str]:
-    """The units of one query, greedily; what they bring back is added to `seen`."""
-    units = list(given)
-    room = card_weights.MOST_CHARS - (card_weights.COMMANDS_CHARS if given else 0)
-    characters = QUERY_CHARS - sum(len(unit) + 1 for unit in units)
-    brought: set[str] = set()
-    while len(units) < _MOST_UNITS:
-        best: tuple[float, str, list[str], int] = (0.0, "", [], 0)
-        for unit, names in dealt.items():
-            if unit in units or len(unit) > characters or not any(map(_is_anchor, (*units, unit))):
-                continue
-            found, left = [], room
-            for name in names:
-                if len(name) + 1 <= left:
-                    left -= len(name) + 1
-                    found.append(name)
-            gain = sum(weights[name] for name in found if name not in seen and name not in brought)
-            if gain >= _LEAST_GAIN:
-                best = max(best, (gain / (len(unit) + 6) ** _SHORTNESS, unit, found, left), key=lambda one: one[0])
-        _, unit, found, left = best
-        if not unit:
-            break
-        units.append(unit)
-        brought.update(found)
-        characters -= len(unit) + 1
-        room = left - _LINE_CHARS
-    if not any(map(_is_anchor, units)):
-        return []
-    seen.update(brought)
-    return units
+    """What the work is and how it stands: as many lines as have room, the first ones first."""
+    prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, about["id"], _PROMPTS)]
+    found = [task.line_of(prompts)]
+    ranges = unrun.ranges(place_rows.edits(db, about["id"]), calls, checks.is_check)
+    if ranges:
+        inside: dict[str, list[Place]] = {}
+        for place in places:
+            if place["file"] in ranges:
+                inside.setdefault(place["file"], []).append(place)
+        edited = unrun.told(ranges, inside, shown_as, _EDITED_CHARS)
+        found.append(f"**Edited, not run since:** {edited}" if edited else "")
+    failure = checks.failing(calls)
+    if failure is not None:
+        command = as_code(failure["command"]) if len(failure["command"]) <= _COMMAND_CHARS else ""
+        error = clip(one_line(failure["error"]), _ERROR_CHARS, _ERROR_CHARS // 2)
+        found.append(f"**Failing:** {command + ': ' if command else ''}{error}")
+    found.append(_works(calls, summary))
+    running = [code for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]
+    if running and len(running[0]) <= _RUNNING_CHARS:
+        found.append(f"**Running:** {running[0]} in the background")
+    state = git_state.now(about["folder"])
+    found.append(f"**Now:** {state}" if state else "")
+    kept: list[str] = []
+    for line in found:
+        if line and len(line) + 1 <= room:
+            room -= len(line) + 1
+            kept.append(line)
+    return kept
 
 
-def _units(place: str) -> list[str]:
-    """What a place can be asked for by: a file by its name and by the end of its folder, a program by itself."""
-    if not is_file(place):
-        return [place] if place and place.replace(" ", "").replace("-", "").isalnum() else []
-    folder, _, file = place.rpartition("/")
-    if not _is_plain(file):
-        return []
-    parts = folder.strip("/").split("/")[-2:]
-    return [file, "/".join(parts) + "/"] if parts != [""] and all(map(_is_plain, parts)) else [file]
+def _works(calls: Sequence[Call], summary: str) -> str:
+    """The commands that work, as they stand, and after how many other forms."""
+    shown: list[str] = []
+    room = _WORKS_CHARS
+    for call, failed in checks.working(calls, without=summary):
+        after = f" (after {failed} other form{'s' * (failed > 1)})" if failed else ""
+        entry = as_code(call["command"]) + after
+        if as_code(call["command"]) and len(entry) + 2 <= room:
+            room -= len(entry) + 2
+            shown.append(entry)
+    return f"**Works:** {', '.join(shown)}" if shown else ""
 
 
-def _is_anchor(unit: str) -> bool:
-    """Whether a unit is a file or a folder, as `recall.by_name.search` tells them."""
-    return unit.endswith("/") or is_file(unit)
+def _nearest(places: Sequence[Place], room: int) -> list[Place]:
+    """The places that may be told: those of the first files, no more than have room."""
+    files = list(dict.fromkeys(place["file"] for place in places))[: where.MOST_FILES * 2]
+    return [place for place in places if place["file"] in files][: max(room, 0) // 6]
+
+
+def _remembered(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
+    """What is known that somebody wrote, in what room is left."""
+    lines: list[str] = []
+    told: list[Memory] = []
+    for memory in memories:
+        line = f"- {clip(one_line(memory['text']), MEMORY_CHARS, MEMORY_CHARS // 2)}"
+        needed = len(line) + 1 + (0 if lines else len("**Memories:**") + 1)
+        if needed <= room:
+            room -= needed
+            lines.append(line)
+            told.append(memory)
+    return (["**Memories:**", *lines] if lines else []), told
 
 
 def _is_plain(text: str) -> bool:
-    return text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").replace("@", "").isalnum()
+    """Whether a name can stand in a command between quotes as it is."""
+    return text.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in text)
 
 
-def _standing(about: Session, calls: Sequence[Call], prompts: Sequence[str], summary: str) -> dict[str, str]:
-    """Task, open step, open failure: each where the summary has it not."""
-    lines: dict[str, str] = {}
-    plain = _plain(summary)
-    task = one_line(work.last_task(prompts))
-    if task and _plain(task)[:_SAME] not in plain:
-        lines["task"] = f'**Task:** "{clip(task, TASK_CHARS, TASK_CHARS // 2)}"'
-    step = one_line(work.open_step(about, prompts))
-    if step and _plain(step)[:_SAME] not in plain:
-        lines["step"] = f"**Open step:** {clip(step, STEP_CHARS, STEP_CHARS // 2)}"
-    failure = checks.failing(calls)
-    if failure is not None and failure["error"] not in summary:
-        command = as_code(failure["command"]) if len(failure["command"]) <= COMMAND_CHARS * 2 else ""
-        error = clip(one_line(failure["error"]), ERROR_CHARS, ERROR_CHARS // 2)
-        lines["failure"] = f"**Failed last:** {command + ': ' if command else ''}{error}"
-    return lines
-
-
-def _run_before(commands: Sequence[Call]) -> dict[str, str]:
-    """The commands that work, as they stand."""
-    shown: list[str] = []
-    room = COMMANDS_CHARS
-    for call in commands:
-        entry = f"{as_code(call['command'])} ok"
-        if len(entry) + 2 <= room and len(shown) < MOST_COMMANDS and as_code(call["command"]):
-            room -= len(entry) + 2
-            shown.append(entry)
-    return {"commands": f"**Run before:** {', '.join(shown)}"} if shown else {}
-
-
-def _working_set(shown: Sequence[tuple[str, list[str]]]) -> list[str]:
-    """A line a file, files of one folder under it."""
-    folders: dict[str, list[str]] = {}
-    elsewhere = ""
-    for place, inside in shown:
-        folder, _, file = place.rpartition("/")
-        if place:
-            names = ": " + " ".join(inside) if inside else ""
-            folders.setdefault(one_line(folder), []).append(one_line(file) + names)
-        else:
-            elsewhere = " ".join(inside)
-    lines: list[str] = []
-    for folder, files in folders.items():
-        if len(files) > 1 and folder:
-            lines += [f"- {folder}/", *(f"  {file}" for file in files)]
-        else:
-            lines += [f"- {folder + '/' if folder else ''}{file}" for file in files]
-    if elsewhere:
-        lines.append(f"- elsewhere: {elsewhere}")
-    return ["**At work, by file:**", *lines] if lines else []
-
-
-def _more(queries: Sequence[str], agent: str) -> list[str]:
-    printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
+def _more(asked: Sequence[str], agent: str) -> list[str]:
+    printed = [f"`{own_command.recall(query, agent)}`" for query in asked if as_code(query)]
     return ["**More:** " + ", ".join(printed)] if printed else []
-
-
-def _plain(text: str) -> str:
-    """The text in lower case, its white space as one space: as summaries repeat it."""
-    return " ".join(text.lower().split())

@@ -1,0 +1,38 @@
+"""What a session was last asked to do, in the user's own words (ADR-0203). Hot path."""
+
+from __future__ import annotations
+
+from core.quoting import clip, one_line
+from session.inject.topics import is_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LINE_CHARS, LAST_CHARS = 150, 80
+_LOOKED_BACK = 12
+_READ = 2_000
+_TELLING = 12
+"""Characters of words that say more than "go on"."""
+
+
+def last_request(prompts: Sequence[str]) -> str:
+    """The last prompt that says what to do, more than "go on"; of prompts oldest first."""
+    return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
+
+
+def line_of(prompts: Sequence[str]) -> str:
+    """`**Task:** "…"`: the last request, and behind it the last words where those are others; "" without one."""
+    request = last_request(prompts)
+    if not request:
+        return ""
+    line, last = f'**Task:** "{opening(request, LINE_CHARS)}"', prompts[-1]
+    return line if last == request or len(last) < _TELLING else f'{line} · then: "{opening(last, LAST_CHARS)}"'
+
+
+def opening(prompt: str, characters: int) -> str:
+    """How a prompt begins, on one line and without marks; of a plan that is handed over its title."""
+    parts = [part.strip() for part in prompt[:_READ].splitlines() if part.strip()]
+    if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
+        parts = parts[1:2]
+    return clip(one_line("\n".join(part.lstrip("#>*- ") for part in parts)), characters, characters // 2)
