@@ -219,11 +219,15 @@ def _children_reaped() -> Iterator[None]:
     """
     spawn = os.posix_spawn
 
+    def wait(child: int) -> None:
+        with contextlib.suppress(ChildProcessError):  # the command has waited for it
+            os.waitpid(child, 0)
+
     def spawned(path: str, words: list[str], environment: dict[str, str], **more: object) -> int:
         if LIMIT in environment:
             environment = {**environment, LIMIT: str(60 * int(environment[LIMIT]))}
         child = spawn(path, words, environment, **more)  # type: ignore[arg-type]
-        threading.Thread(target=os.waitpid, args=(child, 0), daemon=True).start()
+        threading.Thread(target=wait, args=(child,), daemon=True).start()
         return child
 
     os.posix_spawn = spawned  # type: ignore[assignment]

@@ -34,6 +34,7 @@ class SessionPlaces:
         self._files: dict[str, tuple[dict[str, Place], list[Edit]]] = {}
         self._changed: dict[tuple[str, str], Place] = {}
         self._edited: dict[tuple[str, int, int], Edit] = {}
+        self._known: list[str] = []
         self.reached = place_rows.reached(db, session)
 
     def shown(self, number: int, lines: list[Line]) -> None:
@@ -72,12 +73,12 @@ class SessionPlaces:
             if change["moved"]:
                 for name, place in places.items():
                     if place["line"] > below:
-                        place["line"] += change["moved"]
+                        place["line"] = max(change["first"], place["line"] + change["moved"])
                         self._changed[path, name] = place
                 for edit in edits:
                     if edit["first"] > below:
-                        edit["first"] += change["moved"]
-                        edit["last"] += change["moved"]
+                        edit["first"] = max(change["first"], edit["first"] + change["moved"])
+                        edit["last"] = max(edit["first"], edit["last"] + change["moved"])
                         self._edited[path, edit["number"], edit["hunk"]] = edit
             made: Edit = {
                 "number": number, "file": path, "first": change["first"], "last": change["last"], "hunk": hunk,
@@ -92,7 +93,14 @@ class SessionPlaces:
         place_rows.save(self._db, self._session, self._changed.values(), self._edited.values())
 
     def _path(self, file: str) -> str:
-        return relative(file, self._folder).removeprefix("./")
+        """A file as it is kept; one that is named without its folder is the only known one that is called so."""
+        path = relative(file, self._folder).removeprefix("./")
+        if "/" not in path:
+            self._known = self._known or place_rows.paths(self._db, self._session)
+            ends = [one for one in (*self._known, *self._files) if one == path or one.endswith("/" + path)]
+            if path not in ends and len(set(ends)) == 1:
+                return ends[0]
+        return path
 
     def _in(self, path: str) -> tuple[dict[str, Place], list[Edit]]:
         """The places and edits in a file."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
 MOST_LINES = 3000
+_PATTERN = frozenset("*?[]{}$")
 _SEARCHERS = frozenset("grep egrep fgrep rg ack ag".split())
 _BARS = "→\t|│:-"
 """What stands behind the number of a line: of a client's read, `cat -n`, `bat`, `grep -n`, and lines around a match."""
@@ -59,7 +60,7 @@ def _printed_by(command: str) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
     for step in shell_command.steps(command):
         program, words = step["program"], step["words"]
-        files = [word for word in words[1:] if is_file(word) and not word.startswith("-")]
+        files = [word for word in words[1:] if is_file(word) and word[0] != "-" and _PATTERN.isdisjoint(word)]
         if program == "sed" and len(files) == 1 and "-n" in words and (span := _span(words)):
             found.append((files[0], *span))
         elif program in ("cat", "nl", "head", "bat", *_SEARCHERS) and len(files) == 1:

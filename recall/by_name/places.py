@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Hit, Place, Session
+    from core.records import Call, Hit, Place, Session
     from recall.by_name.search import Asked
     from recall.query import Query
 
@@ -30,7 +30,9 @@ _NOTES, _SESSIONS = 20, 8
 _LOOK_S = 0.15
 _MOST_PLACES = 300
 _OF_A_NAME, _MOST_ASKED = 6, 40
-_ERROR_CHARS = 120
+_ERROR_CHARS, _COMMAND_CHARS, _COMMANDS_CHARS = 120, 200, 1300
+"""Of an error, of a command, of all of them."""
+_LEFT_OUT = "[redacted:"
 _TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
 """Of an answer what lines with their text take; the rest has room for more names."""
 _DEFINED, _TOLD, _FADING_CALLS = 3.0, 5.0, 100
@@ -195,12 +197,29 @@ def _folder_now(about: Session) -> str:
     return here if about["project"] and same(name_of(here), about["project"]) else ""
 
 
+def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
+    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
+    from core import shell_command
+
+    weights: dict[str, float] = {}
+    last: dict[str, Call] = {}
+    total = calls[-1]["number"] if calls else 0
+    for call in calls:
+        command = call["command"]
+        if command and len(command) <= _COMMAND_CHARS and "\n" not in command and _LEFT_OUT not in command:
+            weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / name_rows.FADING_CALLS)
+            last[command] = call
+    done = [
+        one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
+    ]
+    return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
+
+
 def _command_lines(db: apsw.Connection, session: str, room: int) -> Iterator[str]:
     from core import shell_command
-    from recall.by_name.card_weights import COMMAND_CHARS, COMMANDS_CHARS, ranked_commands
 
-    room = min(COMMANDS_CHARS, room)
-    for call in ranked_commands(call_rows.calls(db, session), COMMAND_CHARS):
+    room = min(_COMMANDS_CHARS, room)
+    for call in _ranked_commands(call_rows.calls(db, session)):
         came = shell_command.told(call["command"], call["outcome"])
         outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from core.names import names_in
-from core.quoting import CUT, as_code, clip, cost, enclose, one_line
+from core.quoting import as_code, clip, clip_ends, cost, enclose, one_line
 from core.repository import git_state, places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from session import own_command
@@ -41,7 +41,7 @@ LEAST_CALLS = 5
 MOST_QUERIES = 3
 MEMORY_CHARS = 150
 _PROMPTS, _PROMPT_CHARS = 12, 12_000
-_EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 200, 90
+_EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
 _STANDING = 0.42
 """Of the budget, what the lines above the places may take."""
 _QUERY_FILES, _QUERY_CHARS = 3, 48
@@ -95,7 +95,7 @@ def of(
         text = [*lines, *(["**Where:**", *found] if found else []), *kept_lines, *more]
         content = enclose(SOURCE, [HEADING, *text])
         over = cost(content) - most
-        if (over > 0 and room <= 0) or text == more or (text == lines[:1] + more and _has(summary, lines[0])):
+        if (over > 0 and room <= 0) or text == more or (text == lines[:1] + more and task.is_in(summary, lines[0])):
             return {"content": "", "files": 0, "queries": [], "memories": []}
         if over <= 0:
             return {"content": content, "files": len(found), "queries": asked, "memories": told}
@@ -131,12 +131,6 @@ def queries(places: Sequence[Place], shown_as: Mapping[str, str], *, commands: b
     return [" ".join(units) for units in chosen]
 
 
-def _has(summary: str, line: str) -> bool:
-    """Whether a summary repeats what the user asked for, of the line that tells it."""
-    asked = line.partition('"')[2].rstrip('"').removesuffix(CUT)
-    return " ".join(asked.lower().split()) in " ".join(summary.lower().split())
-
-
 def _standing(
     db: apsw.Connection,
     about: Session,
@@ -160,7 +154,7 @@ def _standing(
     failure = checks.failing(calls)
     if failure is not None:
         command = as_code(failure["command"]) if len(failure["command"]) <= _COMMAND_CHARS else ""
-        error = clip(one_line(failure["error"]), _ERROR_CHARS, _ERROR_CHARS // 2)
+        error = clip_ends(one_line(failure["error"]), _ERROR_CHARS)
         found.append(f"**Failing:** {command + ': ' if command else ''}{error}")
     found.append(_works(calls, summary))
     running = [code for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.quoting import clip, one_line
+from core.quoting import CUT, clip, one_line
 from session.inject.topics import is_request
 
 TYPE_CHECKING = False
@@ -36,3 +36,9 @@ def opening(prompt: str, characters: int) -> str:
     if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
         parts = parts[1:2]
     return clip(one_line("\n".join(part.lstrip("#>*- ") for part in parts)), characters, characters // 2)
+
+
+def is_in(summary: str, line: str) -> bool:
+    """Whether a client's summary repeats what the user asked for, of the line that tells it."""
+    asked = line.partition('"')[2].rstrip('"').removesuffix(CUT)
+    return " ".join(asked.lower().split()) in " ".join(summary.lower().split())

@@ -1,6 +1,6 @@
 """Where the names stand that a session is at work with, by file, the ones it will look for first. Hot path.
 
-Of 194 calls after real compactions that told the agent nothing new 174 searched for a name whose line it had been shown.
+Of 194 calls after real compactions that told the agent nothing new 174 searched for a name whose line it had seen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOLD, _DEFINED, _WRITTEN = 3.0, 4.0, 2.0
 _FIRST = 5
 _FADED = 0.05
 _PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")
-_OTHERS = ("/node_modules/", "/site-packages/", "/dist-packages/", "/.venv/", "/.claude/", "/.codex/", "/.pi/", "/tmp/")
+_OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())
 
 
 def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Container[str]) -> list[Place]:
@@ -55,12 +55,12 @@ def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Con
 
 
 def is_source(file: str) -> bool:
-    """Whether a file is one of source in a project: no prose, no settings, nothing that others wrote or a tool keeps."""
+    """Whether a file is source of a project: no prose, no settings, nothing that others wrote or a tool keeps."""
     return (
         is_file(file)
         and not file.endswith(_PROSE)
         and not file.startswith(("~", "../"))
-        and not any(folder in f"/{file}" for folder in _OTHERS)
+        and _OTHERS.isdisjoint(file.split("/"))
     )
 
 

@@ -121,7 +121,7 @@ def test_the_longer_the_path_the_fewer_commands(run: Run, home: Path, length: in
             out = spawned(script, home, "hook", "claude", stdin=json.dumps({**told, **event}))
         content = json.loads(out)["hookSpecificOutput"]["additionalContext"]
         assert len(printed(content)) == commands, content
-        assert "**At work, by file:**" in content
+        assert "**Where:**" in content
         longer = commands * (length - len("joelclaw"))
         assert cost(content) <= BUDGET + min(longer, 100) // 4, "docs/hooks.md: 100 characters more for our path"
         for command in printed(content):

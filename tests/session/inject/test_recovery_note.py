@@ -85,6 +85,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         f'**Task:** "{TASK}" · then: "use four spaces there"',
         "**Edited, not run since:** tide_import.py:45-46 next_delay",
         f"**Failing:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
+        "**Works:** `make build 2>&1`",
         "**Where:**",
         "- tide_import.py: next_delay:44 RetryPolicy:40 first_delay:45",
         '**More:** `joelclaw recall "tide_import.py commands" --raw`',
@@ -221,7 +222,7 @@ def test_queries_name_the_files_that_hold_most() -> None:
     names = where.shown_as(dict.fromkeys(place["file"] for place in [*many, *few]))
     asked = recovery_note.queries([*many, *few], names, commands=True)
     assert asked == ["hooks.go", "part0.go part1.go part2.go", "part3.go part4.go commands"]
-    assert all(search.units_of(query) for query in asked)
+    assert all(search.places_asked(query) for query in asked)
     assert recovery_note.queries([], {}, commands=True) == []
 
 
