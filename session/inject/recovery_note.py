@@ -6,6 +6,7 @@ the client recorded, what git says, a line in which a name stands.
 
 from __future__ import annotations
 
+import os
 import time
 
 from core.names import names_in
@@ -38,7 +39,7 @@ HEADING = "## Session Recovery"
 SOURCE = "session-recovery"
 LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
-MOST_QUERIES = 3
+MOST_QUERIES = 2
 MEMORY_CHARS = 150
 _PROMPTS, _PROMPT_CHARS = 12, 12_000
 _EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
@@ -83,7 +84,9 @@ def of(
     places = where.ranked(names, every, about["calls"], names_in(summary)[0])
     shown_as = where.shown_as(sorted({place["file"] for place in every} | set(place_rows.paths(db, session))))
     lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
-    asked = queries(places, shown_as, commands=len(calls) > LEAST_CALLS)[: own_command.most(MOST_QUERIES, agent)]
+    there = _files_there(about["folder"], places)
+    asked = queries([place for place in places if place["file"] in there], shown_as, commands=len(calls) > LEAST_CALLS)
+    asked = asked[: own_command.most(MOST_QUERIES, agent)]
     asked = asked or list(requests[: own_command.most(MOST_QUERIES, agent)])
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
@@ -103,7 +106,7 @@ def of(
 
 
 def queries(places: Sequence[Place], shown_as: Mapping[str, str], *, commands: bool) -> list[str]:
-    """Up to three queries by files, those with most of the places first; the last asks for commands, too."""
+    """Up to two queries by files, in the order of their first place; the last asks for commands, too."""
     counts: dict[str, int] = {}
     for place in places[: MOST_QUERIES * _QUERY_NAMES * 2]:
         counts[place["file"]] = counts.get(place["file"], 0) + 1
@@ -129,6 +132,13 @@ def queries(places: Sequence[Place], shown_as: Mapping[str, str], *, commands: b
     if commands and chosen:
         chosen[-1].append(_COMMANDS)
     return [" ".join(units) for units in chosen]
+
+
+def _files_there(folder: str, places: Sequence[Place]) -> set[str]:
+    """The first files of places that are there now; where there is no such folder, all of them."""
+    files = list(dict.fromkeys(place["file"] for place in places))[: MOST_QUERIES * _QUERY_FILES * 2]
+    is_here = os.path.isdir(folder)
+    return {file for file in files if not is_here or os.path.lexists(os.path.join(folder, file))}
 
 
 def _standing(

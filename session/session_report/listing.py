@@ -18,7 +18,7 @@ from core.records import Session
 from core.store import history
 from core.store.sessions import name_rows, session_rows
 from session import checkpoint_run
-from session.inject import task as asked
+from session.inject.task import last_request, opening
 from session.records import SessionState
 from session.state import rules, state_file
 
@@ -107,7 +107,7 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         if spoken and first:
             started = min(started or first, first)
         prompts = [] if task else session_rows.prompts(db, one.id, _PROMPTS)
-        task = task or asked.opening(asked.last_request(prompts) or (prompts[-1] if prompts else ""), _TASK_CHARS)
+        task = task or opening(last_request(prompts) or (prompts[-1] if prompts else ""), _TASK_CHARS)
     return {
         "sessionId": one.id,
         "client": one.client,
