@@ -21,7 +21,7 @@ MOST_FILES = 4
 # The agent knows a name that its summary has, and lacks the place; it searches for what is defined more than for uses,
 # and for what it wrote itself. Chosen on the same half; on other weights little depends.
 _TOLD, _DEFINED, _WRITTEN = 3.0, 4.0, 2.0
-_FIRST = 5
+_FIRST, _SHARED = 5, 3
 _FADED = 0.05
 _PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")
 _OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())
@@ -30,7 +30,8 @@ _OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .cod
 def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Container[str]) -> list[Place]:
     """The places, most needed first: by the name's fading use, and by how much of its file was shown lately.
 
-    Of names that are only used there, those that the agent wrote itself: the others are a library's, or in passing.
+    Of names that are only used there, those that the agent wrote itself; none that stands in several files and is
+    neither defined in one nor told by the summary: it is a library's.
 
     Args:
         total: calls of the session so far.
@@ -38,6 +39,10 @@ def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Con
     """
     weights = {one["name"]: faded(one, total) * (_WRITTEN if one["written"] else 1.0) for one in names}
     written = {one["name"] for one in names if one["written"]}
+    defined = {place["name"] for place in places if place["defines"]}
+    shared: dict[str, int] = {}
+    for place in places:
+        shared[place["name"]] = shared.get(place["name"], 0) + 1
     files: dict[str, float] = {}
     for place in places:
         files[place["file"]] = files.get(place["file"], 0.1) + exp((place["number"] - total) / FADING_CALLS)
@@ -47,6 +52,8 @@ def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Con
         name, file = place["name"], place["file"]
         weight = weights.get(name, 0.0)
         if weight < _FADED or file not in sources or not (place["defines"] or name in written):
+            continue
+        if shared[name] >= _SHARED and name not in defined and name not in told:
             continue
         weight *= (_TOLD if name in told else 1.0) * (_DEFINED if place["defines"] else 1.0)
         found.append((weight * sources[file] / (len(name) + 5) ** 0.5, at))
