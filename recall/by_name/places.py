@@ -163,7 +163,8 @@ def _block(
     of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
     lines = [f"{of}, {'as the files are now' if folder else 'as it saw them'}:"]
     if is_first and asked.commands:
-        lines += _command_lines(db, about["id"], room // 2)
+        calls = call_rows.calls(db, about["id"])
+        lines += [*_command_lines(calls, room // 2), *_files_line(calls, room // 20)]
     left = room - sum(len(line) + 1 for line in lines)
     rest: dict[str, list[tuple[int, str]]] = {}
     texts = left * _TEXTS_SHARE
@@ -215,11 +216,23 @@ def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
     return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 
-def _command_lines(db: apsw.Connection, session: str, room: int) -> Iterator[str]:
+def _files_line(calls: Sequence[Call], room: int) -> Iterator[str]:
+    """The names of the files that the last calls worked on, the last first."""
+    shown: list[str] = []
+    for file in dict.fromkeys(call["file"].rpartition("/")[2] for call in reversed(calls) if call["file"]):
+        room -= len(file) + 2
+        if room < 0:
+            break
+        shown.append(file)
+    if shown:
+        yield f"files, last first: {', '.join(shown)}"
+
+
+def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
     from core import shell_command
 
     room = min(_COMMANDS_CHARS, room)
-    for call in _ranked_commands(call_rows.calls(db, session)):
+    for call in _ranked_commands(calls):
         came = shell_command.told(call["command"], call["outcome"])
         outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"

@@ -142,10 +142,11 @@ def test_an_answer_to_the_letter(run: Run, tmp_path: Path) -> None:
     made.bash("ls charts")
     made.bash("rg lowWater", "src/low.py:40:lowWater = 1\nsrc/low.py:90:def lowWater():\nsrc/high.py:7:lowWater()")
     archived(run, made)
-    assert run("recall", "charts/ commands", "--raw").out.splitlines()[:4] == [
+    assert run("recall", "charts/ commands", "--raw").out.splitlines()[:5] == [
         "session 0b5e7c11 of harbour, as it saw them:",
         "$ make lint  (ok)",
         "$ cd charts && make test  (failed: E: shoalDepth is 4)",
+        "files, last first: depth.py",
         "charts/depth.py: shoalDepth:2 lowWater:3",
     ]
     assert run("recall", "lowWater", "--raw").out.splitlines()[:4] == [
@@ -259,7 +260,7 @@ def test_the_outcomes_of_commands_on_a_card(run: Run, tmp_path: Path) -> None:
     ]
 
 
-def test_commands_have_half_of_a_card(run: Run, tmp_path: Path) -> None:
+def test_commands_have_half_of_an_answer(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "shoalDepth = lowWater")
     for number in range(30):
@@ -268,7 +269,8 @@ def test_commands_have_half_of_a_card(run: Run, tmp_path: Path) -> None:
     for words, shown in (((), 12), (("--budget", "lean"), 4)):
         lines = run("recall", "charts/ commands", "--raw", *words).out.splitlines()
         assert sum(line[0] == "$" for line in lines) == shown
-        assert lines[shown + 1].startswith("charts/depth.py: ")
+        assert lines[shown + 1] == "files, last first: depth.py"
+        assert lines[shown + 2].startswith("charts/depth.py: ")
 
 
 def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Path) -> None:
