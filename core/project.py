@@ -1,7 +1,8 @@
 """Which project a folder belongs to: all worktrees and clones of a repository are one project. Hot path.
 
 A project's name is `owner/name` of the repository's remote `origin`; without one the name of the repository's folder;
-of a folder that is not there (any more) what its path tells. Memories of before that hold the folder's name.
+of a folder that is not there (any more) what its path tells: `X/.worktrees/…`, `X.worktrees/…`, `X-worktrees/X-…`.
+Memories of before that hold the folder's name.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
+_BESIDE = "-worktrees"
+"""Behind a project's name, the folder beside it whose folders begin with that name."""
 _MOST_UP = 40
 _READ_BYTES = 65_536
 _LONGEST = 200
@@ -28,9 +31,19 @@ def name_of(cwd: str) -> str:
         return ""
     repository, root = repository_at(top)
     named = _named_by(_value(repository + "/config", ["remote", "origin"], "url")) if repository else ""
+    return named or _named_by_path(root)
+
+
+def _named_by_path(root: str) -> str:
+    """The name of the folder that a path leads to, or of the one whose worktree it is by its folders' names."""
     for mark in _WORKTREES:
         root = root.partition(mark)[0]
-    return named or os.path.basename(root)
+    parts = root.split("/")
+    for at, folder in enumerate(parts[:-1]):
+        name = folder.removesuffix(_BESIDE)
+        if name and name != folder and f"{parts[at + 1]}-".startswith(f"{name}-"):
+            return name
+    return parts[-1]
 
 
 def folder_of(cwd: str) -> str:
