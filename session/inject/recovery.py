@@ -163,7 +163,7 @@ def of_talk(
 
 def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]) -> tuple[list[Memory], list[str]]:
     """What was recalled for the task, and the requests that answer; where none does, what was recalled before."""
-    from session.inject.selection import kept_by_somebody, select
+    from session.inject.selection import select
 
     project = situation.project_of(state)
     everywhere = not project and situation.context.serves_all(state)
@@ -173,7 +173,7 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
     found = [hit for hits in answers.values() for hit in hits]
     answered = [query for query, hits in answers.items() if hits]
     known = schema.memories(state["recallCache"])
-    return known or select(kept_by_somebody(found, state), state), answered or state["checkpoint"]["recallQueries"]
+    return known or select(found, state), answered or state["checkpoint"]["recallQueries"]
 
 
 def is_rapid(state: SessionState, context: Context) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import clock, words
+from core import clock
 from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
 from memory.noise import is_noise
@@ -19,18 +19,14 @@ TEXT_CHARS = 200
 _CATEGORY_CHARS = 30
 _TOKENS = (TEXT_CHARS, 66, 50, 25)
 """Of a memory, tried in this order."""
-_TASK_TAG = "session-task"
+_TASK_TAG, _PINNED = "session-task", "pinned"
 
 
 def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
-    """The memories worth handing on, best first, each text once; at most five.
-
-    Left out are noise, the session's own task memories, and turns that only repeat its last messages.
-    """
-    said = frozenset(word for entry in state["messages"] for word in words.split(entry["text"]))
+    """The memories worth handing on, pinned ones first, each by its own score, and each text once; at most five."""
     kept: dict[str, Memory] = {}
-    for hit in hits:
-        line = "" if is_noise(hit["observation"]) or _is_known(hit, state, said) else _shown(hit["observation"])
+    for hit in kept_by_somebody(hits, state):
+        line = "" if is_noise(hit["observation"]) else _shown(hit["observation"])
         if line:
             category = hit["categoryId"].removeprefix("jc:") or hit["collection"]
             kept.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
@@ -38,18 +34,20 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
 
 
 def kept_by_somebody(hits: Sequence[Hit], state: SessionState) -> list[Hit]:
-    """The hits that a person or a model wrote to be kept, and that the agent does not have before it.
+    """The hits that a person or a model wrote to be kept, without what the agent has before it; pinned ones first.
 
     No turns, which mostly narrate, and no sessions' tasks: those say what was wanted, not what holds.
     """
     dropped = state["lastCompactionAt"]
-    return [
+    kept = [
         hit
         for hit in hits
         if hit["collection"] != "episodes"
         and _TASK_TAG not in hit["tags"]
+        and not hit["observation"].startswith("Task: ")
         and (hit["session"] != state["sessionId"] or (dropped is not None and hit["timestamp"] < clock.iso(dropped)))
     ]
+    return sorted(kept, key=lambda hit: _PINNED not in hit["tags"])
 
 
 def names_shared(hit: Hit, named: Container[str]) -> list[str]:
@@ -81,14 +79,3 @@ def fit(
 
 def _shown(text: str) -> str:
     return clip(one_line(text[: TEXT_CHARS * 8]), TEXT_CHARS)
-
-
-def _is_known(hit: Hit, state: SessionState, said: frozenset[str]) -> bool:
-    is_task = _TASK_TAG in hit["tags"] or hit["observation"].startswith("Task: ")
-    if hit["id"] in state["taskMemoryIds"] or (is_task and hit["session"] == state["sessionId"]):
-        return True
-    if hit["collection"] != "episodes":
-        return False
-    from recall import ranking
-
-    return ranking.echoes(hit["observation"], said)

@@ -82,10 +82,20 @@ def test_the_hot_zone_writes_the_task_once_and_never_recalls_it_as_its_own_memor
     assert hot[1]["metadata"] == {"percent": 61, "recallHits": 1, "filesCount": 2}
 
 
-def test_another_session_does_find_the_task(run: Run) -> None:
+def test_what_is_kept_for_a_task_is_what_somebody_wrote(run: Run) -> None:
     save(run, "--percent", "61", "--message", TASK)
     other = run("checkpoint", "save", "--session", "s2", "--percent", "50", "-m", TASK, env=at(1)).result
-    assert other["hits"] == 1
+    assert other["hits"] == 0, "no task of another session"
+    for text in (f"{TASK}: noted so that nobody forgets", f"{TASK}: pinned for those who come after"):
+        run("memory", "write", text, env=at(1))
+    (known,) = (
+        hit for hit in run("recall", "pinned for those", env=at(2)).result["hits"] if "pinned" in hit["observation"]
+    )
+    run("memory", "pin", known["id"], env=at(2))
+    third = run("checkpoint", "save", "--session", "s3", "--percent", "50", "-m", TASK, env=at(3)).result
+    assert third["hits"] == 2
+    kept = run("checkpoint", "show", "s3").result["checkpoint"]["recallHits"]
+    assert kept[0].endswith("pinned for those who come after"), kept
 
 
 def test_percent_from_tokens_and_unknown_usage(run: Run) -> None:
