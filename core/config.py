@@ -89,7 +89,7 @@ SETTINGS: dict[str, Setting] = {
     "refresh.minutes": Setting(30, "a message so long after a refresh brings another (ADR-0204); 0 never", 0, 100_000),
     "refresh.idle_minutes": Setting(10, "so does one after the session was idle this long; 0 never", 0, 100_000),
     "refresh.percent": Setting(50, "context usage at which to refresh, once a compaction; 0 never", 0, 100),
-    "refresh.named": Setting(True, "tell what was said before of files and functions that a prompt names"),
+    "refresh.named": Setting(True, "tell where the files and functions of a prompt stand, and what was noted"),
     "workspace.folder": Setting("", "where the daily log lies (default: workspace in JOELCLAW_HOME)", trusted=True),
     "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
     "compaction.reserve_tokens": Setting(16_384, "tokens kept free for the answer (pi)", 0, 100_000_000),

@@ -93,6 +93,7 @@ class SessionState(TypedDict):
     lastCompactionAt: int | None
     lastInjectionAt: int | None
     injectedScopes: list[str]
+    toldNames: list[str]
     injectedKinds: dict[str, int]
     injectedMemories: list[str]
     pendingFeedback: list[Pending]
@@ -134,6 +135,8 @@ class Text(TypedDict):
     """What result and event say of it besides."""
     eventAbout: NotRequired[dict[str, Any]]
     """What only the event says."""
+    names: NotRequired[list[str]]
+    """Of files and functions that it tells of because a prompt named them."""
 
 
 class ContextUsage(TypedDict):

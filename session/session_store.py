@@ -13,23 +13,16 @@ from session.faults import fault_boundary
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal, TypedDict, TypeVar
+    from typing import Literal, TypeVar
 
     import apsw
 
     from clients.event import Item
     from core.config import Config
-    from core.records import Event, Hit, Name, Session
+    from core.records import Event, Hit, Session
     from session.records import Fault
 
     Made = TypeVar("Made")
-
-    class Work(TypedDict):
-        """A session, its last prompts, oldest first, and the names in it where it is the one to go on from."""
-
-        session: Session
-        names: list[Name]
-        prompts: list[str]
 
     Outcome = Literal["echo", "fizzle"]
     Verdict = tuple[str, Outcome, int]
@@ -41,8 +34,6 @@ _CLUSTER_MS = 500
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
 _LAST_SESSIONS, _TALKS = 5, 3
-_PROMPTS = 12
-"""Of each session."""
 TASK_TAGS = ("compaction-extract", "session-task")
 TASK_CATEGORY = "ops"
 _FEEDBACK = "memory-feedback"
@@ -150,32 +141,43 @@ class SessionStore:
             return [hit for hit in found["hits"] if everywhere or hit["project"] or task not in hit["tags"]]
         return None
 
-    def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Work]:
-        """What the last sessions of a project did, and what was said in the last of the folder that only talked.
+    def names(self, names: Sequence[str]) -> bool:
+        """Whether a memory that somebody wrote names one of these: without one there is nothing to recall for them."""
+
+        def read(db: apsw.Connection) -> bool:
+            from core.store import documents
+
+            return documents.has_phrase(db, names)
+
+        return bool(names) and self._attempt("recall", read, False)
+
+    def changed(self, identifiers: Sequence[str], since: int) -> set[str]:
+        """Those of these memories that were written or changed since a time."""
+
+        def read(db: apsw.Connection) -> set[str]:
+            from core.store import documents
+
+            return documents.changed(db, identifiers, since)
+
+        return self._attempt("recall", read, set()) if identifiers else set()
+
+    def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
+        """The last sessions of a project, and the last of the folder that only talked, the one to go on from first.
 
         Those of the working tree with this top come first, the newest before the others. The session `without` asks,
         and `first` is the one to go on from, where that is known.
         """
 
-        def read(db: apsw.Connection) -> list[Work]:
+        def read(db: apsw.Connection) -> list[Session]:
             from core.project import own_names
-            from core.store.sessions import name_rows, session_rows
+            from core.store.sessions import session_rows
 
             own = own_names(project, session_rows.projects(db))
             worked = session_rows.sessions_of_project(db, own, _LAST_SESSIONS + 1)
             talks = session_rows.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
             last = [one for one in worked if one["id"] != without][:_LAST_SESSIONS]
             last += [one for one in talks if one["id"] != without][:_TALKS]
-            last.sort(key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
-            first_worked = next((one["id"] for one in last if one["calls"]), "")
-            return [
-                {
-                    "session": one,
-                    "names": name_rows.names(db, one["id"]) if one["id"] == first_worked else [],
-                    "prompts": session_rows.prompts(db, one["id"], _PROMPTS),
-                }
-                for one in last
-            ]
+            return sorted(last, key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
 
         return self._attempt("work", read, []) if project else []
 

@@ -10,7 +10,6 @@ import os
 import stat
 
 SETTINGS_BYTES = 65_536
-MANIFEST_BYTES = 1_048_576
 TRUSTED = "trusted.json"
 """In the user's home: what `trust` keeps, and where it is not there nothing is trusted."""
 _MOST_LEVELS = 40

@@ -156,6 +156,19 @@ def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document
     return from_row(row) if row else None
 
 
+def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
+    """Whether a memory that is no turn holds the words of one of these phrases, in their order."""
+    asked = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
+    found = "SELECT EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ? AND rowid NOT BETWEEN ? AND ?)"
+    return bool(db.execute(found, (f"{{text}} : ({asked})", *row_range("episodes"))).get)
+
+
+def changed(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:
+    """Those of these documents that were written or changed since a time."""
+    query = f"SELECT id FROM document WHERE id IN ({marks(identifiers)}) AND max(created_at, updated_at) >= ?"
+    return {str(identifier) for (identifier,) in db.execute(query, (*identifiers, since))}
+
+
 def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
     """The newest documents of a collection since a time that were not superseded, newest first."""
     query = f"{_SELECT} created_at >= ? AND {_LIVE} ORDER BY created_at DESC, rowid DESC LIMIT ?"

@@ -98,7 +98,7 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
             for step in doing:
                 tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
             found = {kind: one for kind, one in found.items() if one[2].isdisjoint(kinds)}
-        elif doing and call["outcome"] == "ok" and _is_form(command, steps):
+        elif doing and call["outcome"] == "ok" and is_form(command, steps):
             own = {" ".join(step["words"]) for step in steps}
             found = {kind: one for kind, one in found.items() if not one[2] <= kinds}
             found[kind_of(doing[0])] = call, max(len(tried.get(kind, set()) - own) for kind in kinds), kinds
@@ -190,7 +190,7 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _is_form(command: str, steps: Sequence[Step]) -> bool:
+def is_form(command: str, steps: Sequence[Step]) -> bool:
     """Whether a line worked by what it was told, and may be run again as it stands: it changes no work, and names
     nothing that was there once."""
     if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):

@@ -1,12 +1,15 @@
-"""Memories for a session that lasts, on what it talks about now (ADR-0204, change 2).
+"""What changed in memory while a session went on, and where stands what a prompt names (ADR-0204, change 2).
 
-They come where the context is half full, after a pause and after half an hour; never in a session's first minutes.
-Between them a prompt that names a file or a function gets what somebody noted about that.
+A refresh comes where the context is half full, after a pause and after half an hour; never in a session's first
+minutes. It tells of memories on what the session talks about that were written or changed meanwhile, and nothing of
+what the agent knows. A prompt that names a file or a function gets where that stands, and what somebody noted about it.
 """
 
 from __future__ import annotations
 
-from core.names import names_in
+from core.names import names_in_order
+from core.quoting import cost, enclose
+from session.faults import fault_boundary
 from session.inject.runner import Decision
 from session.state import rules
 
@@ -22,26 +25,29 @@ NAME = "refresh"
 LEAST = "inject.min_score"
 CUSTOM_TYPE = "context-refresh"
 HEADING = "## Context Refresh"
+STANDS, ABOUT, CHANGED = "**Where it stands:**", "**Noted about it:**", "**Changed in memory:**"
 NOT_DUE, NO_TOPIC = "not-due", "no-seed"
 INTERVAL, IDLE, HALF, NAMED = "interval", "idle", "half-full", "named"
 MAX_TOKENS = 350
-_SHOWN, _NAMED_SHOWN, _NAMES_TOLD = 3, 2, 3
+_SHOWN, _ABOUT_SHOWN, _MOST_ASKED = 3, 2, 60
 _MINUTE_MS = 60_000
 _QUIET_MS = 5 * _MINUTE_MS
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
-    """Where something may have changed, or the prompt names something; and only on a topic."""
-    named = situation.context.config.get_bool("refresh.named") and bool(names_in(situation.message)[0])
-    trigger = trigger_of(state, situation) or (NAMED if named else "")
+    """Where something may have changed, or the prompt of a person names something that was not told yet."""
+    names = _names(state, situation)
+    trigger = trigger_of(state, situation) or (NAMED if names else "")
     if not trigger:
         return Decision(NOT_DUE, about={"trigger": trigger})
     from session.inject import topics
 
-    query = topics.query_of((), situation.message) if named else ""
+    query = ""
+    if names and situation.context.store.names(names):
+        query = topics.query_of((), situation.message) or " ".join(names)
     if not query and trigger != NAMED:
         query = topics.query_of(state["messages"], situation.message)
-    return Decision("" if query else NO_TOPIC, query=query, about={"trigger": trigger, "query": query})
+    return Decision("" if query or names else NO_TOPIC, query=query, about={"trigger": trigger, "query": query})
 
 
 def trigger_of(state: SessionState, situation: Situation) -> str:
@@ -66,46 +72,80 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
 
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
-    """Memories that the agent does not have before it; of a prompt that names something, those that name it too."""
+    """Where what is named stands and what somebody noted about it; on other topics what changed in memory."""
     from session.inject.selection import fit, kept_by_somebody, names_shared, select
 
-    trigger = decision.about["trigger"]
+    context, trigger = situation.context, decision.about["trigger"]
+    names = _names(state, situation)
+    stands, told = _standing(state, situation, names) if names else ([], [])
+    head = [HEADING, STANDS, *stands] if stands else [HEADING]
     fresh = [hit for hit in kept_by_somebody(hits, state) if hit["id"] not in state["injectedMemories"]]
-    if trigger == NAMED:
-        asked = names_in(situation.message)[0]
-        shared = {hit["id"]: names for hit in fresh if (names := names_shared(hit, asked))}
-        memories = select([hit for hit in fresh if hit["id"] in shared], state)[:_NAMED_SHOWN]
-        told = dict.fromkeys(name for memory in memories for name in shared[memory["id"]])
-        why = f"the user names {', '.join(list(told)[:_NAMES_TOLD])}"
-    else:
-        memories, why = select(fresh, state), _why(trigger, state, situation)
-    head = [HEADING, f"**Why:** {why}", "**Related memories:**"]
-    content, shown = fit(CUSTOM_TYPE, head, memories, mark="- [{category}] ", most=_SHOWN, max_tokens=MAX_TOKENS)
-    if not content:
+    about = {hit["id"]: found for hit in fresh if (found := names_shared(hit, names))}
+    changed = (
+        set() if trigger == NAMED else context.store.changed([hit["id"] for hit in fresh], _since(state, situation))
+    )
+    memories = select([hit for hit in fresh if hit["id"] in about or hit["id"] in changed], state)
+    title = CHANGED if changed else ABOUT
+    most = _SHOWN if changed else _ABOUT_SHOWN
+    room = MAX_TOKENS + cost("\n".join(stands))
+    content, shown = fit(CUSTOM_TYPE, [*head, title], memories, mark="- [{category}] ", most=most, max_tokens=room)
+    if not content and not stands:
         return None
+    told += [name for memory in shown for name in about.get(memory["id"], ())]
     return {
-        "content": content,
+        "content": content or enclose(CUSTOM_TYPE, head),
         "memories": shown,
         "customType": CUSTOM_TYPE,
         "event": "context.refresh.injected",
         "about": {},
         "eventAbout": {"reason": trigger},
+        "names": list(dict.fromkeys(told)),
     }
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
     """When it was looked at, with or without anything to tell; what a prompt names puts no refresh off."""
     trigger = decision.about["trigger"]
+    if text is not None:
+        state = {**state, "toldNames": [*state["toldNames"], *text.get("names", ())]}
     if trigger == NAMED:
         return state
     half = state["halfRefreshed"] or trigger == HALF
     return {**state, "lastRefreshAt": situation.context.now, "halfRefreshed": half}
 
 
-def _why(trigger: str, state: SessionState, situation: Situation) -> str:
-    if trigger == HALF:
-        return f"the context is {situation.percent or 0:.0f} % full"
-    if trigger == IDLE:
-        return "the conversation goes on after a pause"
-    since = state["startedAt"] if state["lastRefreshAt"] is None else state["lastRefreshAt"]
-    return f"{max(0, situation.context.now - since) // _MINUTE_MS} minutes since the last one"
+def _names(state: SessionState, situation: Situation) -> list[str]:
+    """The identifiers and file names that a person says and was not told of yet, as they come; none of URLs and
+    switches."""
+    if not situation.message or not situation.context.config.get_bool("refresh.named"):
+        return []
+    words = [word for word in situation.message.split() if "://" not in word and not word.startswith("-")]
+    found = [name for name, is_one in names_in_order(" ".join(words)) if is_one and name not in state["toldNames"]]
+    if found:
+        from session.inject import topics
+
+        found = found if topics.said(situation.message) else []
+    return found[:_MOST_ASKED]
+
+
+def _standing(state: SessionState, situation: Situation, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Where the names stand, as lines, and which of them do."""
+    from core.project import folder_of
+    from session.inject import named
+
+    context, project = situation.context, situation.project_of(state)
+    with fault_boundary(context.faults, "places"):
+        db, _ = context.store.reading()
+        if db is not None and project:
+            folder = folder_of(context.directory(state, situation.cwd))
+            found = named.places(db, names, session=state["sessionId"], project=project, folder=folder)
+            asked = frozenset(names)
+            files = (place["file"].rpartition("/")[2] for place in found)
+            return named.lines(found), [name for name in (*(place["name"] for place in found), *files) if name in asked]
+    return [], []
+
+
+def _since(state: SessionState, situation: Situation) -> int:
+    """When memory was last looked at, else when the session began."""
+    last = state["lastRefreshAt"]
+    return state["startedAt"] if last is None or last > situation.context.now else int(last)

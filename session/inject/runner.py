@@ -69,12 +69,11 @@ class Decision:
         strictly: the query is somebody else's: it is asked of the project's own memories alone.
         event: the event that tells why it is not due, "" for none.
         about: what result and event say of the occasion.
-        unusable: files of the project that could not be read for it, and why.
     """
 
     def __init__(
         self, reason: str = "", *, query: str = "", subject: str = "", strictly: bool = False, event: str = "",
-        about: Mapping[str, Any] | None = None, unusable: Sequence[tuple[str, str]] = (),
+        about: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.reason = reason
         self.query = query
@@ -82,7 +81,6 @@ class Decision:
         self.strictly = strictly
         self.event = event
         self.about = about or {}
-        self.unusable = unusable
 
 
 class InjectionStep(Step):
@@ -107,11 +105,6 @@ class InjectionStep(Step):
         """As the injection decides."""
         self.decision = self._injection.due(state, self._situation)
         self.reason = self.decision.reason
-        if self.decision.unusable:
-            from session import settings_faults
-
-            context = self._situation.context
-            context.note(settings_faults.events(self.decision.unusable, (), context.now))
         return not self.reason
 
     def is_busy(self) -> None:

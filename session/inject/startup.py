@@ -1,11 +1,17 @@
-"""What a new session is given, once: where its project was left, and memories that say something durable."""
+"""What a new session is given, once: what the last one of its project left, the checks that work there, and memories.
+
+Where none of it is known nothing is said.
+"""
 
 from __future__ import annotations
 
+from core import shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
-from core.quoting import clip, enclose, one_line
-from session.inject import work
+from core.quoting import as_code, clip, enclose, one_line
+from core.store.sessions import call_rows, place_rows, session_rows
+from session.faults import fault_boundary
+from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
 from session.session_event import GATEWAY
 
@@ -13,10 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Hit
+    import apsw
+
+    from core.records import Call, Hit, Session
     from session.inject.runner import Situation
     from session.records import SessionState, Text
-    from session.session_store import Work
 
 NAME = "startup"
 LEAST = "inject.startup_min_score"
@@ -26,8 +33,9 @@ LEFT_HEADING = "## Where This Project Was Left"
 MAX_MEMORIES, MAX_TOKENS = 3, 400
 STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
-FILES, NAMES_A_FILE, WORK_CHARS = 4, 1, 300
-_STEP_CHARS = 120
+_PROMPTS, _CALLS = 12, 300
+"""That are looked at, of each session."""
+_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _MOST_CHECKS = 160, 110, 200, 3
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
@@ -41,15 +49,20 @@ def due(state: SessionState, situation: Situation) -> Decision:
 
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
-    """Where the project was left, and the durable of what was recalled; None without either."""
-    from session.inject.selection import fit, kept_by_somebody, select
+    """What the project's last session left, and memories; None without either."""
+    from session.inject.selection import fit, select
 
-    context = situation.context
+    context, project = situation.context, situation.project_of(state)
     folder = folder_of(context.directory(state, situation.cwd))
-    left = left_of(context.store.left(situation.project_of(state), folder, without=state["sessionId"]), context.now)
+    left: list[str] = []
+    sessions = context.store.left(project, folder, without=state["sessionId"])
+    db, _ = context.store.reading()
+    if db is not None:
+        with fault_boundary(context.faults, "work"):
+            left = left_of(db, sessions, folder, context.now)
     above = [LEFT_HEADING, *left] if left else []
     content, shown = fit(
-        CUSTOM_TYPE, [*above, HEADING], select(kept_by_somebody(hits, state), state),
+        CUSTOM_TYPE, [*above, HEADING], select(hits, state),
         mark="{number}. [{category}] ", most=MAX_MEMORIES, max_tokens=MAX_TOKENS,
     )  # fmt: skip
     if not (content or left):
@@ -71,27 +84,79 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     return {**state, "injectedKinds": kinds, "updatedAt": now}
 
 
-def left_of(sessions: Sequence[Work], now: int) -> list[str]:
-    """The lines that say where a project was left, by its sessions, the one to go on from first."""
-    lines = []
-    for one in sessions:  # what was asked for last in the same working tree, be it in a session that only talked
-        task = work.last_task(one["prompts"])
-        if task and one["session"]["folder"] == sessions[0]["session"]["folder"]:
-            age = max(0, now - one["session"]["updated_at"])
-            if age < STALE_MS:
-                lines.append(f"**Last task** ({_ago(age)}): {work.opening(task)}")
-            break
-    for one in [one for one in sessions if one["session"]["calls"]][:1]:
-        about = one["session"]
-        step = work.open_step(about, one["prompts"]) if now - about["updated_at"] < STALE_MS else ""
-        if step:
-            lines.append(f"**Open step:** {clip(one_line(step), _STEP_CHARS)}")
-        files = work.working_set(
-            one["names"], about["calls"], characters=WORK_CHARS, most_files=FILES, most_names=NAMES_A_FILE
-        )
-        at_work = [f"- {one_line(': '.join((file, *names)))}" for file, names in files if file]
-        lines += ["**At work in its last session:**", *at_work] if at_work else []
-    return lines
+def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:
+    """What the last of these sessions of a project left, by them, the one to go on from first: its request, what is
+    open of its work; and the checks that worked in more than one of them."""
+    lines: list[str] = []
+    for one in sessions[:1]:  # be it one that only talked
+        request = task.last_request(session_rows.prompts(db, one["id"], _PROMPTS))
+        age = max(0, now - one["updated_at"])
+        if request and age < STALE_MS:
+            lines.append(f'**Task of the last session** ({_ago(age)}): "{task.opening(request, task.LINE_CHARS)}"')
+    worked = [one for one in sessions if one["calls"]]
+    calls = [call_rows.calls(db, one["id"], last=_CALLS) for one in worked]
+    for one, done in zip(worked[:1], calls, strict=False):
+        if now - one["updated_at"] < STALE_MS and one["folder"] == folder:
+            lines += [line for line in (_unrun(db, one, done), _failing(done)) if line]
+    return [*lines, *_checks(calls)]
+
+
+def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
+    """What was edited, and neither run nor committed since."""
+    committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
+    edits = [edit for edit in place_rows.edits(db, about["id"]) if edit["number"] > committed]
+    if not edits:
+        return ""
+    from session.inject import unrun
+
+    ranges = unrun.ranges(edits, calls, checks.is_check)
+    places = place_rows.places(db, about["id"], files=list(ranges)) if ranges else []
+    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
+    told = unrun.told(ranges, inside, {}, _EDITED_CHARS)
+    return f"**Edited, not run since:** {told}" if told else ""
+
+
+def _commits(call: Call) -> bool:
+    return call["outcome"] != "failed" and any(
+        step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
+        for step in shell_command.steps(call["command"])
+    )
+
+
+def _failing(calls: Sequence[Call]) -> str:
+    """The failure that stands."""
+    failure = checks.failing(calls)
+    if failure is None:
+        return ""
+    command = as_code(failure["command"]) if len(failure["command"]) <= checks.FORM_CHARS else ""
+    return f"**Failing:** {command + ': ' if command else ''}{clip(one_line(failure['error']), _ERROR_CHARS)}"
+
+
+def _checks(calls: Sequence[Sequence[Call]]) -> list[str]:
+    """The checks that worked in more than one session, word for word, and whose last run did not fail; of a program
+    and verb the one that most of them ran."""
+    forms: dict[str, tuple[str, str]] = {}
+    sessions: dict[str, set[int]] = {}
+    failed: dict[str, bool] = {}
+    for at, done in enumerate(calls):
+        for call in reversed(done):
+            steps = shell_command.steps(call["command"]) if call["outcome"] in ("ok", "failed") else []
+            kinds = " ".join(sorted({checks.kind_of(step) for step in steps if shell_command.does(step)}))
+            if not kinds:
+                continue
+            failed.setdefault(kinds, call["outcome"] == "failed")
+            if call["outcome"] == "ok" and checks.is_check(call["command"]) and checks.is_form(call["command"], steps):
+                words = " && ".join(" ".join(step["words"]) for step in steps)
+                forms.setdefault(words, (kinds, call["command"]))
+                sessions.setdefault(words, set()).add(at)
+    shown: dict[str, str] = {}
+    for words in sorted(forms, key=lambda words: -len(sessions[words])):
+        kinds, command = forms[words]
+        code = as_code(command)
+        fits = len(shown) < _MOST_CHECKS and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS
+        if len(sessions[words]) > 1 and not failed[kinds] and code and fits:
+            shown.setdefault(kinds, code)
+    return [f"**Works:** {', '.join(shown.values())}"] if shown else []
 
 
 def _ago(age: int) -> str:

@@ -101,11 +101,11 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
 
 def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
-    plain = _said(text)
+    plain = said(text)
     if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
         return False
-    said = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
-    return len(said) >= _LEAST_WORDS or any(not word.isascii() for word in said)
+    telling = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
+    return len(telling) >= _LEAST_WORDS or any(not word.isascii() for word in telling)
 
 
 def is_request(text: str) -> bool:
@@ -113,7 +113,7 @@ def is_request(text: str) -> bool:
 
     A long one does by its words; a short one where it is an imperative, a question or a fault with a word of its own.
     """
-    plain = _said(text)
+    plain = said(text)
     for phrase in () if plain.isascii() else _GOING_ON_UNSPACED:
         plain = plain.replace(phrase, " ")
     if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _LEAST_UNSPACED:
@@ -130,7 +130,7 @@ def is_request(text: str) -> bool:
     return order[0] in _VERBS or is_fault
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     """What a person said, without the marks and emoji at its start; "" where no person did, or it says nothing."""
     text = text[:_READ_CHARS].strip()
     starts = (at for at, sign in enumerate(text) if sign not in _MARKS and (sign.isascii() or sign.isalnum()))

@@ -14,12 +14,12 @@ from core.config import Config
 from core.errors import Failure
 from core.project import folder_of, name_of
 from core.project import names_of as project_names
-from core.quoting import as_code, clip, one_line
+from core.quoting import clip, one_line
 from core.records import Session
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
-from session.inject import checks, startup, topics
+from session.inject import startup, topics
 from session.lost.work import Entry, Summary, Work, key_of
 from session.session_store import SessionStore
 
@@ -29,7 +29,7 @@ MOST_CALLS = MOST_TURNS = 5_000
 TEXT_CHARS = 300
 _FOREVER = 1 << 62
 _ARCHIVE_ALL = "joelclaw memory archive --all"
-_LATE_CALLS, _NAMES, _TEXTS, _LINE_CHARS, _DROPPED_CHARS = 60, 24, 3, 200, 800
+_NAMES, _TEXTS, _DROPPED_CHARS = 24, 3, 800
 
 
 def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str = "") -> dict[str, Any]:
@@ -94,33 +94,27 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     """Where the work in a folder stands: its last session, or the one named, and what a compaction dropped of it."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
-    works = store.left(project, folder_of(folder), without="", first=session)
+    sessions = store.left(project, folder_of(folder), without="", first=session)
     db, _ = store.reading()
     if store.faults:
         fault = store.faults[0]
         raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says what to do about the store")
-    if not works or db is None:
+    if not sessions or db is None:
         raise Failure(
             "SESSION_NOT_FOUND",
             f"no session of the project {project or 'of this folder'} is archived yet",
             "it is known from the end of its first turn on; older ones: joelclaw memory archive --all",
         )
     # one that only talked has nothing to tell of, unless it is the one that asks
-    worked = [one["session"] for one in works if one["session"]["calls"]]
-    known = [one["session"] for one in works if one["session"]["calls"] or one["session"]["id"] == session]
-    about = (known or [works[0]["session"]])[0]
+    about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
     try:
         compactions = len(name_rows.compactions(db, about["id"]))
-        calls = call_rows.calls(db, worked[0]["id"], last=_LATE_CALLS) if worked else ()
+        left = startup.left_of(db, sessions, sessions[0]["folder"], now)
         dropped = of(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None
     head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
-    lines = [f"{one_line(head)}, {compactions} compactions", *startup.left_of(works, now)]
-    failure = checks.failing(calls)
-    if failure is not None:
-        command, said = clip(one_line(failure["command"]), _LINE_CHARS), clip(one_line(failure["error"]), _LINE_CHARS)
-        lines.append(f"**Failed last:** {as_code(command)} → {said}")
+    lines = [f"{one_line(head)}, {compactions} compactions", *left]
     told = [("words", one["text"]) for one in dropped.get("words", [])[:_TEXTS]]
     told += [("errors", one["error"]) for one in dropped.get("errors", [])[:_TEXTS]]
     told += [("names", line) for line in by_file(dropped.get("names", [])[:_NAMES])]

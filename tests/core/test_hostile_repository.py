@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config, project
-from session.inject import project_context
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 GLOBAL = "The harbour pilot prefers the northern berth whenever the tide gauge is below four"
@@ -162,40 +160,6 @@ def test_at_the_command_line_it_is_told_on_stderr_once(run: Run, repo: Path) -> 
     assert run("memory", "stats", env=NOW, cwd=repo).err == ""
 
 
-MANIFESTS: dict[str, Callable[[Path], None]] = {
-    "a link to /dev/zero": link("/dev/zero"),
-    "a pipe": pipe,
-    "a file of a terabyte": sparse,
-    "a file of 2 MB": holding(json.dumps({"name": "big", "description": TOPIC, "x": "y" * 2_000_000}).encode()),
-    "no JSON": holding(b'{"name": "bad", '),
-    "many brackets": holding(b"[" * 1_000_000),
-    "a link out of it": lambda path: path.symlink_to(path.parents[1] / "outside.json"),
-}
-
-
-@pytest.mark.spawned
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_manifests_that_cannot_be_used_are_left_out(run: Run, repo: Path, home: Path, private: None, name: str) -> None:
-    (repo.parent / "outside.json").write_text(json.dumps({"name": "outside", "description": TOPIC}))
-    MANIFESTS[name](repo / "package.json")
-    words = ("inject", "project", "--session", "s", "--file", "a.py", "--cwd", str(repo))
-    for _ in range(2):
-        out, _, megabytes = measured(home, repo, *words)
-        assert json.loads(out)["result"]["reason"] == "no-scope"
-        assert megabytes < MEGABYTES
-    found = run("otel", "search", "project.file_dropped", "--hours", "1", env=NOW).result["events"]
-    assert [event["metadata"]["path"] for event in found] == [str(repo / "package.json")]
-
-
-@pytest.mark.parametrize("manifest", ["pom.xml", "pyproject.toml", "Cargo.toml", "go.mod"])
-def test_a_manifest_is_read_in_linear_time(repo: Path, manifest: str) -> None:
-    for line in ("<build>", "<artifactId>", "[project]\nname = \n", "[package]\n", 'name = "\\', "module x\n"):
-        (repo / manifest).write_text((line * (1_000_000 // len(line)))[:1_000_000])
-        began = time.process_time()
-        project_context.of_file("a.py", str(repo), config.Config({}), [])
-        assert time.process_time() - began < 20, "a square of it would take minutes"
-
-
 def injected(run: Run, repo: Path, *words: str, session: str) -> dict[str, Any]:
     result: dict[str, Any] = run("inject", *words, "--session", session, env=NOW, cwd=repo).result
     return result
@@ -205,7 +169,6 @@ CHOSEN = {
     "query": (f'[inject]\nquery = "{TOPIC}"\n', ("memory",)),
     "scores": ("[inject]\nstartup_min_score = 0\nmin_score = 0\n", ("memory", "--query", TOPIC)),
     "scopes": (f'[scopes]\nsrc = "{TOPIC}"\n', ("project", "--file", "src/a.py")),
-    "descriptions": ("", ("project", "--file", "packages/a.py")),
 }
 
 
@@ -213,7 +176,6 @@ CHOSEN = {
 def test_what_it_chooses_is_its_own_until_the_folder_is_trusted(run: Run, repo: Path, private: None, name: str) -> None:
     settings, words = CHOSEN[name]
     (repo / ".joelclaw/config.toml").write_text(settings)
-    (repo / "package.json").write_text(json.dumps({"name": "tides", "description": TOPIC}))
     before = injected(run, repo, *words, session="s1")
     assert OWN in before["content"]
     assert GLOBAL not in before["content"] and FOREIGN not in before["content"]
@@ -242,13 +204,11 @@ def test_a_gateway_gets_nothing_that_a_repository_chose(run: Run, repo: Path, pr
 
 def test_instructions_in_every_field_stay_data(run: Run, repo: Path, private: None) -> None:
     about = f"{TOPIC} {INSTRUCTIONS}"
-    (repo / "package.json").write_text(json.dumps({"name": f"tides {INSTRUCTIONS}", "description": about,
-                                                   "keywords": [about]}))  # fmt: skip
     (repo / ".joelclaw/config.toml").write_text(
         f"[inject]\nquery = {json.dumps(about)}\ngateway_query = {json.dumps(about)}\n"
         f"[scopes]\n{json.dumps(INSTRUCTIONS + 'x')} = {json.dumps(about)}\nsrc = {json.dumps(about)}\n"
     )
-    for number, words in enumerate((("memory",), ("project", "--file", "src/a.py"), ("project", "--file", "b.py"))):
+    for number, words in enumerate((("memory",), ("project", "--file", "src/a.py"))):
         content = injected(run, repo, *words, session=f"s{number}")["content"]
         assert content.startswith("<joelclaw-memory ") and content.endswith("</joelclaw-memory>")
         inside = content.partition("\n")[2].rpartition("\n")[0]

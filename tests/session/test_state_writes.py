@@ -37,14 +37,14 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     (root / ".git").mkdir(parents=True)
-    (root / "package.json").write_text('{"name": "buoyline", "description": "importer of buoyline rows in batches"}')
     return root
 
 
 @pytest.fixture
 def under_way(run: Run, project: Path) -> None:
-    """A memory, and a session with one prompt in the warm zone."""
+    """Two memories, one on a file, and a session with one prompt in the warm zone."""
     run("memory", "write", MEMORY, "--project", project.name, env=at(0))
+    run("memory", "write", "Never edit batches.py by hand: it is made", "--project", project.name, env=at(0))
     hook(run, project, "prompt", prompt=TASK, percent=45)
 
 

@@ -50,11 +50,14 @@ def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> li
     return [{"number": row[0], "file": row[1], "first": row[2], "last": row[3], "hunk": row[4]} for row in rows]
 
 
-def sessions_with(db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int) -> list[str]:
-    """The first `most` of these sessions, by id, in which one of the names has a place; in their order."""
+def sessions_with(
+    db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int, *, defined: bool = False
+) -> list[str]:
+    """The first `most` of these sessions, by id, in which one of the names has a place, `defined` that defines it."""
     rows = db.execute(
         "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
-        f" WHERE name IN {_LISTED}) SELECT value FROM json_each(?) WHERE value IN own LIMIT ?",
+        f" WHERE name IN {_LISTED}{' AND defines' * defined})"
+        " SELECT value FROM json_each(?) WHERE value IN own LIMIT ?",
         (json_text.dumps(list(names)), json_text.dumps(list(among)), most),
     )
     return [str(session) for (session,) in rows]

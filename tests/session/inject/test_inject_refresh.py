@@ -54,8 +54,7 @@ def test_the_text_holds_memories(run: Run) -> None:
     assert result["content"].split("\n") == [
         OPEN,
         "## Context Refresh",
-        "**Why:** 31 minutes since the last one",
-        "**Related memories:**",
+        "**Changed in memory:**",
         f"- [rules-conventions] {MEMORY}",
         "</joelclaw-memory>",
     ]
@@ -97,7 +96,6 @@ def test_after_a_pause(run: Run) -> None:
     assert ask(run, 29, "--message", "go on please")["reason"] == "not-due"
     result = ask(run, 39, "--message", "go on please", JOELCLAW_REFRESH_MINUTES="0")
     assert (result["injected"], result["trigger"]) == (True, "idle")
-    assert "**Why:** the conversation goes on after a pause" in result["content"]
 
 
 def test_half_full_once_per_compaction_and_without_a_message(run: Run) -> None:
@@ -105,7 +103,6 @@ def test_half_full_once_per_compaction_and_without_a_message(run: Run) -> None:
     assert ask(run, 1, "--percent", "49.9")["reason"] == "not-due"
     first = ask(run, 1, "--percent", "50")
     assert (first["injected"], first["trigger"]) == (True, "half-full")
-    assert "**Why:** the context is 50 % full" in first["content"]
     assert ask(run, 3, "--percent", "70")["reason"] == "not-due"
     run("inject", "recovery", "--session", "s1", env=at(4))
     assert ask(run, 4.9, "--percent", "55")["reason"] == "not-due", "the recovery is still there"
@@ -128,6 +125,36 @@ def test_what_the_agent_has_is_left_out(run: Run) -> None:
     assert ask(run, 12, "--message", "go on please")["injected"]
     again = ask(run, 45, "--message", "go on please")
     assert (again["injected"], again["reason"], again["query"]) == (False, "no-results", TASK)
+
+
+def test_what_was_known_before_the_session_is_no_change(run: Run) -> None:
+    run("memory", "write", MEMORY, env=at(-1))
+    run("checkpoint", "save", "--session", "s1", "--percent", "20", "--message", TASK, env=at(0))
+    result = ask(run, 45, "--message", "go on please")
+    assert (result["injected"], result["reason"], result["query"]) == (False, "no-results", TASK)
+    known = run("recall", TASK, env=at(46)).result["hits"][0]["id"]
+    run("memory", "edit", known, MEMORY.replace("1,500", "1,400"), env=at(50))
+    assert "1,400 rows" in ask(run, 90, "--message", "go on please")["content"]
+
+
+def test_what_changed_since_the_last_refresh_is_told(run: Run) -> None:
+    prepare(run)
+    assert ask(run, 45, "--message", "go on please")["injected"]
+    later = "The buoyline importer keeps its memory of the last day in a file, since a restart loses the rest"
+    run("memory", "write", later, env=at(60))
+    told = ask(run, 90, "--message", "go on please")["content"]
+    assert later in told and MEMORY not in told
+
+
+def test_no_turns_and_no_tasks_of_sessions(run: Run) -> None:
+    lines = [
+        {"text": "assistant: The buoyline importer reads in batches now, its memory use is fixed", "session": "old",
+         "collection": "episodes"},
+        {"text": "Task: Fix the memory use of the buoyline importer", "session": "old", "tags": ["session-task"]},
+    ]  # fmt: skip
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=at(1))
+    run("checkpoint", "save", "--session", "s1", "--percent", "20", "--message", TASK, env=at(0))
+    assert ask(run, 45, "--message", "go on please")["reason"] == "no-results"
 
 
 def test_the_triggers_can_be_switched_off(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""A prompt that names a file or a function is told what was said of it before, where the agent cannot see it."""
+"""A prompt that names a file or a function gets where it stands, and what somebody noted about it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run) -> Non
     assert prompt(run).splitlines() == [
         '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
         "## Context Refresh",
-        "**Why:** the user names buoylineTable",
-        "**Related memories:**",
+        "**Noted about it:**",
         f"- [operations] {AGAIN}",
         "</joelclaw-memory>",
     ]
@@ -50,10 +49,11 @@ def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run) -> Non
     [
         "why does the table lose its last row again? please look",
         "why does otherTable lose its last row again? please look",
-        "buoylineTable",
+        "see https://example.org/buoylineTable and --buoylineTable, please look at that",
+        "<task-notification>buoylineTable is done with the night's sweep</task-notification>",
     ],
 )
-def test_a_prompt_that_does_not_name_it_or_asks_nothing_is_told_nothing(run: Run, text: str) -> None:
+def test_a_prompt_of_a_person_that_does_not_name_it_is_told_nothing(run: Run, text: str) -> None:
     run("memory", "write", AGAIN, "--global")
     assert prompt(run, text) == ""
 
@@ -72,6 +72,82 @@ def test_two_at_most_and_no_turn_of_another_session(run: Run, tmp_path: Path) ->
             "--global",
         )
     assert prompt(run, minutes=201).count("\n- [") == 2
+
+
+SOURCE = "     7→def load_rows(self):\n     8→    return buoylineTable(self.rows)\n    40→class buoylineTable:\n"
+
+
+def archived(run: Run, folder: Path, session: str = "before", *, source: str = SOURCE, cwd: str = CWD) -> None:
+    """A session that read a file and used a name in it."""
+    made = Transcript(folder / f"{session}.jsonl")
+    made.user("look at the table of the buoyline")
+    made.call("r", "Read", file_path=f"{CWD}/src/tables.py")
+    made.outcome("r", source)
+    made.call("g", "Bash", command="grep -rn load_rows src")
+    made.outcome("g", "src/tables.py:7:def load_rows(self):")
+    text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0").replace(CWD, cwd)
+    made.path.write_text(text.replace("T10:00", "T10:30") if session == "later" else text)
+    run("memory", "archive", str(made.path))
+
+
+def test_what_is_named_gets_where_it_is_defined_once(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path)
+    assert prompt(run).splitlines() == [
+        '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
+        "## Context Refresh",
+        "**Where it stands:**",
+        "- src/tables.py: buoylineTable:40",
+        "</joelclaw-memory>",
+    ]
+    assert prompt(run, minutes=201) == ""
+    assert "- src/tables.py: buoylineTable:40" in prompt(run, "buoylineTable", session="third")
+
+
+def test_a_file_gets_what_is_most_at_work_in_it(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path)
+    assert "- src/tables.py: load_rows:7 buoylineTable:40" in prompt(run, "read tables.py, then tell me what is wrong")
+
+
+def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path)
+    run("memory", "write", AGAIN, "--global", "-c", "operations")
+    lines = prompt(run).splitlines()
+    assert lines[2:6] == [
+        "**Where it stands:**", "- src/tables.py: buoylineTable:40", "**Noted about it:**", f"- [operations] {AGAIN}",
+    ]  # fmt: skip
+
+
+def test_what_the_session_has_in_view_is_not_told(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path)
+    archived(run, tmp_path, "new")
+    assert prompt(run) == ""
+
+
+def test_nothing_of_another_project(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path, cwd="/home/u/elsewhere")
+    assert prompt(run) == ""
+
+
+def test_the_last_session_that_saw_the_definition_tells(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path)
+    archived(run, tmp_path, "later", source=SOURCE.replace("40→", "60→"))
+    archived(run, tmp_path, "use", source="     9→    x = buoylineTable(self.rows)\n")
+    assert "buoylineTable:60" in prompt(run)
+
+
+def test_a_place_is_looked_up_in_the_file_as_it_is(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "gateway"
+    (folder / "src").mkdir(parents=True)
+    archived(run, tmp_path)
+    event = {"hook_event_name": "UserPromptSubmit", "cwd": str(folder), "prompt": PROMPT}
+
+    def told(session: str) -> str:
+        env = {"JOELCLAW_NOW_MS": str(BEGAN_MS)}
+        return run("hook", "claude", stdin=json.dumps({**event, "session_id": session}), env=env).out
+
+    assert told("one") == "", "the file is not there"
+    (folder / "src/tables.py").write_text("import gauge\n\n\nclass buoylineTable:\n    pass\n")
+    assert "buoylineTable:4" in told("two")
 
 
 def test_it_can_be_switched_off(run: Run, home: Path) -> None:

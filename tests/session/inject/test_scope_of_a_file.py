@@ -1,8 +1,7 @@
-"""Which entry of the table a file belongs to, and what a manifest says of its package."""
+"""Which entry of the table a file belongs to, and the commands that an injection has room for."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from core.config import Config
 from session import own_command
 from session.inject import project_context
-from session.inject.project_context import _go, _json, _mapped, _toml
+from session.inject.project_context import _mapped
 
 
 def test_the_entry_with_the_longest_folder() -> None:
@@ -38,33 +37,10 @@ def test_the_entry_with_the_longest_folder() -> None:
             assert found[1] == found[0].strip().removeprefix("./").rstrip("*").rstrip("/")
 
 
-def test_what_a_manifest_says() -> None:
-    for describe, text, described in [
-        (_json, '{"name": "web", "description": "The site", "keywords": ["a", 1, "b"]}', ("web", "The site a b")),
-        (_json, json.dumps({"name": "w", "keywords": list("abcdefghi")}), ("w", "a b c d e f g h")),
-        (_json, '{"name": "web", "description": 1, "keywords": "a"}', ("web", "")),
-        (_json, '["name"]', ("", "")),
-        (_json, '{"name": null, "description": "x"}', ("", "")),
-        (_toml, "[tool.poetry]\nname='p'\ndescription='of p'\n[project]\nname='q'\n", ("q", "")),
-        (_toml, "[project]\ndescription='of q'\n[tool.poetry]\nname='p'\ndescription='of p'\n", ("p", "of p")),
-        (_toml, "[project] # the package\n\"name\" = 'q'\nname = 'r'\nversion = '1'\n", ("q", "")),
-        (_toml, "name = 'q'\n[ project ]\nnames = 'x'\nname 'x'\nname = 'q'\n", ("q", "")),
-        (_toml, "[[project]]\nname = 'q'\n[other]\nname = 'x'\n", ("q", "")),
-        (_toml, "[package]\nname='x'\ndescription='d'\n", ("x", "d")),
-        (_go, "module example.org/harbour/box/v2\n", ("box", "harbour")),
-        (_go, 'module "example.org/a/b"\n', ("b", "a")),
-        (_go, "module example.org/v2\n", ("example.org/v2", "")),
-        (_go, "module box\n", ("box", "")),
-        (_go, "modules box\nmodule\nmodule vx/v/tides\n", ("tides", "vx v")),
-        (_go, "go 1.24\n", ("", "")),
-    ]:
-        assert describe(text) == described
-
-
 def of_file(path: str, cwd: Path, table: dict[str, str]) -> Any:
     settings = Config({})
     settings.scopes = table
-    return project_context.of_file(path, str(cwd), settings, [])
+    return project_context.of_file(path, str(cwd), settings)
 
 
 def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> None:
@@ -79,7 +55,7 @@ def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> N
         found = of_file("web/x.ts", tmp_path, {"web": query})
         assert (found["query"] if found else None) == shown
         assert found is None or (found["name"], found["foreign"]) == ("web", False)
-    assert len(of_file("w" * 61 + "/x.ts", tmp_path, {"w" * 61: "xy"})["name"]) == 60
+    assert len(of_file("w" * 81 + "/x.ts", tmp_path, {"w" * 81: "xy"})["name"]) == 80
     assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121})["query"]) == 120
 
 
@@ -121,11 +97,3 @@ def test_the_word_that_finds_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert own_command._word(str(empty)) == word
     monkeypatch.setattr(own_command, "path", lambda: own)
     assert own_command._word(str(ours)) == "joelclaw"
-
-
-def test_what_a_package_says_is_foreign_where_nobody_is_trusted(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    (tmp_path / "package.json").write_text('{"name": "web"}')
-    assert of_file("x.ts", tmp_path, {}) == {"name": "web", "query": "web", "foreign": True}

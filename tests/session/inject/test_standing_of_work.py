@@ -8,6 +8,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
+from core import clock
 from core.config import Config
 from core.errors import Failure
 from session.lost import report
@@ -18,6 +19,7 @@ RULE = "never raise the lease above a minute, billing depends on it"
 @pytest.fixture(autouse=True)
 def _in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(clock.parse_iso("2026-09-20T12:00:00.000Z")))
 
 
 def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -> None:
@@ -31,7 +33,7 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     run("memory", "archive", str(made.path))
     head, *lines = report.standing(Config({}), CWD, SESSION)
     assert head == f"session {SESSION} of claude, project gateway, 2 tool calls, 0 compactions"
-    assert any(line.startswith("**Failed last:** `make test` → TypeError") for line in lines)
+    assert any(line.startswith("**Failing:** `make test`: TypeError") for line in lines)
     assert not any("Dropped" in line for line in lines)
     made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
     made.write(made.entry("user", "The gateway is to retry a lost lease.", isCompactSummary=True))

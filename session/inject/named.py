@@ -1,0 +1,117 @@
+"""Where the files and functions stand that a prompt names, as earlier sessions of the project saw them. Hot path.
+
+A place is looked up in the file as it is now before it is told. What the agent has before it is not told again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from core.names import is_file
+from core.project import own_names
+from core.quoting import one_line
+from core.repository import places_now
+from core.store.sessions import name_rows, place_rows, session_rows
+from session.inject import where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import apsw
+
+    from core.records import Place
+
+MOST_NAMES, MOST_FILES, MOST_CHARS = 16, 2, 700
+"""Of a prompt, those with a place; and of the lines."""
+_FEW = 6
+"""Among so few names one that is defined nowhere is told by its last use."""
+_IN_A_FILE, _DEFINED = 4, 3.0
+_CANDIDATES = 3
+_LOOK_UP_S = 0.08
+
+
+def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
+    """Where the names are defined, and what is most at work in the files among them, as the files are now.
+
+    Of each the last session of the project tells that knows it, of ours (`session`) what it has not in view.
+    """
+    own = own_names(project, session_rows.projects(db))
+    among = [one for one, of in session_rows.latest_first(db) if of in own]
+    compactions = name_rows.compactions(db, session)
+    since = compactions[-1]["call"] if compactions else 0
+    files = [name for name in names if is_file(name)]
+    in_view = {one["name"] for one in place_rows.places(db, session, names=names) if one["number"] > since}
+    left = [name for name in names if name not in files and name not in in_view]
+    known = _last_places(db, left, among, defined=True)
+    rest = _last_places(db, [name for name in left if name not in known], among, defined=False)
+    if len(known) + len(rest) <= _FEW:
+        known |= rest
+    ranked = [known[name] for name in left if name in known][:MOST_NAMES]
+    for found in ranked:
+        found.sort(key=lambda one: (_last(one["file"]) not in files, -one["number"]))
+    candidates = [place for rank in range(_CANDIDATES) for found in ranked for place in found[rank : rank + 1]]
+    candidates += _in_files(db, files, among, lambda one, place: one == session and place["number"] > since)
+    told: dict[str, Place] = {}
+    for place in places_now.look_up(folder, candidates, time.monotonic() + _LOOK_UP_S):
+        told.setdefault(place["name"], place)
+    return list(told.values())
+
+
+def lines(found: Iterable[Place]) -> list[str]:
+    """`- path/file.go: name:12 other:34`, a line a file."""
+    room = MOST_CHARS
+    by_file: dict[str, list[str]] = {}
+    for place in found:
+        entry = f"{place['name']}:{place['line']}"
+        needed = len(entry) + 1 + (0 if place["file"] in by_file else len(place["file"]) + 4)
+        if needed <= room:
+            room -= needed
+            by_file.setdefault(place["file"], []).append(entry)
+    return [f"- {one_line(file)}: {' '.join(entries)}" for file, entries in by_file.items()]
+
+
+def _last_places(
+    db: apsw.Connection, names: Sequence[str], among: Sequence[str], *, defined: bool
+) -> dict[str, list[Place]]:
+    """Where each name is defined, or stands, in the sources of the project, by the last session that saw that."""
+    found: dict[str, list[Place]] = {}
+    left = list(names)
+    while left and (holding := place_rows.sessions_with(db, left, among, 1, defined=defined)):
+        for place in place_rows.places(db, holding[0], names=left):
+            if place["defines"] >= defined and _is_ours(place["file"]):
+                found.setdefault(place["name"], []).append(place)
+        left = [name for name in left if name not in found]
+        among = among[among.index(holding[0]) + 1 :]
+    return found
+
+
+def _in_files(
+    db: apsw.Connection, files: Iterable[str], among: Sequence[str], is_in_view: Callable[[str, Place], bool]
+) -> list[Place]:
+    """The names most at work in each of the first files that a session knows."""
+    found: list[Place] = []
+    told = 0
+    for file in files:
+        holding = place_rows.sessions_in(db, [file], among, 1) if told < MOST_FILES else []
+        paths = [path for path in place_rows.paths(db, holding[0]) if _last(path) == file] if holding else []
+        inside = place_rows.places(db, holding[0], files=[path for path in paths if _is_ours(path)]) if paths else []
+        if not inside or any(is_in_view(holding[0], place) for place in inside):
+            continue
+        told += 1
+        names = name_rows.known_names(db, holding[0], [place["name"] for place in inside])
+        ranked = [
+            (-(names[place["name"]]["weight"] * (_DEFINED if place["defines"] else 1.0)), at)
+            for at, place in enumerate(inside)
+            if place["name"] in names
+        ]
+        found += [inside[at] for _, at in sorted(ranked)[:_IN_A_FILE]]
+    return found
+
+
+def _is_ours(path: str) -> bool:
+    return where.is_source(path) and not path.startswith(places_now.OUTSIDE)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
