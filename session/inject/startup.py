@@ -35,7 +35,7 @@ STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
 _PROMPTS, _CALLS = 12, 300
 """That are looked at, of each session."""
-_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _MOST_CHECKS = 160, 110, 200, 3
+_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _MOST_CHECKS = 240, 110, 200, 3
 
 
 def due(state: SessionState, situation: Situation) -> Decision:

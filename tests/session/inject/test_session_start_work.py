@@ -174,7 +174,8 @@ def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
     made.write(made.entry("user", done, toolUseResult=patch))
     for number, (command, outcome) in enumerate(after):
         made.call(f"c{number}", "Bash", command=command)
-        made.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
+        if outcome:
+            made.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
     text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0")
     made.path.write_text(text)
     return made.path
@@ -186,6 +187,7 @@ def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
         ((), True),
         ((("cat README.md", "x"),), True),
         ((("make lint", "All checks passed"),), False),
+        ((("make lint", ""),), False),
         ((("git commit -am 'Wait longer'", "[main 1234567]"),), False),
         ((("git commit -am 'Wait longer'", "Exit code 1\nerror: nothing to commit"),), True),
     ],
