@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Call, Hit, Session
+    from core.shell_command import Step
     from session.inject.runner import Situation
     from session.records import SessionState, Text
 
@@ -33,9 +34,10 @@ LEFT_HEADING = "## Where This Project Was Left"
 MAX_MEMORIES, MAX_TOKENS = 3, 400
 STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
-_PROMPTS, _CALLS = 12, 300
+_PROMPTS, _CALLS = 12, 200
 """That are looked at, of each session."""
-_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _MOST_CHECKS = 240, 110, 200, 3
+_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
+_LEAST_SESSIONS, _MOST_CHECKS = 2, 3
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
@@ -117,9 +119,13 @@ def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
 
 
 def _commits(call: Call) -> bool:
-    return call["outcome"] != "failed" and any(
-        step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
-        for step in shell_command.steps(call["command"])
+    return (
+        call["outcome"] != "failed"
+        and "git" in call["command"]
+        and any(
+            step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
+            for step in shell_command.steps(call["command"])
+        )
     )
 
 
@@ -133,30 +139,32 @@ def _failing(calls: Sequence[Call]) -> str:
 
 
 def _checks(calls: Sequence[Sequence[Call]]) -> list[str]:
-    """The checks that worked in more than one session, word for word, and whose last run did not fail; of a program
-    and verb the one that most of them ran."""
-    forms: dict[str, tuple[str, str]] = {}
-    sessions: dict[str, set[int]] = {}
-    failed: dict[str, bool] = {}
+    """The checks that worked word for word in more than one of these sessions, which are newest first; those of most
+    sessions go first, of what does the same one, and none that failed since."""
+    worked: dict[str, dict[int, int]] = {}
+    failed: list[tuple[int, int, set[str]]] = []
     for at, done in enumerate(calls):
-        for call in reversed(done):
-            steps = shell_command.steps(call["command"]) if call["outcome"] in ("ok", "failed") else []
-            kinds = " ".join(sorted({checks.kind_of(step) for step in steps if shell_command.does(step)}))
-            if not kinds:
-                continue
-            failed.setdefault(kinds, call["outcome"] == "failed")
-            if call["outcome"] == "ok" and checks.is_check(call["command"]) and checks.is_form(call["command"], steps):
-                words = " && ".join(" ".join(step["words"]) for step in steps)
-                forms.setdefault(words, (kinds, call["command"]))
-                sessions.setdefault(words, set()).add(at)
+        for call in done:
+            if call["outcome"] == "ok" and call["command"]:
+                worked.setdefault(call["command"], {})[at] = call["number"]
+            elif call["outcome"] == "failed":
+                failed.append((at, -call["number"], _kinds(shell_command.steps(call["command"]))))
     shown: dict[str, str] = {}
-    for words in sorted(forms, key=lambda words: -len(sessions[words])):
-        kinds, command = forms[words]
-        code = as_code(command)
-        fits = len(shown) < _MOST_CHECKS and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS
-        if len(sessions[words]) > 1 and not failed[kinds] and code and fits:
-            shown.setdefault(kinds, code)
+    for command in sorted(worked, key=lambda command: -len(worked[command])):
+        if len(worked[command]) < _LEAST_SESSIONS or len(shown) == _MOST_CHECKS:
+            break
+        steps, code = shell_command.steps(command), as_code(command)
+        if not (code and checks.is_check(command) and checks.is_form(command, steps)):
+            continue
+        kinds, last = _kinds(steps), min((at, -number) for at, number in worked[command].items())
+        since = any(kinds == others and (at, number) < last for at, number, others in failed)
+        if not since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
+            shown.setdefault(" ".join(sorted(kinds)), code)
     return [f"**Works:** {', '.join(shown.values())}"] if shown else []
+
+
+def _kinds(steps: Sequence[Step]) -> set[str]:
+    return {checks.kind_of(step) for step in steps if shell_command.does(step)}
 
 
 def _ago(age: int) -> str:
