@@ -119,9 +119,7 @@ def test_where_the_session_of_this_folder_stands(run: Run, home: Path, tmp_path:
         assert not failed
         assert text.startswith(f"session {SESSION} of claude, project tides, ")
         assert "Make the importer of the tide tables wait" in text
-        assert "**Open step:** Double the delay in next_delay" in text
-        assert "**Failed last:** `make test` → FAILED test_waits: 2.0 is not 4.0" in text
-        assert "- src/tide_import.py: " in text
+        assert "**Failing:** `make test`: FAILED test_waits: 2.0 is not 4.0" in text
 
     async def elsewhere(_: Any, call: Call) -> None:
         text, failed = await call("session")

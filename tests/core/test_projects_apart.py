@@ -120,7 +120,7 @@ def test_no_line_crosses(run: Run, tmp_path: Path, places: dict[str, Path | None
             assert not crossed, side
     assert EVERYONE in whole
     if own:
-        for name in ("start", "edit", "cached", "memory"):
+        for name in ("start", "cached", "memory"):
             assert MARKS[own] in texts[name] or MARKS[own].lower() in texts[name], name
 
 

@@ -252,6 +252,5 @@ def test_on_a_terminal_it_is_one_screen(run: Run, lived: Lived, home: Path) -> N
     assert any("echo   The harbour worker" in line for line in lines)
     assert len(lines) < 45
     assert max(map(len, lines)) <= 120
-    assert "more lines: --full" in out
     full = without_style(on_terminal(home, "session", "show", SESSION, "--full", env=lived.env(), columns=120).out)
     assert "more lines" not in full
