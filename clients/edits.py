@@ -29,7 +29,10 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     """Hunks as Claude Code records them: `newStart` and `lines`, each with its sign."""
     found = []
     for row in rows(patch):
-        lines = [(line[:1], line[1:]) for line in map(string, row.get("lines") or [])]
+        shown = row.get("lines")
+        lines = [
+            (line[:1], line[1:]) for line in map(string, row.get("lines") if isinstance(row.get("lines"), list) else [])
+        ]
         found.append(_hunk(file, whole(row.get("newStart")), lines))
     return [hunk for hunk in found if hunk["last"]]
 
@@ -40,7 +43,7 @@ def of_unified(file: str, diff: str) -> list[Hunk]:
     for line in diff.split("\n"):
         if line.startswith("@@ "):
             start = line.partition("+")[2].partition(" ")[0].partition(",")[0]
-            found.append((int(start) if start.isdecimal() else 0, []))
+            found.append((int(start[:8]) if start.isdecimal() else 0, []))
         elif found and line[:1] in ("+", "-", " "):
             found[-1][1].append((line[:1], line[1:]))
     return [hunk for start, lines in found if start and (hunk := _hunk(file, start, lines))["last"]]

@@ -77,7 +77,7 @@ def _span(words: list[str]) -> tuple[int, int] | tuple[()]:
     """The lines that `sed -n` prints, of `10,40p`."""
     for word in words:
         begin, _, end = word.removesuffix("p").partition(",")
-        if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end):
+        if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
             return int(begin), int(end or begin)
     return ()
 
@@ -111,7 +111,7 @@ def _told(rows: list[str], file: str) -> Iterator[Line]:
             in_diff, number = row[6:].partition("\t")[0], 0
         elif row[:3] == "@@ " and in_diff:
             start = row.partition("+")[2].partition(" ")[0].partition(",")[0]
-            number = int(start) if start.isdecimal() else 0
+            number = int(start[:8]) if start.isdecimal() else 0
         elif number and in_diff and row[:1] in ("+", " "):
             yield in_diff, number, row[1 : 1 + LONGEST_LINE]
             number += 1
@@ -150,7 +150,8 @@ def _placed(row: str) -> Line | None:
 
 
 def _digits(text: str) -> str:
+    """The number that a text begins with, cut behind eight digits: no line has such a one."""
     end = 0
-    while text[end : end + 1].isdecimal():
+    while end < 8 and text[end : end + 1].isdecimal():
         end += 1
     return text[:end]

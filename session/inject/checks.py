@@ -38,7 +38,8 @@ _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
     " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down dropdb"
     " reopen cherry-pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
-    " create update comment note post edit insert".split()
+    " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
+    " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
 )
 """Words of a line that changes or hides work, or what others have: it is shown to nobody as something to run."""
 

@@ -29,6 +29,8 @@ _FEW = 6
 _IN_A_FILE, _DEFINED = 4, 3.0
 _CANDIDATES = 3
 _LOOK_UP_S = 0.08
+_MOST_SESSIONS = 5
+"""That are asked for a name: where it stands in no source of theirs, the others are not gone through."""
 
 
 def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
@@ -77,12 +79,16 @@ def _last_places(
     """Where each name is defined, or stands, in the sources of the project, by the last session that saw that."""
     found: dict[str, list[Place]] = {}
     left = list(names)
-    while left and (holding := place_rows.sessions_with(db, left, among, 1, defined=defined)):
+    rounds = 0
+    while (
+        left and rounds < _MOST_SESSIONS and (holding := place_rows.sessions_with(db, left, among, 1, defined=defined))
+    ):
         for place in place_rows.places(db, holding[0], names=left):
             if place["defines"] >= defined and _is_ours(place["file"]):
                 found.setdefault(place["name"], []).append(place)
         left = [name for name in left if name not in found]
         among = among[among.index(holding[0]) + 1 :]
+        rounds += 1
     return found
 
 
@@ -92,7 +98,7 @@ def _in_files(
     """The names most at work in each of the first files that a session knows."""
     found: list[Place] = []
     told = 0
-    for file in files:
+    for file in list(files)[: 2 * MOST_FILES]:
         holding = place_rows.sessions_in(db, [file], among, 1) if told < MOST_FILES else []
         paths = [path for path in place_rows.paths(db, holding[0]) if _last(path) == file] if holding else []
         inside = place_rows.places(db, holding[0], files=[path for path in paths if _is_ours(path)]) if paths else []

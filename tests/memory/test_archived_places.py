@@ -60,6 +60,11 @@ def test_what_a_line_defines(line: str, name: str) -> None:
     assert defined_in(line) == name
 
 
+def test_a_number_of_any_length_is_read_past() -> None:
+    assert shown_places.lines(f"a.py:{'9' * 20}: fooBar")[0][1] < 10**8
+    assert shown_places.lines(f"+++ b/a.py\n@@ -1 +{'9' * 5000}\n+x")[0][1] < 10**8
+
+
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
     """File and name: line, how many calls showed it, whether it is defined there."""
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
