@@ -29,10 +29,9 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     """Hunks as Claude Code records them: `newStart` and `lines`, each with its sign."""
     found = []
     for row in rows(patch):
-        shown = row.get("lines")
-        lines = [
-            (line[:1], line[1:]) for line in map(string, row.get("lines") if isinstance(row.get("lines"), list) else [])
-        ]
+        given = row.get("lines")
+        shown: list[object] = given if isinstance(given, list) else []
+        lines = [(line[:1], line[1:]) for line in map(string, shown)]
         found.append(_hunk(file, whole(row.get("newStart")), lines))
     return [hunk for hunk in found if hunk["last"]]
 
