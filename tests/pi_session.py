@@ -54,11 +54,11 @@ class PiSession:
             message["usage"] = {**parts, "totalTokens": tokens}
         return self.add("message", message={**message, "provider": "p", "model": "m"})
 
-    def result(self, call: str, text: str) -> str:
+    def result(self, call: str, text: str, **more: Any) -> str:
         """What a tool returned."""
         content = [{"type": "text", "text": text}]
         return self.add(
-            "message", message={"role": "toolResult", "toolCallId": call, "toolName": "x", "content": content}
+            "message", message={"role": "toolResult", "toolCallId": call, "toolName": "x", "content": content, **more}
         )
 
     def compaction(self, first_kept: str, summary: str = "what was done", **more: Any) -> str:

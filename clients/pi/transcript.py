@@ -76,6 +76,7 @@ def _of_result(message: dict[str, Any]) -> list[Item]:
 def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[Item]:
     given = message.get("content")
     tools: list[Tool] = []
+    written: list[Item] = []
     for part in rows(given):
         if part.get("type") == "toolCall":
             name, wanted = string(part.get("name")), part.get("arguments")
@@ -84,11 +85,19 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
             if name == "read":
                 tool["first"] = content.whole(table(wanted).get("offset")) or 1
             tools.append(tool)
-    found = content.said("assistant", content.text_of(given), at, named, tools)
+            written += _written(part.get("id"), tool, wanted) if name == "write" else []
+    found = [*content.said("assistant", content.text_of(given), at, named, tools), *written]
     if message.get("stopReason") in UNFINISHED:
         return found
     names = ("input", "cacheRead", "cacheWrite")
     return [*found, *content.usage(message.get("usage"), names, message.get("model"))]
+
+
+def _written(call: object, tool: Tool, wanted: object) -> list[Item]:
+    """That a call wrote a whole file: its result says so without the lines."""
+    from clients import edits
+
+    return edits.edited(call, edits.of_content(tool["target"], string(table(wanted).get("content"))))
 
 
 def context_characters(entry: dict[str, Any]) -> int:

@@ -92,8 +92,7 @@ class CallDraft:
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
         self.hunks = [
-            {**hunk, "file": file_path(hunk["file"], FILE_CHARS) or self.file, "text": plain(hunk["text"])}
-            for hunk in hunks
+            {**hunk, "file": file_path(hunk["file"], FILE_CHARS), "text": plain(hunk["text"])} for hunk in hunks
         ]
 
     def _names(self, text: str) -> list[tuple[str, bool]]:
@@ -241,7 +240,7 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: Sess
     file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
     number = call["number"] if call else about["calls"] + 1
     if draft.outcome != "failed":
-        places.edited(number, draft.hunks)
+        places.edited(number, [{**hunk, "file": hunk["file"] or file} for hunk in draft.hunks])
     if draft.returned and (is_new or places.reached < number):
         places.shown(number, shown_places.lines(draft.returned, file=file, first=draft.first, command=command))
     if call is not None and not is_new:

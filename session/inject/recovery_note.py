@@ -70,7 +70,7 @@ def of(
 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
-        requests: as queries, for a note in which no file could be asked for.
+        requests: as queries, of a session that worked on so few files that one query asks for all of them.
         memories: what somebody wrote and bears on the task, for what is left of the budget.
     """
     about = session_rows.session(db, session)
@@ -86,8 +86,9 @@ def of(
     lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
     there = _files_there(about["folder"], places)
     asked = queries([place for place in places if place["file"] in there], shown_as, commands=len(calls) > LEAST_CALLS)
-    asked = asked[: own_command.most(MOST_QUERIES, agent)]
-    asked = asked or list(requests[: own_command.most(MOST_QUERIES, agent)])
+    if len(asked) < MOST_QUERIES:
+        asked = [*asked, *requests[:MOST_QUERIES]]
+    asked = asked[: own_command.most(len(asked), agent)]
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4

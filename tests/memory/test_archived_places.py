@@ -10,6 +10,7 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
+from pi_session import PiSession, call
 
 from core.names import defined_in
 from core.store.sessions import place_rows
@@ -142,3 +143,20 @@ def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
     rollout.write_text("".join(json.dumps({"timestamp": "2026-09-20T10:00:00Z", **line}) + "\n" for line in lines))
     assert run("memory", "archive", str(rollout)).code == 0
     assert (places(home), edits(home)) == ({("src/pool.go", "openAll"): (10, 1, False)}, [("src/pool.go", 1, 10, 10)])
+
+
+def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) -> None:
+    session = PiSession(tmp_path / "--home-u-gateway--" / "2026-09-21T10-00-00-000Z_s-1.jsonl", cwd=CWD)
+    session.answer("", call("c1", "write", path="src/pool.py", content="IDLE_MS = 5\n\n\ndef close_all():\n"))
+    session.result("c1", "written")
+    session.answer("", call("c2", "edit", path="src/pool.py", edits=[{"oldText": "a", "newText": "b"}]))
+    assert run("memory", "archive", str(session.path)).code == 0
+    # what came of it may be read later than the call: a hook runs between the two
+    diff = "  1 IDLE_MS = 5\n+ 2 MOST_OPEN = 9\n  3 "
+    session.result("c2", "edited", details={"diff": diff})
+    assert run("memory", "archive", str(session.path)).code == 0
+    with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        found = {one["name"]: one["line"] for one in place_rows.places(db, "s-1", files=["src/pool.py"])}
+        assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 5}
+        edited = [(one["file"], one["first"]) for one in place_rows.edits(db, "s-1")]
+    assert edited == [("src/pool.py", 1), ("src/pool.py", 2)]
