@@ -67,6 +67,10 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
         outcome = text_field(tool, "outcome")
         if tool.get("done", bool(outcome)) is True:
             behind.append(content.outcome(call, outcome, tool.get("failed") is True))
+        if diff := text_field(tool, "diff"):
+            from clients import edits
+
+            behind += edits.edited(call, edits.of_unified(wanted["target"], diff))
         behind += content.plan(tool.get("plan"), "text")
     at = content.parse_timestamp(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""

@@ -35,6 +35,14 @@ function shortened(value, room = { left: INPUT }, depth = 0) {
 const ends = (text, most) =>
   typeof text === "string" && text.length > most ? `${text.slice(0, most / 2)}\n${text.slice(-most / 2)}` : cut(text, most);
 
+/** The unified diff of what a call changed; of a file that was written as a whole OpenCode has none. */
+function changed(tool, input, metadata) {
+  if (typeof metadata?.diff === "string") return metadata.diff;
+  if (tool !== "write" || typeof input?.content !== "string") return "";
+  const lines = input.content.replace(/\n$/, "").split("\n");
+  return [`@@ -0,0 +1,${lines.length} @@`, ...lines.map((line) => `+${line}`)].join("\n");
+}
+
 function used(part) {
   const { status, input, output, error, metadata } = part.state ?? {};
   const fault = typeof error === "string" ? error : "";
@@ -45,6 +53,7 @@ function used(part) {
     target: [input?.filePath, input?.path].find((path) => typeof path === "string") ?? "",
     command: typeof input?.command === "string" ? cut(input.command, GIVEN) : "",
     given: shortened(input),
+    diff: status === "completed" ? cut(changed(part.tool, input, metadata), OUTCOME) : "",
     plan: plan.map((step) => ({ text: cut(step?.content, 500), status: cut(step?.status, 40) })),
     done: status === "completed" || (status === "error" && !NOT_RUN.test(fault)),
     outcome: ends(status === "error" ? fault : output, OUTCOME),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 MOST_NAMES, MOST_FILES, MOST_CHARS = 16, 2, 700
 """Of a prompt, those with a place; and of the lines."""
 _FEW = 6
-"""Among so few names one that is defined nowhere is told by its last use."""
-_IN_A_FILE, _DEFINED = 4, 3.0
+"""Among so few names one that is defined nowhere is told by its last use; among more only where one file has it."""
+_IN_A_FILE, _DEFINED = 6, 3.0
 _CANDIDATES = 3
 _LOOK_UP_S = 0.08
 _MOST_SESSIONS = 5
@@ -43,15 +43,16 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     compactions = name_rows.compactions(db, session)
     since = compactions[-1]["call"] if compactions else 0
     files = [name for name in names if is_file(name)]
+    files += [f"{name}." for name in names if name not in files and place_rows.sessions_in(db, [f"{name}."], among, 1)]
     in_view = {one["name"] for one in place_rows.places(db, session, names=names) if one["number"] > since}
     left = [name for name in names if name not in files and name not in in_view]
     known = _last_places(db, left, among, defined=True)
     rest = _last_places(db, [name for name in left if name not in known], among, defined=False)
-    if len(known) + len(rest) <= _FEW:
-        known |= rest
-    ranked = [known[name] for name in left if name in known][:MOST_NAMES]
+    few = len(known) + len(rest) <= _FEW
+    rest = {name: found for name, found in rest.items() if few or len({one["file"] for one in found}) == 1}
+    ranked = [found[name] for found in (known, rest) for name in left if name in found][:MOST_NAMES]
     for found in ranked:
-        found.sort(key=lambda one: (_last(one["file"]) not in files, -one["number"]))
+        found.sort(key=lambda one: (not any(_is(one["file"], file) for file in files), -one["number"]))
     candidates = [place for rank in range(_CANDIDATES) for found in ranked for place in found[rank : rank + 1]]
     candidates += _in_files(db, files, among, lambda one, place: one == session and place["number"] > since)
     told: dict[str, Place] = {}
@@ -99,19 +100,22 @@ def _in_files(
     found: list[Place] = []
     told = 0
     for file in list(files)[: 2 * MOST_FILES]:
-        holding = place_rows.sessions_in(db, [file], among, 1) if told < MOST_FILES else []
-        paths = [path for path in place_rows.paths(db, holding[0]) if _last(path) == file] if holding else []
-        inside = place_rows.places(db, holding[0], files=[path for path in paths if _is_ours(path)]) if paths else []
-        if not inside or any(is_in_view(holding[0], place) for place in inside):
-            continue
-        told += 1
-        names = name_rows.known_names(db, holding[0], [place["name"] for place in inside])
-        ranked = [
-            (-(names[place["name"]]["weight"] * (_DEFINED if place["defines"] else 1.0)), at)
-            for at, place in enumerate(inside)
-            if place["name"] in names
-        ]
-        found += [inside[at] for _, at in sorted(ranked)[:_IN_A_FILE]]
+        known: dict[str, tuple[float, Place]] = {}
+        holding = place_rows.sessions_in(db, [file], among, _MOST_SESSIONS) if told < MOST_FILES else []
+        for one in holding:
+            paths = [path for path in place_rows.paths(db, one) if _is(path, file) and _is_ours(path)]
+            inside = place_rows.places(db, one, files=paths) if paths else []
+            if any(is_in_view(one, place) for place in inside):
+                known = {}
+                break
+            names = name_rows.known_names(db, one, [place["name"] for place in inside])
+            for place in inside:
+                if name := names.get(place["name"]):
+                    weight = name["weight"] * (_DEFINED if place["defines"] else 1.0)
+                    known.setdefault(place["name"], (weight, place))
+        told += bool(known)
+        ranked = sorted(known.values(), key=lambda one: -one[0])
+        found += [place for _, place in ranked[:_IN_A_FILE]]
     return found
 
 
@@ -119,5 +123,7 @@ def _is_ours(path: str) -> bool:
     return where.is_source(path) and not path.startswith(places_now.OUTSIDE)
 
 
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
+def _is(path: str, file: str) -> bool:
+    """Whether a path is that of a file, or of one with this stem (`name.`)."""
+    name = path.rpartition("/")[2]
+    return name.startswith(file) if file.endswith(".") else name == file

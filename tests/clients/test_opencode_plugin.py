@@ -102,7 +102,8 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
         await spoke("I begin.", [
           ["edit", {filePath: "/srv/tides/a.py"}, "done"],
           ["bash", {command: "make"}, "x".repeat(900)],
-          ["write", {filePath: "/srv/tides/b.py"}, "no space", "error"],
+          ["write", {filePath: "/srv/tides/b.py", content: "x"}, "no space", "error"],
+          ["write", {filePath: "/srv/tides/f.py", content: "a\\nb\\n"}, "written"],
           ["apply_patch", {patchText: "*** Add File: c.py\\n+a\\n*** Update File: d.py\\n*** Delete File: e.py"}, "ok"],
         ]);
         await calls(3);
@@ -124,11 +125,12 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     first, second = turns[0]["payload"]["entries"]
     assert first == {"id": "m1", "role": "user", "text": "mend the tides", "tools": [], "at": 1}
     assert second["text"] == "I begin."
-    edit, bash, write, patch = second["tools"]
+    edit, bash, write, whole, patch = second["tools"]
     assert edit == {
         "name": "edit", "files": ["/srv/tides/a.py"], "target": "/srv/tides/a.py", "command": "",
-        "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "done": True, "outcome": "done", "failed": False,
+        "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "diff": "", "done": True, "outcome": "done", "failed": False,
     }  # fmt: skip
+    assert (write["diff"], whole["diff"]) == ("", "@@ -0,0 +1,2 @@\n+a\n+b")
     assert (bash["files"], bash["command"], bash["outcome"]) == ([], "make", "x" * 900)
     assert bash["given"] == {"command": "make"}
     assert (write["files"], write["outcome"], write["failed"]) == ([], "no space", True)

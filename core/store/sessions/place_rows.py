@@ -64,11 +64,12 @@ def sessions_with(
 
 
 def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:
-    """The first `most` of these sessions, by id, that have one of the files, by the end of its path, or folders."""
+    """The first `most` of these sessions, by id, that have one of the files, by the end of its path, its stem and a dot,
+    or of the folders."""
     # what is cheap to look at goes first: there may be a hundred thousand paths
     one = "(instr(path, ?) AND instr('/' || path || char(10), ?))"
     found = " OR ".join([one] * len(files))
-    ends = [part for file in files for part in (file, f"/{file}" if file.endswith("/") else f"/{file}\n")]
+    ends = [part for file in files for part in (file, f"/{file}" if file.endswith(("/", ".")) else f"/{file}\n")]
     rows = db.execute(
         f"SELECT asked.value FROM (SELECT value FROM json_each(?)) AS asked WHERE EXISTS"
         f" (SELECT 1 FROM place_file WHERE session_id = asked.value AND ({found})) LIMIT ?",

@@ -77,7 +77,9 @@ def test_two_at_most_and_no_turn_of_another_session(run: Run, tmp_path: Path) ->
 SOURCE = "     7→def load_rows(self):\n     8→    return buoylineTable(self.rows)\n    40→class buoylineTable:\n"
 
 
-def archived(run: Run, folder: Path, session: str = "before", *, source: str = SOURCE, cwd: str = CWD) -> None:
+def archived(
+    run: Run, folder: Path, session: str = "before", *, source: str = SOURCE, cwd: str = CWD, file: str = "tables.py"
+) -> None:
     """A session that read a file and used a name in it."""
     made = Transcript(folder / f"{session}.jsonl")
     made.user("look at the table of the buoyline")
@@ -85,7 +87,13 @@ def archived(run: Run, folder: Path, session: str = "before", *, source: str = S
     made.outcome("r", source)
     made.call("g", "Bash", command="grep -rn load_rows src")
     made.outcome("g", "src/tables.py:7:def load_rows(self):")
-    text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0").replace(CWD, cwd)
+    text = (
+        made.path.read_text()
+        .replace("tables.py", file)
+        .replace(SESSION, session)
+        .replace("u-0", f"{session}-0")
+        .replace(CWD, cwd)
+    )
     made.path.write_text(text.replace("T10:00", "T10:30") if session == "later" else text)
     run("memory", "archive", str(made.path))
 
@@ -106,6 +114,22 @@ def test_what_is_named_gets_where_it_is_defined_once(run: Run, tmp_path: Path) -
 def test_a_file_gets_what_is_most_at_work_in_it(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     assert "- src/tables.py: load_rows:7 buoylineTable:40" in prompt(run, "read tables.py, then tell me what is wrong")
+
+
+def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path, file="gauge_tables.py")
+    archived(run, tmp_path, "later", source="    50→def save_rows(self):\n", file="gauge_tables.py")
+    told = prompt(run, "what is wrong with the parameter of gauge_tables? please look")
+    assert "- src/gauge_tables.py: load_rows:7 save_rows:50 buoylineTable:40" in told
+
+
+def test_among_many_names_a_use_is_told_where_one_file_has_it(run: Run, tmp_path: Path) -> None:
+    uses = "".join(f"    {10 + at}→    use_row_{at}(self)\n" for at in range(8))
+    archived(run, tmp_path, source=SOURCE + uses)
+    archived(run, tmp_path, "later", source="    5→    use_row_7(self)\n", file="other.py")
+    told = prompt(run, f"{', '.join(f'use_row_{at}' for at in range(8))}, buoylineTable: what calls what?")
+    assert "- src/tables.py: buoylineTable:40 use_row_0:10 use_row_1:11" in told
+    assert "- src/other.py: use_row_7:5" in told
 
 
 def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path) -> None:
