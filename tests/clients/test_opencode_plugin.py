@@ -128,7 +128,8 @@ def test_each_message_is_sent_once_with_what_its_tools_did(host: Host) -> None:
     edit, bash, write, whole, patch = second["tools"]
     assert edit == {
         "name": "edit", "files": ["/srv/tides/a.py"], "target": "/srv/tides/a.py", "command": "",
-        "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "diff": "", "done": True, "outcome": "done", "failed": False,
+        "given": {"filePath": "/srv/tides/a.py"}, "plan": [], "diff": "", "done": True, "outcome": "done",
+        "failed": False,
     }  # fmt: skip
     assert (write["diff"], whole["diff"]) == ("", "@@ -0,0 +1,2 @@\n+a\n+b")
     assert (bash["files"], bash["command"], bash["outcome"]) == ([], "make", "x" * 900)

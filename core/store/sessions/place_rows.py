@@ -64,8 +64,8 @@ def sessions_with(
 
 
 def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:
-    """The first `most` of these sessions, by id, that have one of the files, by the end of its path, its stem and a dot,
-    or of the folders."""
+    """The first `most` of these sessions, by id, that have one of the folders or files: a file by the end of its path
+    or by its stem and a dot."""
     # what is cheap to look at goes first: there may be a hundred thousand paths
     one = "(instr(path, ?) AND instr('/' || path || char(10), ?))"
     found = " OR ".join([one] * len(files))
