@@ -137,3 +137,18 @@ def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> No
     assert db.execute("SELECT count(*) FROM call_lexicon WHERE call_lexicon MATCH 'leaked'").get == 0
     assert any("other_hall_code" in one["observation"] for one in run("recall", "other_hall_code").result["hits"])
     run("lost", SESSION, ok=False)  # which has no compaction, but reads
+
+
+def test_the_files_of_a_forgotten_call_go_with_it_that_no_other_call_saw(run: Run, tmp_path: Path, home: Path) -> None:
+    transcript = Transcript(tmp_path / f"{SESSION}.jsonl")
+    transcript.user("book the halls")
+    for number, files in enumerate((("leaked_hall.py",), ("both.py", "other.py"), ("both.py",))):
+        for file in files:
+            transcript.call(f"{number}{file}", "Read", file_path=f"/srv/wedding/{file}")
+            transcript.outcome(f"{number}{file}", f"     1→def bookTheHall{number}():\n     2→    return hall_{number}")
+    run("memory", "archive", str(transcript.path))
+    assert "leaked_hall.py" in run("recall", "bookTheHall0", "--raw").out
+    run("memory", "forget", f"call:{SESSION}:1", f"call:{SESSION}:2")
+    db = apsw.Connection(str(home / "store.db"))
+    left = [path.rpartition("/")[2] for (path,) in db.execute("SELECT path FROM place_file ORDER BY path")]
+    assert left == ["both.py", "other.py"]

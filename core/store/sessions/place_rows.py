@@ -121,10 +121,12 @@ def drop(db: apsw.Connection, session: str) -> None:
 
 
 def drop_call(db: apsw.Connection, session: str, number: int) -> None:
-    """Delete what a call showed or edited last, inside the caller's transaction."""
+    """Delete what a call showed or edited last, and files of which nothing is left, inside the caller's transaction."""
     for table in ("place", "edit"):
         of_session = "file_id IN (SELECT id FROM place_file WHERE session_id = ?)"
         db.execute(f"DELETE FROM {table} WHERE number = ? AND {of_session}", (number, session))
+    left = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE file_id = id)" for table in ("place", "edit"))
+    db.execute(f"DELETE FROM place_file WHERE session_id = ? AND NOT ({left})", (session,))
 
 
 def _place(row: Sequence[Any]) -> Place:
