@@ -53,19 +53,25 @@ def ask(
     told_to_ask = _told_to_ask(db, text, query.prefer)
     asks = query.own or ("" if query.session else told_to_ask)
     among = [query.session] if query.session else _in_order(db, projects, query.prefer, asks)
-    found = _places(db, asked, among, beside=bool(told_to_ask)) or ({among[0]: []} if asked.commands and among else {})
     alone = len(asked.names) + len(asked.files) == 1 and not asked.commands
     room = LEAN_CHARS if lean else ONE_CHARS if alone and asked.names else MOST_CHARS
     blocks: list[str] = []
     path = ""
     first: Session | None = None
-    for session in (one for one in among if one in found):
-        about = session_rows.session(db, session)
-        block, file = _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", "")
-        if about and block:
-            first, path = first or about, path or file
-            blocks.append(block)
-            room -= len(block) + 1
+    for _ in range(_SESSIONS):
+        found = _places(db, asked, among, beside=bool(told_to_ask))
+        if asked.commands and among and not found:
+            found = {among[0]: []}
+        for session in (one for one in among if one in found):
+            about = session_rows.session(db, session)
+            block, file = _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", "")
+            if about and block:
+                first, path = first or about, path or file
+                blocks.append(block)
+                room -= len(block) + 1
+        among = [one for one in among if one not in found]
+        if first or not found:
+            break  # else those files are gone: the next sessions may have seen others
     if first is None:
         return None
     return hit.made(
