@@ -40,6 +40,11 @@ def on_terminal(
         cwd=cwd or home.parent,
     )
     os.close(theirs)
+    return ended(child, mine)
+
+
+def ended(child: subprocess.Popen[bytes], mine: int) -> Spawned:
+    """What a command shows on its pseudo-terminal, of which `mine` is our end, until it ends."""
     shown = b""
     while True:
         try:

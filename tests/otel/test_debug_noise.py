@@ -5,19 +5,12 @@ from __future__ import annotations
 import apsw
 from conftest import NOW_MS, Run
 
-from core.store import migrations
+from core.store import migrate
 from otel import log
 from otel.event import new_event
 
 LIMIT = 12
 WINDOW_MS = 60_000
-
-
-def empty_store() -> apsw.Connection:
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
-    return db
 
 
 def times(db: apsw.Connection) -> list[int]:
@@ -64,18 +57,18 @@ def test_what_matters_is_never_held_back() -> None:
     for table, kept in ((IMPORTANT, LIMIT + 5), (NOISY, LIMIT)):
         for what, about in table.items():
             events = [new_event(**{"level": "debug", "now": NOW_MS, **about}) for _ in range(LIMIT + 5)]  # type: ignore[arg-type]
-            assert log.append(empty_store(), events, debug_limit=LIMIT) == kept, what
+            assert log.append(migrate.in_memory(), events, debug_limit=LIMIT) == kept, what
 
 
 def test_known_id_is_told_from_noise() -> None:
-    db = empty_store()
+    db = migrate.in_memory()
     event = new_event("x", level="debug", id="same", now=NOW_MS)
     assert log.append_one(db, event, debug_limit=1) == ""
     assert log.append_one(db, event, debug_limit=1) == log.DUPLICATE
 
 
 def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
-    db = empty_store()
+    db = migrate.in_memory()
     events = [new_event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
     assert log.append(db, events, debug_limit=LIMIT) == LIMIT
     db.execute("BEGIN IMMEDIATE")

@@ -14,7 +14,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.store import COLLECTIONS, candidates, documents, migrations, row_filter, sqlite
+from core.store import COLLECTIONS, candidates, documents, migrate, row_filter, sqlite
 from core.store.candidates import LocalCandidates
 from core.store.row_filter import RowFilter
 from core.store.sessions import session_rows
@@ -59,9 +59,7 @@ def vector(seed: int) -> bytes:
 
 @contextmanager
 def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
+    db = migrate.in_memory()
     assert sqlite.load_vectors(db)
     documents.ensure_signatures(db)
     for name, project in SESSIONS.items():

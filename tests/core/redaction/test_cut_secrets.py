@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample
 
 from clients import content
 from core.records import Session
-from core.store import migrations
+from core.store import migrate
 from core.store.sessions import name_rows
 from memory.archive import plain_text, session_archive, session_work
 
@@ -34,9 +33,7 @@ WORDS = "some plain words of the work and its surroundings "
 
 def kept(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
+    db = migrate.in_memory()
     work = session_work.SessionWork({}, "/w")
     path = text if place == "file" else "/w/a.py"
     tools = [content.tool(

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import candidates, documents, migrations
+from core.store import candidates, documents, migrate
 from core.store.sessions import segments
 
 TURN = 1_000
 FULL = 4_000
-
-
-def new() -> apsw.Connection:
-    db = apsw.Connection(":memory:")
-    for step in migrations.STEPS:
-        db.execute(step)
-    return db
-
-
-@pytest.fixture
-def db() -> Iterator[apsw.Connection]:
-    opened = new()
-    yield opened
-    opened.close()
 
 
 def say(db: apsw.Connection, text: str, session: str = "s", collection: str = "episodes") -> int:
@@ -43,7 +28,7 @@ def first_turns(db: apsw.Connection, session: str = "s") -> list[int]:
 
 @given(st.lists(st.integers(1, 1_500), min_size=1, max_size=30))
 def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: list[int]) -> None:
-    db = new()
+    db = migrate.in_memory()
     rows = [say(db, "z" * length) for length in lengths]
     segments.renew(db, "s")
     starts = first_turns(db)

@@ -391,20 +391,25 @@ def test_a_damaged_configuration_is_named(good: Path, content: bytes) -> None:
 # --- disk ----------------------------------------------------------------------------------------------------------
 
 
+def no_state_is_kept(home: Path, code: str) -> None:
+    """What saves a state fails; what injects may, or goes without."""
+    for words in (SAVE_COLD, SAVE_HOT, FLUSH):
+        assert go(home, words).assert_failed() == code
+    for words in (RECOVERY, STARTUP):
+        done = go(home, words)
+        if done.code:
+            assert done.assert_failed() == code
+        else:
+            done.assert_done()
+
+
 def test_a_read_only_home_answers_what_it_can(good: Path) -> None:
     before = snapshot(good)
     with read_only(good):
         assert FACT in [hit["observation"] for hit in go(good, RECALL).result["hits"]]
         for words in WRITERS:
             assert go(good, words).assert_failed() == "STORE_READ_ONLY"
-        for words in (SAVE_COLD, SAVE_HOT, FLUSH):
-            assert go(good, words).assert_failed() == "STATE_READ_ONLY"
-        for words in (RECOVERY, STARTUP):
-            done = go(good, words)
-            if done.code:
-                assert done.assert_failed() == "STATE_READ_ONLY"
-            else:
-                done.assert_done()
+        no_state_is_kept(good, "STATE_READ_ONLY")
         for words in (
             STATUS,
             ("memory", "stats"),
@@ -462,14 +467,7 @@ def test_a_full_disk_loses_nothing(home: Path, whole: Path) -> None:
         for words in WRITERS:
             assert go(home, words).assert_failed() in FULL_STORE
         assert FACT in [hit["observation"] for hit in go(home, RECALL).result["hits"]]
-        for words in (SAVE_COLD, SAVE_HOT, FLUSH):
-            assert go(home, words).assert_failed() == "STATE_FULL"
-        for words in (RECOVERY, STARTUP):
-            done = go(home, words)
-            if done.code:
-                assert done.assert_failed() == "STATE_FULL"
-            else:
-                done.assert_done()
+        no_state_is_kept(home, "STATE_FULL")
         go(home, STATUS).assert_done()
         assert json.loads(_state(home).read_text())["checkpoint"]["filesModified"] == ["src/gateway.ts"]
         assert [name for name in snapshot(home) if name.endswith(".tmp")] == []

@@ -15,18 +15,12 @@ from typing import Any
 
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
-from terminal import without_style
+from doctors import FILES
+from terminal import ended, without_style
 
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
-FILES = {
-    "pi": ".pi/agent/extensions/joelclaw.ts",
-    "claude": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "opencode": ".config/opencode/plugin/joelclaw.js",
-}
 FOREIGN = """{
     // how I like it
     "theme": "dark", "model": {"name":"x" },
@@ -428,20 +422,8 @@ def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -
     )  # fmt: skip
     os.close(theirs)
     os.write(mine, answer.encode())
-    shown = b""
-    while True:
-        try:
-            part = os.read(mine, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(mine)
-    assert child.stderr is not None
-    told = child.stderr.read().decode()
-    child.stderr.close()
-    return Spawned(child.wait(PATIENCE_S), without_style(shown.decode().replace("\r\n", "\n")), told)
+    done = ended(child, mine)
+    return Spawned(done.code, without_style(done.out), done.err)
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "yesterday\n"])
