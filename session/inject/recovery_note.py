@@ -70,7 +70,7 @@ def of(
 
     Args:
         kept: what the client still has before it beside the summary that the store knows.
-        requests: as queries, of a session that worked on so few files that one query asks for all of them.
+        requests: as queries, for what is left where one query asks for all files.
         memories: what somebody wrote and bears on the task, for what is left of the budget.
     """
     about = session_rows.session(db, session)
@@ -86,9 +86,7 @@ def of(
     lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
     there = _files_there(about["folder"], places)
     asked = queries([place for place in places if place["file"] in there], shown_as, commands=len(calls) > LEAST_CALLS)
-    if len(asked) < MOST_QUERIES:
-        asked = [*asked, *requests[:MOST_QUERIES]]
-    asked = asked[: own_command.most(len(asked), agent)]
+    asked = (asked or list(requests))[: own_command.most(MOST_QUERIES, agent)]
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
@@ -96,12 +94,18 @@ def of(
     while True:
         found = where.lines(now, shown_as, max(room, 0))
         kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))
-        text = [*lines, *(["**Where:**", *found] if found else []), *kept_lines, *more]
+        stands = [*lines, *(["**Where:**", *found] if found else []), *kept_lines]
+        text = [*stands, *more]
         content = enclose(SOURCE, [HEADING, *text])
         over = cost(content) - most
         if (over > 0 and room <= 0) or text == more or (text == lines[:1] + more and task.is_in(summary, lines[0])):
             return {"content": "", "files": 0, "queries": [], "memories": []}
         if over <= 0:
+            for query in requests[: own_command.most(MOST_QUERIES, agent)] if len(asked) < MOST_QUERIES else ():
+                wider = list(dict.fromkeys([*asked, query]))
+                longer = enclose(SOURCE, [HEADING, *stands, *_more(wider, agent)])
+                if cost(longer) <= max_tokens + own_command.uncounted(len(wider), agent):
+                    asked, content = wider, longer
             return {"content": content, "files": len(found), "queries": asked, "memories": told}
         room -= over * 4 + 4
 

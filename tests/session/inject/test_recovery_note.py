@@ -88,7 +88,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         "**Works:** `make build 2>&1`",
         "**Where:**",
         "- tide_import.py: next_delay:44 RetryPolicy:40 first_delay:45",
-        '**More:** `joelclaw recall "tide_import.py commands" --raw`',
+        f'**More:** `joelclaw recall "tide_import.py commands" --raw`, `joelclaw recall "{TASK}" --raw`',
         "</joelclaw-memory>",
     ]
 
@@ -122,10 +122,11 @@ def test_the_summary_s_names_keep_their_places_and_alone_it_says_all(run: Run, t
 
 def test_its_queries_run_as_printed(run: Run, path: Path) -> None:
     text = compacted(run, path)
-    [printed] = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
-    answer = run(*shlex.split(printed)[1:], env=NOW).out
+    by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
+    answer = run(*shlex.split(by_file)[1:], env=NOW).out
     assert "tide_import.py" in answer
     assert CHECK in answer
+    assert "rather than in the importer" in run(*shlex.split(by_request)[1:], env=NOW).out
 
 
 def test_another_subagent_s_end_is_no_summary(run: Run, path: Path) -> None:
