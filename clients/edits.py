@@ -6,12 +6,13 @@ from clients.content import rows, string, table, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from clients.event import Hunk, Item
 
 MOST_HUNKS = 60
 _LINES = 2000
+_SIGNS = ("+", "-", " ")
 
 
 def edited(call: object, hunks: list[Hunk]) -> list[Item]:
@@ -22,7 +23,7 @@ def edited(call: object, hunks: list[Hunk]) -> list[Item]:
 def of_content(file: str, text: str) -> list[Hunk]:
     """A file that was written as a whole."""
     lines = text.split("\n", _LINES)[:_LINES]
-    return [_hunk(file, 1, [("+", line) for line in lines])] if file and text else []
+    return [{**_hunk(file, 1, [("+", line) for line in lines]), "whole": True}] if file and text else []
 
 
 def of_patch(file: str, patch: object) -> list[Hunk]:
@@ -30,40 +31,51 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     found = []
     for row in rows(patch):
         given = row.get("lines")
-        shown: list[object] = given if isinstance(given, list) else []
-        lines = [(line[:1], line[1:]) for line in map(string, shown)]
-        found.append(_hunk(file, whole(row.get("newStart")), lines))
-    return [hunk for hunk in found if hunk["last"]]
+        lines: list[object] = given if isinstance(given, list) else []
+        start = whole(row.get("newStart")) + (row.get("newLines") == 0)
+        found.append(_hunk(file, start, [(line[:1], line[1:]) for line in map(string, lines) if line[:1] in _SIGNS]))
+    return [hunk for hunk in found if hunk["start"] and hunk["signs"].strip()]
 
 
 def of_unified(file: str, diff: str) -> list[Hunk]:
     """A unified diff of one file."""
     found: list[tuple[int, list[tuple[str, str]]]] = []
+    left = 0
     for line in diff.split("\n"):
         if line.startswith("@@ "):
-            start = line.partition("+")[2].partition(" ")[0].partition(",")[0]
-            found.append((int(start[:8]) if start.isdecimal() else 0, []))
-        elif found and line[:1] in ("+", "-", " "):
-            found[-1][1].append((line[:1], line[1:]))
-    return [hunk for start, lines in found if start and (hunk := _hunk(file, start, lines))["last"]]
+            start, left = hunk_at(line)
+            found.append((start + (left == 0), []))
+        elif found and (line[:1] in _SIGNS if line else left):  # an empty line may have lost its space
+            left -= line[:1] != "-"
+            found[-1][1].append((line[:1] or " ", line[1:]))
+    made = (_hunk(file, start, lines) for start, lines in found if start)
+    return [hunk for hunk in made if hunk["signs"].strip()]
+
+
+def hunk_at(header: str) -> tuple[int, int]:
+    """Where a hunk of a unified diff begins in the new file, and how many lines of it it has: `@@ -1,2 +1,3 @@`."""
+    start, comma, count = header.partition("+")[2].partition(" ")[0].partition(",")
+    if not start[:8].isdecimal() or not (count or "1")[:8].isdecimal():
+        return 0, 0
+    return int(start[:8]), int(count[:8]) if comma else 1
 
 
 def of_numbered(file: str, diff: str) -> list[Hunk]:
     """A diff whose lines have their numbers, as pi shows it: `+ 12 text`, those that are removed as of before."""
     found: list[Hunk] = []
     group: list[tuple[str, str]] = []
-    start = 0
+    start = moved = 0
     for line in [*diff.split("\n"), ""]:
         sign, number, text = line[:1], *_numbered(line[1:])
         if sign in ("+", "-") and number:
-            start = start or number
-            if sign == "+" and not any(one == "+" for one, _ in group):
-                start = number
+            if not any(one == sign for one, _ in group):
+                start = number if sign == "+" else start or number + moved
             group.append((sign, text))
         elif group:
             found.append(_hunk(file, start, group))
+            moved += sum(1 if one == "+" else -1 for one, _ in group)
             group, start = [], 0
-    return [hunk for hunk in found if hunk["last"]]
+    return found
 
 
 def _numbered(text: str) -> tuple[int, str]:
@@ -71,21 +83,35 @@ def _numbered(text: str) -> tuple[int, str]:
     return (int(number), rest) if number.isdecimal() and len(number) < 8 else (0, "")
 
 
-def _hunk(file: str, start: int, lines: Iterable[tuple[str, str]]) -> Hunk:
-    """A hunk of lines and their signs, of which the first that is there afterwards is `start`."""
-    number, first, last, moved = start, 0, 0, 0
-    texts: list[str] = []
-    for sign, text in lines:
-        if sign == "-":
-            moved -= 1
+def _hunk(file: str, start: int, lines: Sequence[tuple[str, str]]) -> Hunk:
+    text = "\n".join([text for sign, text in lines if sign != "-"])
+    return {"file": file, "start": start, "signs": "".join([sign for sign, _ in lines]), "text": text, "whole": False}
+
+
+def changed(hunk: Hunk) -> tuple[int, int]:
+    """The first and the last line that is new; where lines are only gone, the one behind them, twice."""
+    number, first, last = hunk["start"], 0, 0
+    for sign in hunk["signs"]:
+        if sign != " ":
             first, last = first or number, max(last, number)
-            continue
-        texts.append(text)
-        if sign == "+":
-            moved += 1
-            first, last = first or number, number
-        number += 1
-    return {"file": file, "first": first, "last": last, "moved": moved, "start": start, "text": "\n".join(texts)}
+        number += sign != "-"
+    return first, last
+
+
+def now_at(hunk: Hunk, line: int) -> int:
+    """The number of a line after the edit, 0 where it is gone. Hunks of one edit are asked from the top down."""
+    if hunk["whole"]:
+        return 0
+    before = after = hunk["start"]
+    if line < before:
+        return line
+    for sign in hunk["signs"]:
+        if sign != "+":
+            if before == line:
+                return after if sign == " " else 0
+            before += 1
+        after += sign != "-"
+    return line + after - before
 
 
 def of_changes(changes: object) -> list[Hunk]:

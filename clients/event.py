@@ -44,17 +44,17 @@ class Outcome(TypedDict):
 
 
 class Hunk(TypedDict):
-    """Lines that an edit changed: `first` to `last` as they are numbered then, so many more or fewer than before.
+    """Neighbouring lines that an edit changed.
 
-    `text` holds the lines from `start` on, with what stands around those that changed.
+    `start` is the number of the first one as they are then; of each line `signs` holds "+", "-" or " ", in order;
+    `text` holds those that are there then. `whole`: nothing of the file from before is left.
     """
 
     file: str
-    first: int
-    last: int
-    moved: int
     start: int
+    signs: str
     text: str
+    whole: bool
 
 
 class Edited(TypedDict):

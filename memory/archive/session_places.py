@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clients.edits import changed, now_at
 from core.names import is_file
 from core.project import relative
 from core.store.sessions import place_rows
@@ -34,6 +35,7 @@ class SessionPlaces:
         self._files: dict[str, tuple[dict[str, Place], list[Edit]]] = {}
         self._changed: dict[tuple[str, str], Place] = {}
         self._edited: dict[tuple[str, int, int], Edit] = {}
+        self._gone: set[tuple[str, str]] = set()
         self._known: list[str] = []
         self.reached = place_rows.reached(db, session)
 
@@ -69,20 +71,24 @@ class SessionPlaces:
             places, edits = self._in(path)
             if any(one["number"] == number and one["hunk"] == hunk for one in edits):
                 continue
-            below = change["last"] - max(change["moved"], 0)
-            if change["moved"]:
-                for name, place in places.items():
-                    if place["line"] > below:
-                        place["line"] = max(change["first"], place["line"] + change["moved"])
+            for name, place in list(places.items()):
+                if line := now_at(change, place["line"]):
+                    if line != place["line"]:
+                        place["line"] = line
                         self._changed[path, name] = place
-                for edit in edits:
-                    if edit["first"] > below:
-                        edit["first"] = max(change["first"], edit["first"] + change["moved"])
-                        edit["last"] = max(edit["first"], edit["last"] + change["moved"])
-                        self._edited[path, edit["number"], edit["hunk"]] = edit
-            made: Edit = {
-                "number": number, "file": path, "first": change["first"], "last": change["last"], "hunk": hunk,
-            }  # fmt: skip
+                else:  # its line is gone; where the new ones hold the name it is noted below
+                    del places[name]
+                    self._changed.pop((path, name), None)
+                    self._gone.add((path, name))
+            for edit in edits:
+                lines = range(edit["first"], edit["last"] + 1)
+                first = next((line for at in lines if (line := now_at(change, at))), change["start"])
+                ends = first, next((line for at in reversed(lines) if (line := now_at(change, at))), first)
+                if ends != (edit["first"], edit["last"]):
+                    edit["first"], edit["last"] = ends
+                    self._edited[path, edit["number"], edit["hunk"]] = edit
+            first, last = changed(change)
+            made: Edit = {"number": number, "file": path, "first": first, "last": last, "hunk": hunk}
             edits.append(made)
             self._edited[path, number, hunk] = made
             rows = change["text"].split("\n")
@@ -90,7 +96,7 @@ class SessionPlaces:
 
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""
-        place_rows.save(self._db, self._session, self._changed.values(), self._edited.values())
+        place_rows.save(self._db, self._session, self._changed.values(), self._edited.values(), self._gone)
 
     def _path(self, file: str) -> str:
         """A file as it is kept; one that is named without its folder is the only known one that is called so."""

@@ -6,6 +6,7 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 
 from __future__ import annotations
 
+from clients.edits import hunk_at
 from core import shell_command
 from core.names import defined_in, is_file, names_by_line
 
@@ -20,7 +21,9 @@ LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
 MOST_LINES = 3000
 _PATTERN = frozenset("*?[]{}$")
-_SEARCHERS = frozenset("grep egrep fgrep rg ack ag".split())
+_NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
+_SILENT = frozenset("cd export set unset true :".split())
+_WHOLE, _LONGEST_NUMBER = 1 << 30, 8
 _BARS = "→\t|│:-"
 """What stands behind the number of a line: of a client's read, `cat -n`, `bat`, `grep -n`, and lines around a match."""
 
@@ -34,12 +37,10 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
         command: what a shell ran.
     """
     rows = text.split("\n", MOST_LINES)[:MOST_LINES]
-    if command:
-        shown = _printed_by(command)
-        if len(shown) == 1 and shown[0][1] == 0:
-            file = shown[0][0]
-        elif shown:
+    if command and (shown := _printed_by(command)):
+        if shown[0][1]:
             return _counted(rows, shown)
+        file = shown[0][0]
     found = list(_told(rows, file))
     if not found and first and file:
         return [(file, first + at, row[:LONGEST_LINE]) for at, row in enumerate(rows)]
@@ -56,34 +57,62 @@ def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
 
 
 def _printed_by(command: str) -> list[tuple[str, int, int]]:
-    """The files that a command prints or searches, each with the first and last line of it (0: the output says)."""
+    """The files that a command prints or searches, each with the first and last line of it (0: the output says); none
+    where anything else may stand between them, or where a filter leaves lines out."""
     found: list[tuple[str, int, int]] = []
-    for step in shell_command.steps(command):
+    folder, others = "", False
+    steps = shell_command.steps(command)
+    for at, step in enumerate(steps):
         program, words = step["program"], step["words"]
+        if any(not target.startswith(("/dev/null", "&")) for target in step["targets"]):
+            return []
+        if program in _SILENT:
+            if program == "cd" and (len(words) != 2 or not _PATTERN.isdisjoint(words[1])):
+                return []
+            folder = f"{words[1].rstrip('/')}/" if program == "cd" else folder
+            continue
+        piped = at > 0 and steps[at - 1]["mark"] == "|"
         files = [word for word in words[1:] if is_file(word) and word[0] != "-" and _PATTERN.isdisjoint(word)]
-        if program == "sed" and len(files) == 1 and "-n" in words and (span := _span(words)):
-            found.append((files[0], *span))
-        elif program in ("cat", "nl", "head", "bat", *_SEARCHERS) and len(files) == 1:
-            plain = program in ("cat", "head") and not any(word.startswith("-") and "n" in word for word in words[1:])
-            found.append((files[0], 1, 1 << 30) if plain and step["mark"] != "|" else (files[0], 0, 0))
+        if len(files) == 1 and not piped and (span := _span(program, words)):
+            if span[0] and step["mark"] == "|" and steps[at + 1]["program"] != "head":
+                return []
+            found.append((files[0] if files[0][0] in "/~" else folder + files[0], *span))
         elif not step["looks"] or (program == "sed" and files):
             return []
-    if len(found) > 1 and any(first == 0 for _, first, _ in found):
-        return []
-    return found
+        else:
+            others = others or not piped
+    counted = [part for part in found if part[1]]
+    if not counted:
+        return found[:1] if len({file for file, _, _ in found}) == 1 else []
+    return counted if len(counted) == len(found) and not others else []
 
 
-def _span(words: list[str]) -> tuple[int, int] | tuple[()]:
-    """The lines that `sed -n` prints, of `10,40p`."""
-    for word in words:
-        begin, _, end = word.removesuffix("p").partition(",")
-        if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
-            return int(begin), int(end or begin)
-    return ()
+def _span(program: str, words: list[str]) -> tuple[int, int] | tuple[()]:
+    """The lines of a file that a program prints as they are, (0, 0) of one that prints each with its number."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    short = "".join(word for word in options if not word.startswith("--"))
+    if program == "sed" and options == ["-n"]:
+        for word in words:
+            begin, _, end = word.removesuffix("p").partition(",")
+            if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
+                return int(begin), int(end or begin)
+    if program == "head":
+        given = next((word for word in words[1:] if word.isdecimal()), "10")
+        count = short.removeprefix("-n").removeprefix("-") or given
+        return (1, int(count)) if count.isdecimal() and len(count) < _LONGEST_NUMBER else ()
+    if program == "cat" and not options:
+        return 1, _WHOLE
+    numbered = "n" in short or "--line-number" in options or program in ("ack", "ag", "bat")
+    if program == "nl":  # alone it counts no empty lines
+        numbered = "-ba" in options or "-b a" in " ".join(words)
+    return (0, 0) if numbered and program in _NUMBERING else ()
 
 
 def _counted(rows: list[str], shown: list[tuple[str, int, int]]) -> list[Line]:
-    """The lines of files that were printed one behind the other, each as long as was asked."""
+    """The lines of files that were printed one behind the other; of several none where one was shorter than asked."""
+    rows = rows[:-1] if rows and not rows[-1] else rows
+    if len(shown) > 1 and len(rows) != sum(last - first + 1 for _, first, last in shown):
+        return []
     found: list[Line] = []
     at = 0
     for file, first, last in shown:
@@ -95,30 +124,29 @@ def _counted(rows: list[str], shown: list[tuple[str, int, int]]) -> list[Line]:
 
 def _told(rows: list[str], file: str) -> Iterator[Line]:
     """The lines that begin with their number, of `file`; with a file and a number; or that stand in a diff."""
-    in_diff, number = "", 0
+    in_diff, number, left = "", 0, 0
     for row in rows:
-        bare = row.lstrip(" ")
-        head = bare[:1]
-        if head.isdecimal():
-            if file:
-                end = 1
-                while bare[end : end + 1].isdecimal():
-                    end += 1
-                if bare[end : end + 1] in _BARS and end < 8 and len(bare) > end:
-                    yield file, int(bare[:end]), bare[end + 1 : end + 1 + LONGEST_LINE]
+        if left and row[:1] in ("+", " ", "-", "\\", ""):
+            if row[:1] in ("+", " ", ""):  # an empty line may have lost its space
+                yield in_diff, number, row[1 : 1 + LONGEST_LINE]
+                number, left = number + 1, left - 1
             continue
+        left = 0
         if row[:6] == "+++ b/":
-            in_diff, number = row[6:].partition("\t")[0], 0
-        elif row[:3] == "@@ " and in_diff:
-            start = row.partition("+")[2].partition(" ")[0].partition(",")[0]
-            number = int(start[:8]) if start.isdecimal() else 0
-        elif number and in_diff and row[:1] in ("+", " "):
-            yield in_diff, number, row[1 : 1 + LONGEST_LINE]
-            number += 1
-        elif number and row[:5] == "diff ":
-            in_diff, number = "", 0
-        elif "." in row and (told := _placed(bare[:LONGEST_LINE])):
-            yield told
+            in_diff = row[6:].partition("\t")[0]
+        elif in_diff and (header := row[row.find("? ") + 2 :] if row[:1] == "(" else row)[:4] == "@@ -":
+            number, left = hunk_at(header)
+        elif row[:5] == "diff ":
+            in_diff = ""
+        else:
+            bare = row.lstrip(" ")
+            digits = _digits(bare)
+            if digits:
+                mark = bare[len(digits) : len(digits) + 1]
+                if file and mark and mark in _BARS and len(digits) < _LONGEST_NUMBER:
+                    yield file, int(digits), bare[len(digits) + 1 : len(digits) + 1 + LONGEST_LINE]
+            elif "." in row and (told := _placed(bare[:LONGEST_LINE])):
+                yield told
 
 
 def _placed(row: str) -> Line | None:

@@ -18,6 +18,12 @@ from memory.archive import shown_places
 
 DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
 
+LAST = ("a.ts", 40, "last")
+PICKED = (
+    "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -10,2 +10,3 @@\n keepAlive\n+12 of\n\n"
+    "(1/2) Stage this hunk [y,n,q,a,d,?]? @@ -39 +40 @@ f\n-old\n+last\n(2/2) Stage this hunk [y,n,q,a,d,?]? "
+)
+
 
 @pytest.mark.parametrize(
     ("text", "given", "expected"),
@@ -27,13 +33,26 @@ DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-o
         ("12 files changed", {"file": "a.ts"}, []),
         ("src/a.ts:7:idleMs = 1\nsrc/a.ts-8-  next", {}, [("src/a.ts", 7, "idleMs = 1"), ("src/a.ts", 8, "  next")]),
         ("7:x\n9-y", {"command": "grep -n x src/a.ts"}, [("src/a.ts", 7, "x"), ("src/a.ts", 9, "y")]),
-        ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+        ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("w/a.ts", 40, "x"), ("w/a.ts", 41, "y")]),
+        ("x\ny", {"command": "cd $W && sed -n '40,41p' a.ts"}, []),
+        ("x\ny", {"command": "sed -n '40,80p' a.ts | grep x"}, []),
+        ("x\ny", {"command": "sed -n '40,80p' a.ts | head -2"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+        ("x\ny", {"command": "sed -n '40,41p' a.ts > b.ts"}, []),
+        ("x\ny", {"command": "sed -n '40,41p' a.ts 2>/dev/null"}, [("a.ts", 40, "x"), ("a.ts", 41, "y")]),
+        ("9 a.ts\nx", {"command": "wc -l a.ts && sed -n 4p a.ts"}, []),
+        ("a\nb", {"command": "sed -n 4,9p a.py; sed -n 9p b.py"}, []),
+        ("a\nb\n", {"command": "head -1 a.py; sed -n 9p b.py"}, [("a.py", 1, "a"), ("b.py", 9, "b")]),
+        ("a\nb", {"command": "cat a.py && cat b.py"}, []),
+        ("7:x", {"command": "grep x src/a.ts"}, []),
+        ("7 x", {"command": "nl a.py"}, []),
+        ("7\tx", {"command": "nl -ba a.py | sed -n 7p"}, [("a.py", 7, "x")]),
         ("a\nb", {"command": "sed -n 4p a.py; sed -n 9p b.py"}, [("a.py", 4, "a"), ("b.py", 9, "b")]),
         ("x1\nx2", {"command": "cat a.py"}, [("a.py", 1, "x1"), ("a.py", 2, "x2")]),
         ("x1\nx2", {"command": "cat a.py | sort"}, []),
         ("x1", {"command": "make && cat a.py"}, []),
         ("one\ntwo", {"file": "a.py", "first": 30}, [("a.py", 30, "one"), ("a.py", 31, "two")]),
         (DIFF, {"command": "git diff"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "newName"), ("a.ts", 12, "lastName")]),
+        (PICKED, {"command": "git add -p"}, [("a.ts", 10, "keepAlive"), ("a.ts", 11, "12 of"), ("a.ts", 12, ""), LAST]),
         ("./p/x_test.go:88:5: undefined: parseIt", {}, [("p/x_test.go", 88, "5: undefined: parseIt")]),
         ("    at closeAll (src/a.ts:12:5)", {}, [("src/a.ts", 12, "at closeAll ( 5)")]),
         ("version 1.2:3 of it", {}, []),
@@ -124,6 +143,34 @@ def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Trans
     assert ("src/pool.go", "closeAll") not in places(home)
     assert run("memory", "forget", "--session", SESSION).code == 0
     assert places(home) == {} and edits(home) == []
+
+
+def test_lines_that_an_edit_takes_out_keep_no_place(run: Run, home: Path, transcript: Transcript) -> None:
+    transcript.user("mend the pool")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
+    shown = ["3→var idleMs = 1", "4→var mostOpen = 2", "5→var leastOpen = 3", "6→var spareOpen = 1", "9→closeAll()"]
+    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
+    two = [
+        {
+            "newStart": 3,
+            "newLines": 3,
+            "lines": [" var idleMs = 1", "-var mostOpen = 2", " var leastOpen = 3", "+x", " y"],
+        },
+        {"newStart": 9, "newLines": 2, "lines": ["+before", " closeAll()"]},
+    ]
+    edit(transcript, "c2", two)
+    edit(transcript, "c3", [{"newStart": 4, "newLines": 1, "lines": ["-var leastOpen = 3", "-x", "+leastOpen := 4"]}])
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
+        "idleMs": 3, "leastOpen": 4, "spareOpen": 5, "closeAll": 9,
+    }  # fmt: skip
+    assert edits(home) == [("src/pool.go", 2, 4, 4), ("src/pool.go", 2, 8, 8), ("src/pool.go", 3, 4, 4)]
+    transcript.call("c4", "Write", file_path=f"{CWD}/src/pool.go", content="freshStart := 1")
+    answer = [{"type": "tool_result", "tool_use_id": "c4", "content": "created", "is_error": False}]
+    written = {"type": "create", "filePath": f"{CWD}/src/pool.go", "content": "freshStart := 1", "structuredPatch": []}
+    transcript.write(transcript.entry("user", answer, toolUseResult=written))
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert list(places(home)) == [("src/pool.go", "freshStart")]
 
 
 def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:

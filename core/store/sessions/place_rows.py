@@ -87,8 +87,10 @@ def reached(db: apsw.Connection, session: str) -> int:
     return int(db.execute(last, (session,)).get or 0)
 
 
-def save(db: apsw.Connection, session: str, given: Iterable[Place], edited: Iterable[Edit]) -> None:
-    """Insert or replace, inside the caller's transaction."""
+def save(
+    db: apsw.Connection, session: str, given: Iterable[Place], edited: Iterable[Edit], gone: Iterable[tuple[str, str]]
+) -> None:
+    """Delete what is `gone` (file and name), insert or replace the rest, inside the caller's transaction."""
     known: dict[str, int] = {}
 
     def file_id(path: str) -> int:
@@ -100,6 +102,7 @@ def save(db: apsw.Connection, session: str, given: Iterable[Place], edited: Iter
             ).get
         return known[path]
 
+    db.executemany("DELETE FROM place WHERE file_id = ? AND name = ?", [(file_id(file), name) for file, name in gone])
     db.executemany(
         "INSERT OR REPLACE INTO place (file_id, name, line, number, shown, defines) VALUES (?, ?, ?, ?, ?, ?)",
         [
