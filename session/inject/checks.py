@@ -36,8 +36,8 @@ _NO_PROGRAM = ("command not found", "cd:", "unknown command", "not recognized as
 _ONE_OFF = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
 _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
-    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down dropdb"
-    " reopen cherry-pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
+    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down dropdb resetdb"
+    " reopen cherry pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
     " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
     " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
 )
@@ -63,7 +63,7 @@ def failing(calls: Sequence[Call]) -> Call | None:
                     ended |= subjects_of(step)
                 if step["program"] in _FORGES and not step["looks"] and step["verb"] in _GOES_ON:
                     return None
-            if any(word in _UMBRELLAS for step in steps for word in _parts(step)):
+            if any(word in _UMBRELLAS for step in steps if shell_command.does(step) for word in _parts(step)):
                 return None
             continue
         failed = _may_have_failed(steps)
@@ -97,7 +97,8 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
             weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
         if call["outcome"] == "failed":
             for step in doing:
-                tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
+                if len(subjects_of(step)) == 1:  # a red test is no wrong form
+                    tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
             found = {kind: one for kind, one in found.items() if one[2].isdisjoint(kinds)}
         elif doing and call["outcome"] == "ok" and is_form(command, steps):
             own = {" ".join(step["words"]) for step in steps}
@@ -156,7 +157,11 @@ def _checks(step: Step) -> bool:
 
 def _parts(step: Step) -> list[str]:
     """The words of a step's program and verb, taken apart: mise, run, test, ci of `mise run test:ci`."""
-    return "".join(c if c.isalnum() else " " for c in kind_of(step).lower()).split()
+    return _apart(kind_of(step))
+
+
+def _apart(text: str) -> list[str]:
+    return "".join(c if c.isalnum() else " " for c in text.lower()).split()
 
 
 def subjects_of(step: Step) -> set[str]:
@@ -197,7 +202,7 @@ def is_form(command: str, steps: Sequence[Step]) -> bool:
     if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):
         return False
     for step in steps:
-        words = {part for word in step["words"] for part in (word, *word.lower().replace(":", "-").split("-"))}
+        words = set(_apart(" ".join(step["words"])))
         if not words.isdisjoint(_CHANGES) or step["program"] in (*_FORGES, "sed", "perl") or step["mark"] == "&":
             return False
         if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):

@@ -91,10 +91,10 @@ def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: 
     open of its work; and the checks that worked in more than one of them."""
     lines: list[str] = []
     for one in sessions[:1]:  # be it one that only talked
-        request = task.last_request(session_rows.prompts(db, one["id"], _PROMPTS))
+        request = task.quoted(session_rows.prompts(db, one["id"], _PROMPTS))
         age = max(0, now - one["updated_at"])
         if request and age < STALE_MS:
-            lines.append(f'**Task of the last session** ({_ago(age)}): "{task.opening(request, task.LINE_CHARS)}"')
+            lines.append(f"**Task of the last session** ({_ago(age)}): {request}")
     worked = [one for one in sessions if one["calls"]]
     calls = [call_rows.calls(db, one["id"], last=_CALLS) for one in worked]
     for one, done in zip(worked[:1], calls, strict=False):

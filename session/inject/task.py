@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import words
 from core.quoting import CUT, clip, one_line
 from session.inject.topics import is_request
 
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 LINE_CHARS, LAST_CHARS = 150, 80
 _LOOKED_BACK = 12
 _READ = 2_000
-_TELLING = 12
-"""Characters of words that say more than "go on"."""
+_GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
 
 
 def last_request(prompts: Sequence[str]) -> str:
@@ -22,12 +22,23 @@ def last_request(prompts: Sequence[str]) -> str:
 
 
 def line_of(prompts: Sequence[str]) -> str:
-    """`**Task:** "…"`: the last request, and behind it the last words where those are others; "" without one."""
+    """`**Task:** "…"`; "" without a request."""
+    told = quoted(prompts)
+    return f"**Task:** {told}" if told else ""
+
+
+def quoted(prompts: Sequence[str]) -> str:
+    """The last request and, where those are others and more than "go on", the last words: `"…" · then: "…"`; ""
+    without a request.
+
+    They are told however short: after "commit this" the request is done.
+    """
     request = last_request(prompts)
     if not request:
         return ""
-    line, last = f'**Task:** "{opening(request, LINE_CHARS)}"', prompts[-1]
-    return line if last == request or len(last) < _TELLING else f'{line} · then: "{opening(last, LAST_CHARS)}"'
+    line, last = f'"{opening(request, LINE_CHARS)}"', prompts[-1]
+    is_other = last != request and not _GO_ON.issuperset(words.split(last))
+    return f'{line} · then: "{opening(last, LAST_CHARS)}"' if is_other else line
 
 
 def opening(prompt: str, characters: int) -> str:
