@@ -57,6 +57,7 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
     ("session", "show", "s-1", "--html"),
     ("report",),
     ("report", "--html"),
+    ("memory", "show", "call:s-1:1"),
     ("status",),
 )
 

@@ -101,6 +101,8 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
         ("version", "--version"),
         ("--verson", "--version"),
         ("help", "--help"),
+        ("version recall", "--version"),
+        ("recal version", "recall"),
     ],
 )
 def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> None:

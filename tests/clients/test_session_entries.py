@@ -146,6 +146,10 @@ def test_claude_a_boundary_and_its_summary_are_one() -> None:
     assert found[2].compaction is None
     alone = branch(claude, of_claude("user", "u1"), {**summary, "parentUuid": "u1"})
     assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))
+    said = "This session is being continued from a previous conversation that ran out.\n\nSummary:\n1. the tide"
+    goes_on = "\nPlease continue the conversation from where we left it off without asking."
+    around = of_claude("user", "s", "u1", said + goes_on, isCompactSummary=True)
+    assert branch(claude, of_claude("user", "u1"), around)[1].compaction == Compaction("1. the tide")
     twice = branch(claude, boundary, summary, {**summary, "uuid": "s2", "parentUuid": "s"})
     assert [one.kind for one in twice] == ["compaction", "other", "compaction"]
 

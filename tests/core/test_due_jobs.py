@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS
 
+from cli.installation import mcp_server
 from core import config
 from core.process import background_jobs, background_process
 
@@ -63,6 +64,15 @@ def test_what_is_switched_on_is_started_once_in_its_time(
     at(monkeypatch, 7_000)
     background_jobs.start_due(ON)
     assert begun == [sync, export, sync, export]
+
+
+def test_what_is_due_is_started_behind_a_tool_of_the_server(
+    begun: list[Any], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.mkdir()
+    monkeypatch.setenv("JOELCLAW_OTEL_EXPORT", "auto")
+    assert mcp_server.answer("recall", {"query": "tide tables"})[1] is False
+    assert [words for _, words, _ in begun] == [("otel", "export")]
 
 
 @pytest.mark.parametrize(("ahead", "starts"), [(DAY_MS, False), (DAY_MS + 1, True), (1, False), (0, True), (-1, True)])

@@ -6,7 +6,7 @@ import json
 
 from core.output import escaped, shown, shown_line, without_markup
 
-PRINTED = "9 20 7e a1 34e 350 17b3 17b6 180a 2010 2030 ff9f fe10 fe70 e000 1bca4 1d17b 100000"
+PRINTED = "9 20 7e a1 34e 350 17b3 17b6 180a 2010 2030 ff9f fe10 fe70 ff00 e000 1bca4 1d17b 100000"
 ACTING = (
     "0 8 e 1b 7f 84 86 9f 202a 202e 2065 206f d800 dfff fdd0 fdef fff0 fffb fffe ffff 1bca0 1bca3 1d173 1d17a e0000"
     " e0fff e0100 e01ef"

@@ -32,6 +32,7 @@ NAMES = [
     ("LeaseTable.findAll()", ["LeaseTable.findAll", "LeaseTable", "findAll"]), ("./src/lease/", ["src/lease"]),
     ('{"line": "one\\nLeaseTable\\tretryQueue"}', ["LeaseTable", "retryQueue"]), ("8108 8108 abCd", ["8108", "abCd"]),
     ("lease Lease 123 a1b2c3 i.e. retry-2 12.go a/b", []), ("retry-queue at v1.2.3", ["retry-queue", "v1.2.3"]),
+    ("from v1.2 to 3.14", []),
 ]  # fmt: skip
 CUT = [
     ("one two", 7, None, "one two"), ("one two", 6, None, "one t…"), ("one two six", 9, None, "one two…"),

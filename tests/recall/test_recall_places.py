@@ -303,6 +303,20 @@ def test_what_a_session_is_asked_for_comes_from_it_alone(run: Run, tmp_path: Pat
         assert step["params"]["query"] == {"description": "the same query", "value": "shoalDepth", "required": True}
 
 
+def test_the_names_of_the_last_summary_go_first(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "harbour"
+    folder.mkdir()
+    (folder / "tide.py").write_text("highTide = 1\nlowTide = 2\nspringTide = 3\n")
+    made = Work(tmp_path / "a", OLD, 12, str(folder))
+    made.edit("tide.py", "highTide = 1\nlowTide = 2\nspringTide = 3")
+    for name in ("lowTide", "springTide"):
+        boundary = made.entry("system", "", subtype="compact_boundary", compactMetadata={"postTokens": 900})
+        made.write(boundary, made.entry("user", f"The user works on {name}.", isCompactSummary=True))
+        made.bash("./look")
+    archived(run, made)
+    assert first(run, "tide.py")["observation"].splitlines()[1] == "tide.py:3: springTide = 3"
+
+
 def test_a_folder_with_a_dot_is_a_folder(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("etc/conf.d/tide.sh", "tideTable=1")

@@ -116,6 +116,15 @@ def test_a_file_gets_what_is_most_at_work_in_it(run: Run, tmp_path: Path) -> Non
     assert "- src/tables.py: load_rows:7 buoylineTable:40" in prompt(run, "read tables.py, then tell me what is wrong")
 
 
+def test_of_many_files_two_are_told_of_and_the_first_of_them(run: Run, tmp_path: Path) -> None:
+    files = [f"gauge{at}.py" for at in range(4)]
+    for at, file in enumerate(files):
+        archived(run, tmp_path, f"before{at}", source=f"     3→def gauge_of_{at}():\n", file=file)
+    told = prompt(run, f"read {', '.join(files)} and compare them")
+    files_told = [line.partition(":")[0] for line in told.splitlines() if line.startswith("- ")]
+    assert files_told == ["- src/gauge0.py", "- src/gauge1.py"]
+
+
 def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path, file="gauge_tables.py")
     archived(run, tmp_path, "later", source="    50→def save_rows(self):\n", file="gauge_tables.py")

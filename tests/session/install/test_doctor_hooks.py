@@ -266,10 +266,13 @@ def test_switched_off(user: User) -> None:
     result = user.doctor()
     (found,) = [one for one in result["findings"] if one["code"] == "SWITCHED_OFF"]
     assert (found["subject"], found["severity"], result["healthy"]) == ("switches", "warning", True)
+    assert found["message"].startswith("everything is switched off since")
     user.call("on", "--everywhere")
     assert "switches" not in user.found()
     user.call("off", "--project")
     assert user.found()["switches"] == ["SWITCHED_OFF"]
+    (found,) = [one for one in user.doctor()["findings"] if one["code"] == "SWITCHED_OFF"]
+    assert found["message"].startswith(f"the project {user.project.name} is switched off since")
     user.call("on", "--project")
     user.call("exclude", ".")
     assert user.found()["switches"] == ["FOLDER_EXCLUDED"]
