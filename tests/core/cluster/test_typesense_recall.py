@@ -149,6 +149,7 @@ def test_a_hit_is_the_same_document(run: Run, filled: tuple[Path, dict[str, str]
         ("--session", "s-1"),
         ("--project", "/w/zebra"),
         ("--category", "preferences"),
+        ("--session", "s-1", "--project", "/w/zebra"),
         ("--session", "a `quoted` one, [x] && y:=z"),
         ("--include-discard", "--include-hold"),
         ("--min-score", "0.3"),

@@ -13,7 +13,7 @@ from typesense_server import Server, needs_server
 
 from core.records import Document
 from core.store import documents
-from core.store.cluster import mapping
+from core.store.cluster import collections, mapping
 
 NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events")
 
@@ -90,6 +90,13 @@ def any_document(draw: st.DrawFn) -> Document:
         st.lists(st.fixed_dictionaries({"text": TEXTS, "at": TIMES, "source": TEXTS}), max_size=2)
     )
     return document
+
+
+@pytest.mark.parametrize("name", sorted(mapping.COLLECTIONS))
+def test_every_field_of_a_document_is_declared(name: str) -> None:
+    (fields,) = [one["fields"] for one in collections.schemas() if one["name"] == mapping.COLLECTIONS[name]]
+    sent = mapping.to_remote(documents.blank(name, "id-1", "text", 1), b"")
+    assert set(sent) - {one["name"] for one in fields} == {"id"}
 
 
 @needs_server
