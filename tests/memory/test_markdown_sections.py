@@ -121,6 +121,7 @@ def test_what_is_no_front_matter_is_text(text: str) -> None:
     [
         ("/v/docs/decisions/0203-x.md", "# X", "adr"), ("/v/ADR-12.md", "# X", "adr"),
         ("/v/x.md", "# ADR-0012: X", "adr"), ("/v/x.md", "---\ntype: Decision\n---\n", "adr"),
+        ("/v/x.md", "---\ntype: Failed Target\n---\n", "failed_target"),
         ("/v/deploy/SKILL.md", "# X", "skill"), ("/v/lessons/x.md", "# X", "lesson"),
         ("/v/patterns/retros/x.md", "# X", "retro"), ("/v/decisions/x.md", "---\ntype: pattern\n---\n", "pattern"),
         ("/patterns/a/b/c/d/x.md", "# X", "note"),

@@ -251,12 +251,6 @@ def test_instructions_without_a_model_are_told_to_have_no_effect(run: Run, tmp_p
     assert any("--instructions" in problem for problem in result["problems"])
 
 
-def test_half_a_character_is_asked_about_as_a_question_mark(run: Run, tmp_path: Path, model: Any) -> None:
-    words = ("--keep-recent", "10", "--command", model("print(REPLY)"))
-    result = run("compaction", "summarize", session(tmp_path, ("user", "the \ud83d tide"), *TALK), *words).result
-    assert result["source"] == "model"
-
-
 def test_a_conversation_too_long_for_the_prompt_keeps_its_ends(run: Run, tmp_path: Path, model: Any) -> None:
     turns = (*TALK[:2], *((("user", f"message {n} " + "word " * 100)) for n in range(60)), *TALK[2:])
     env = {"JOELCLAW_MODEL_MAX_PROMPT_BYTES": "12000"}

@@ -204,6 +204,15 @@ def test_the_places_stay_within_their_room(files: list[str], names: list[str], r
     assert len(told) == len(set(told))
 
 
+def test_a_file_of_one_place_is_passed_by_unless_it_is_among_the_first() -> None:
+    main, lone, pair = places(["a.py"], list("abcd")), places(["b.py"], ["e"]), places(["c.py"], ["f", "g"])
+    names = where.shown_as(["a.py", "b.py", "c.py"])
+    files = [line.partition(":")[0] for line in where.lines([*main, *pair, *lone], names, 400)]
+    assert files == ["- a.py", "- c.py"]
+    files = [line.partition(":")[0] for line in where.lines([*main, *lone, *pair], names, 400)]
+    assert files == ["- a.py", "- b.py", "- c.py"]
+
+
 @pytest.mark.parametrize(
     ("files", "shown"),
     [
