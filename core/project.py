@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
+_WITHIN = (".worktrees/", ".claude/worktrees/")
 _BESIDE = "-worktrees"
 """Behind a project's name, the folder beside it whose folders begin with that name."""
 _MOST_UP = 40
@@ -59,9 +60,17 @@ def folder_of(cwd: str) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """A path relative to such a folder, where it lies in it."""
+    """A path relative to such a folder, where it lies in it or, of a worktree of it, to that worktree's folder."""
     inside = folder.rstrip("/") + "/"
-    return path.removeprefix(inside) if folder and path.startswith(inside) else path
+    if not folder or not path.startswith(inside[:-1]):
+        return path
+    within = path.removeprefix(inside)
+    if within == path or within.startswith(_WITHIN):
+        for mark in _WORKTREES:
+            base, found, rest = path.partition(mark)
+            if found and base == inside[:-1] and "/" in rest:
+                return rest.partition("/")[2]
+    return within
 
 
 def repository_of(cwd: str) -> str:

@@ -244,3 +244,21 @@ def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
     result = run(*words, env=NOW, cwd=folder).result
     assert result["written"]
     assert run("memory", "show", result["memoryId"], env=NOW).result["project"] == "acme/tides"
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "expected"),
+    [
+        ("/p/shop/src/a.py", "/p/shop", "src/a.py"),
+        ("/p/shop.worktrees/fix/src/a.py", "/p/shop", "src/a.py"),
+        ("/p/shop/.worktrees/fix/src/a.py", "/p/shop", "src/a.py"),
+        ("/p/shop/.worktrees/fix/src/a.py", "/p/shop/.worktrees/fix", "src/a.py"),
+        ("/p/shop/src/a.py", "/p/shop/.worktrees/fix", "/p/shop/src/a.py"),
+        ("/p/shopping/a.py", "/p/shop", "/p/shopping/a.py"),
+        ("/p/shop", "/p/shop", "/p/shop"),
+        ("src/a.py", "/p/shop", "src/a.py"),
+        ("/src/a.py", "", "/src/a.py"),
+    ],
+)
+def test_a_path_in_a_folder_or_in_a_worktree_of_it(path: str, folder: str, expected: str) -> None:
+    assert project.relative(path, folder) == expected
