@@ -36,8 +36,8 @@ _NO_PROGRAM = ("command not found", "cd:", "unknown command", "not recognized as
 _ONE_OFF = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
 _CHANGES = frozenset(
     "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
-    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down dropdb resetdb"
-    " reopen cherry pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
+    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down"
+    " dropdb resetdb reopen cherry pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
     " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
     " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
 )

@@ -31,6 +31,7 @@ RED = ("go test ./tide/...", "failed")
         [],
         [("ls tide", "ok"), ("git status", "ok"), ("cat a.go", "ok")],
         [("grep -rn test .", "ok"), ("grep x y", "failed")],
+        [("grep -rn all .", "ok"), ("echo all && ls ci", "ok")],
         [("go build ./...", "ok")],
         [("git add -A", "ok"), ("git stash list", "ok")],
         [("git push", "failed", "[redacted: x] remote rejected")],
@@ -137,12 +138,17 @@ def test_what_had_to_be_found_out_goes_first() -> None:
     assert works(("make test", "failed"), ("make test", "ok")) == [("make test", 0)]
 
 
+def test_a_red_test_is_no_wrong_form() -> None:
+    told = works(("go test ./tide/...", "failed", "a.go:3: undefined: x"), *[("go test ./gauge/...", "ok")] * 3)
+    assert told == [("go test ./gauge/...", 0)]
+
+
 @pytest.mark.parametrize(
     "command",
     [
         "git stash && go build ./... && git stash pop", "git reset --hard && make", "git checkout -- a.go && make",
         "git restore a.go; make", "git clean -fd && make", "rm -rf build && make", "mv a b && make",
-        "dropdb tide && make",
+        "dropdb tide && make", "make drop_db", "./deploy.sh", "make resetdb", "rake db:schema:load", "make cherry-pick",
         "make && git push", "make push", "pkill serve; make", "git commit -m x && make", "make > log.txt",
         "sed -i s/a/b/ a.go && make", "git apply x.patch && make", "mix ecto.migrate down", "make deploy",
         "npm run release",

@@ -339,6 +339,17 @@ def test_what_a_client_says_of_a_compaction_in_the_last_line_of_its_file_is_know
     assert "flyHome" not in text, "what the client says in its last line is read"
 
 
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [("commit this", ' · then: "commit this"'), ("1+2", ' · then: "1+2"'), ("yes, please go on", ""), ("ok", "")],
+)
+def test_the_last_words_are_told_however_short(run: Run, tmp_path: Path, last: str, told: str) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.user("Fix the login bug of the importer")
+    made.user(last)
+    assert f'**Task:** "Fix the login bug of the importer"{told}' in compacted(run, made.path).splitlines()
+
+
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])
 def test_the_task_is_the_last_request_however_short(run: Run, tmp_path: Path, asked: str) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
