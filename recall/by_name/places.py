@@ -69,9 +69,12 @@ def ask(
                 first, path = first or about, path or file
                 blocks.append(block)
                 room -= len(block) + 1
-        among = [one for one in among if one not in found]
         if first or not found:
-            break  # else those files are gone: the next sessions may have seen others
+            break
+        # those files are gone: the next sessions of the project may have seen others
+        known = dict(session_rows.latest_first(db))
+        own = {known[one] for one in found if one in known}
+        among = [one for one in among if one not in found and known.get(one) in own]
     if first is None:
         return None
     return hit.made(
