@@ -16,13 +16,13 @@ from session.inject import where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     import apsw
 
     from core.records import Place
 
-MOST_NAMES, MOST_FILES, MOST_CHARS = 16, 2, 700
+MOST_NAMES, MOST_FILES, MOST_CHARS = 16, 2, 800
 """Of a prompt, those with a place; and of the lines."""
 _FEW = 6
 """Among so few names one that is defined nowhere is told by its last use; among more only where one file has it."""
@@ -54,7 +54,7 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     for found in ranked:
         found.sort(key=lambda one: (not any(_is(one["file"], file) for file in files), -one["number"]))
     candidates = [place for rank in range(_CANDIDATES) for found in ranked for place in found[rank : rank + 1]]
-    candidates += _in_files(db, files, among, lambda one, place: one == session and place["number"] > since)
+    candidates += _in_files(db, files, left, among, lambda one, place: one == session and place["number"] > since)
     told: dict[str, Place] = {}
     for place in places_now.look_up(folder, candidates, time.monotonic() + _LOOK_UP_S):
         told.setdefault(place["name"], place)
@@ -94,9 +94,14 @@ def _last_places(
 
 
 def _in_files(
-    db: apsw.Connection, files: Iterable[str], among: Sequence[str], is_in_view: Callable[[str, Place], bool]
+    db: apsw.Connection,
+    files: Iterable[str],
+    names_asked: Container[str],
+    among: Sequence[str],
+    is_in_view: Callable[[str, Place], bool],
 ) -> list[Place]:
-    """The names most at work in each of the first files that a session knows."""
+    """The names most at work in each of the first files that a session knows; of a file with a name that is asked for,
+    what is defined next to it."""
     found: list[Place] = []
     told = 0
     for file in list(files)[: 2 * MOST_FILES]:
@@ -114,7 +119,10 @@ def _in_files(
                     weight = name["weight"] * (_DEFINED if place["defines"] else 1.0)
                     known.setdefault(place["name"], (weight, place))
         told += bool(known)
+        asked = [place["line"] for name, (_, place) in known.items() if name in names_asked]
         ranked = sorted(known.values(), key=lambda one: -one[0])
+        if asked:  # what is defined next to what is asked for
+            ranked.sort(key=lambda one: (not one[1]["defines"], min(abs(one[1]["line"] - line) for line in asked)))
         found += [place for _, place in ranked[:_IN_A_FILE]]
     return found
 

@@ -132,6 +132,15 @@ def test_a_file_is_named_by_its_stem_and_known_from_earlier_sessions(run: Run, t
     assert "- src/gauge_tables.py: load_rows:7 save_rows:50 buoylineTable:40" in told
 
 
+def test_of_a_file_with_a_name_that_is_asked_for_what_is_defined_next_to_it(run: Run, tmp_path: Path) -> None:
+    rows = [90, 30, 70, 60, 80, 50, 20]
+    source = "".join(f"    {row}→def read_row_{row}(self):\n" for row in rows) + "    31→    loadRows(baseLine)\n"
+    archived(run, tmp_path, source=source)
+    told = prompt(run, "read_row_30 of tables.py is wrong, is it not?")
+    listed = " ".join(f"read_row_{row}:{row}" for row in (30, 20, 50, 60, 70, 80))
+    assert f"- src/tables.py: {listed}" in told
+
+
 def test_among_many_names_a_use_is_told_where_one_file_has_it(run: Run, tmp_path: Path) -> None:
     uses = "".join(f"    {10 + at}→    use_row_{at}(self)\n" for at in range(8))
     archived(run, tmp_path, source=SOURCE + uses)
