@@ -137,8 +137,8 @@ def test_of_a_file_with_a_name_that_is_asked_for_what_is_defined_next_to_it(run:
     source = "".join(f"    {row}→def read_row_{row}(self):\n" for row in rows) + "    31→    loadRows(baseLine)\n"
     archived(run, tmp_path, source=source)
     told = prompt(run, "read_row_30 of tables.py is wrong, is it not?")
-    listed = " ".join(f"read_row_{row}:{row}" for row in (30, 20, 50, 60, 70, 80))
-    assert f"- src/tables.py: {listed}" in told
+    nearest = "read_row_30:30 read_row_20:20 read_row_50:50 load_rows:7 read_row_60:60 read_row_70:70"
+    assert f"- src/tables.py: {nearest}" in told
 
 
 def test_among_many_names_a_use_is_told_where_one_file_has_it(run: Run, tmp_path: Path) -> None:
