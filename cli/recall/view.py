@@ -11,21 +11,26 @@ from rich.text import Text
 
 from cli.answer import Answer
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
-from core import clock
+from core import clock, ids
+from core.words import query_terms
+from recall import snippet
 
-_BAR, _TEXT_LIMIT, _MOST_DROPPED = 10, 600, 15
+_BAR, _TEXT_LIMIT, _MOST_DROPPED = 10, 480, 15
 _INDENTED = (0, 0, 0, 4)
 _UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
 def hits(answer: Answer) -> None:
-    """Rank, score, category, age and origin of every hit, and its text; then what was left out and why."""
+    """Where each hit is from, and its lines around what was asked for, the best one last: it stands above the prompt.
+    Then what was left out and why."""
     result: Any = answer.result
     screen = console()
     now = clock.now_ms()
     if not result["hits"]:
         screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
-    for rank, hit in enumerate(result["hits"], 1):
+    asked = sorted({*query_terms(result["rewrittenQuery"]), *query_terms(result["query"])}, key=lambda term: -len(term))
+    ranked = list(enumerate(result["hits"], 1))
+    for rank, hit in reversed(ranked) if screen.is_terminal else ranked:
         screen.print(_heading(rank, hit, now))
         text = str(hit["observation"])
         if hit["collection"] == "calls" and "): " in text:  # the place of a tool call stands before what it said
@@ -33,8 +38,9 @@ def hits(answer: Answer) -> None:
             screen.print(Padding(safe(where + ")", "bold"), _INDENTED))
         if hit.get("title"):
             screen.print(Padding(safe(hit["title"], "bold"), _INDENTED))
-        shown = text if len(text) <= _TEXT_LIMIT else text[: _TEXT_LIMIT - 1] + "…"
-        screen.print(Padding(safe(shown), (0, 0, 1, 4)))
+        shown = safe(snippet.around(text, asked, _TEXT_LIMIT))
+        shown.highlight_words(asked, "bold yellow", case_sensitive=False)
+        screen.print(Padding(shown, (0, 0, 1, 4)))
     words = f"{result['count']} of {result['found']} found · {result['budget']['applied']} · {result['backend']}"
     if result["rewrittenQuery"] != result["query"]:
         words += f" · searched for {result['rewrittenQuery']}"
@@ -112,6 +118,8 @@ def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
         (hit["categoryId"].removeprefix("jc:"), "cyan"),
         (hit["collection"] if hit["collection"] != "observations" else "", "magenta"),
         (age(hit["timestamp"], now), ""),
+        (hit["project"], ""),
+        (f"session {ids.shown(hit['session'])}" if hit["session"] else "", ""),
         (hit["origin"], "blue"),
         (hit["source"] if hit["source"] != hit["origin"] else "", "dim"),
         (hit["path"] if hit["collection"] not in ("calls", "knowledge") else "", "dim"),

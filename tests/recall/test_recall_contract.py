@@ -381,15 +381,19 @@ def test_queries_that_are_not_rewritten(stocked: Path, query: str, reason: str) 
     )
 
 
-@pytest.mark.parametrize("length", [600, 601])
-def test_a_person_sees_600_characters_of_a_memory_and_what_was_left_out(home: Path, length: int) -> None:
-    text = "The gateway retries thrice " + "x" * (length - 27)
-    take_in(home, {"id": "a", "text": text}, {"id": "b", "text": "The gateway of the retries"})
-    shown = "".join(without_style(on_terminal(home, "recall", "gateway retries", env=NOW).out).split())
-    assert shown.count("x") - shown.count("xt") == (573 if length == 600 else 572)
-    assert ("x…" in shown) == (length == 601)
-    dropped = on_terminal(home, "recall", "gateway retries", "--min-score", "1", env=NOW).out
-    assert "left out (below_min_score): The gateway of the retries" in without_style(dropped)
+def test_a_person_sees_the_best_hit_last_around_what_was_asked_and_what_was_left_out(home: Path) -> None:
+    filler = "\n".join(f"row {number} of this log says nothing at all" for number in range(60))
+    text = f"assistant: {filler}\nThe gateway waits three times as long for its retries.\n{filler}"
+    take_in(home, {"id": "a", "text": text, "project": "shop"})
+    take_in(home, {"id": "b", "text": "The gateway is painted grey"})
+    rows = without_style(on_terminal(home, "recall", "gateway retries", env=NOW).out).splitlines()
+    assert [row.split()[0] for row in rows if "█" in row] == ["2", "1"]
+    best = "\n".join(rows[next(at for at, row in enumerate(rows) if row.startswith(" 1 ")) :])
+    assert "shop" in best
+    assert "waits three times as long for its retries" in " ".join(best.split())
+    assert len(best.splitlines()) < 20, "of a long text what stands around the match"
+    dropped = on_terminal(home, "recall", "gateway grey", "--min-score", "1", env=NOW).out
+    assert "left out (below_min_score): The gateway is painted grey" in without_style(dropped)
 
 
 @pytest.mark.parametrize(
