@@ -36,6 +36,8 @@ _DEPENDENCY = re.compile(
 _GO_FAILED = re.compile(r"^\s*--- FAIL: (\S+)")
 _GO_RUNS = re.compile(r"^=== (?:RUN|CONT|NAME|PAUSE)\s+(\S+)")
 _GO_SAID = re.compile(r"^\s+([\w.-]+\.go:\d+: ?.*)$")
+_GO_CUT = re.compile(r"^…[\w.-]*_test\.go:\d+: \S")
+"""What a test said, behind what the client left out."""
 _GO_FRAME = re.compile(r"\t(?:.*/)?([\w.-]+\.go:\d+) \+0x")
 _TESTIFY_PLACE = re.compile(r"\s+Error Trace:\s+(\S+)")
 _TESTIFY = re.compile(r"\s+(Error|Test|Messages|):?\s+\t?(.*)")
@@ -217,7 +219,8 @@ def _go_test(lines: list[str]) -> str:
         # a test ends with what failed it; what it logs before stands in other files
         telling = [one for one in own if "_test.go:" in one] or own
         return f"{clip(name, _TEST_CHARS)}: {telling[-1]}" if telling else f"--- FAIL: {name}"
-    return ""
+    # without -v only tests that failed say anything
+    return "" if test else next(filter(_GO_CUT.match, lines), "")
 
 
 def _testify(lines: list[str], place: str) -> str:

@@ -94,6 +94,15 @@ CAUSES = {
         "acme.dev/tide.Read()\n\t/w/tide/read.go:14 +0x39",
         "TestReads: panic: runtime error: index out of range [3] (read.go:14)",
     ),
+    "go, its header left out by the client": (
+        "[test] ERROR task failed\nok  \tacme.dev/tide\t0.1s\nhook skip\n\n... [813 characters truncated] ...\n\n"
+        "_test.go:760: Share = 33.3%, want ~42.9%\nhook ran\nFAIL\nFAIL\tacme.dev/gauge\t3.2s\nFAIL",
+        "…_test.go:760: Share = 33.3%, want ~42.9%",
+    ),
+    "go, with what passed left out": (
+        "=== RUN   TestA\n... [813 characters truncated] ...\na_test.go:7: read it\nFAIL\nFAIL\tacme.dev/gauge\t3.2s",
+        "FAIL acme.dev/gauge 3.2s",
+    ),
     "go without more": ("--- FAIL: TestReads (0.02s)\nFAIL", "--- FAIL: TestReads"),
     "pytest": (
         "    def test_waits():\n>       assert delay() == 4.0\nE       assert 2.0 == 4.0\n"
