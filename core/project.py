@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+OUTSIDE = ("/", "~", "../")
+"""How the paths begin that `relative` leaves outside the folder."""
 _WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
 _WITHIN = (".worktrees/", ".claude/worktrees/")
 _BESIDE = "-worktrees"

@@ -257,6 +257,7 @@ class Call(TypedDict):
     command: str
     outcome: str
     error: str
+    """Why it failed; of one that runs in the background what its client calls the process."""
     passage: str
 
 

@@ -154,7 +154,7 @@ def _lines(said: list[tuple[str, int]], called: list[Call]) -> list[Line]:
             outcome = shell_command.told(call["command"], call["outcome"])
             parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
             text = " ".join(" ".join(part.split()) for part in parts if part)
-            failed = bool(call["error"]) or call["outcome"] in ("failed", "error")
+            failed = call["outcome"] == "failed"
             placed.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed))
     placed.sort(key=lambda line: line.at)  # what was said goes before what was called for then
     return [line._replace(number=number) for number, line in enumerate(placed[-MOST_LINES:], 1)]

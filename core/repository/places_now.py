@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from core.records import Place
 
 MOST_FILES = 12
-OUTSIDE = ("/", "~", "../")
-"""How the paths of places begin that are not in the project's folder."""
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 400
 """Of a file that have a name: a name in more of them tells no line from another."""

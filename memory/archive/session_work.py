@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core.records import Call, Name, Session
 
 TOOL_CHARS = 100
+_PROCESS_CHARS = 40
 _PLAIN_CHARS = 30  # an identifier so short is no secret
 FILE_CHARS = 1000
 COMMAND_CHARS = 1000
@@ -75,11 +76,12 @@ class CallDraft:
         self.given_names = self._names(self.given)
         self.key = self.key or _key(f"{self.tool}\0{self.at}\0{self.given}")
 
-    def finish(self, text: str, outcome: str) -> None:
-        """Note what it returned, and what came of it."""
+    def finish(self, text: str, outcome: str, process: str) -> None:
+        """Note what it returned, and what came of it; of one that goes on what the client calls its process."""
         self.returned = both_ends(text, READ_CHARS)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
+        self.error = start(process, _PROCESS_CHARS) if process.isalnum() else self.error
 
     def come_to(self, outcome: str, text: str) -> None:
         """Note what came of it, and of a failure why, by a text without secrets."""
@@ -168,8 +170,8 @@ class SessionWork:
             if not process:
                 self._end(asked, outcome["text"], failed)
             failed = False
-        process = "" if asked else process
-        call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok")
+        process, called = ("", "") if asked else (process, outcome.get("process", ""))
+        call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok", called)
         if process:
             self._keep(_RUNS + process, call.key)
 

@@ -6,7 +6,7 @@ import time
 from math import exp, sqrt
 
 from core import clock, files, ids
-from core.project import folder_of, name_of, same
+from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
 from core.repository import places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
@@ -154,7 +154,7 @@ def _in_files(db: apsw.Connection, session: str, paths: Collection[str], beside:
     own = sorted((place for place in every if place["file"] in paths), key=weight, reverse=True)
     others: dict[str, Place] = {}
     for place in sorted(every, key=lambda one: (one["defines"], one["number"])) if beside else ():
-        if not place["file"].startswith(places_now.OUTSIDE):
+        if not place["file"].startswith(OUTSIDE):
             others[place["name"]] = place
     for place in own:
         others.pop(place["name"], None)

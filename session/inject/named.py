@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from core.names import is_file
-from core.project import own_names
+from core.project import OUTSIDE, own_names
 from core.quoting import one_line
 from core.repository import places_now
 from core.store.sessions import name_rows, place_rows, session_rows
@@ -128,7 +128,7 @@ def _in_files(
 
 
 def _is_ours(path: str) -> bool:
-    return where.is_source(path) and not path.startswith(places_now.OUTSIDE)
+    return where.is_source(path) and not path.startswith(OUTSIDE)
 
 
 def _is(path: str, file: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.project import OUTSIDE
 from core.quoting import one_line
 
 TYPE_CHECKING = False
@@ -25,32 +26,32 @@ def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str
     last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: Ranges = {}
     for edit in sorted(edits, key=lambda one: -one["number"]):
-        if (
-            edit["number"] > last
-            and not edit["file"].endswith(_PROSE)
-            and not edit["file"].startswith(("/", "~", "../"))
-        ):
+        if edit["number"] > last and not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
     return {file: _joined(parts) for file, parts in found.items()}
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
-    """`file:610-625 name, other.go:12` within so many characters; `names` shows a file.
+    """`file:610-625 name, other.go:12` within so many characters, and how many more files; `names` shows a file.
 
-    A range is named by what is defined last above its end.
+    The files go before the names in them. A range is named by what is defined last above its end.
     """
     parts: list[str] = []
     for file, lines in found.items():
         inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_RANGES]]
-        last = lines[0][1]
-        above = [place for place in places.get(file, ()) if place["defines"] and place["line"] <= last]
-        name = max(above, key=lambda one: one["line"])["name"] if above else ""
-        part = f"{one_line(names.get(file, file))}:{','.join(inside)}" + (f" {name}" if name else "")
+        part = f"{one_line(names.get(file, file))}:{','.join(inside)}{',…' * (len(lines) > _RANGES)}"
         if len(part) + 2 > room:
             break
         room -= len(part) + 2
         parts.append(part)
-    return ", ".join(parts)
+    left = len(found) - len(parts)
+    for at, (file, lines) in zip(range(len(parts)), found.items(), strict=False):
+        above = [place for place in places.get(file, ()) if place["defines"] and place["line"] <= lines[0][1]]
+        name = max(above, key=lambda one: one["line"])["name"] if above else ""
+        if name and len(name) + 1 <= room:
+            room -= len(name) + 1
+            parts[at] += f" {name}"
+    return ", ".join(parts) + (f" and {left} more file{'s' * (left > 1)}" if parts and left else "")
 
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

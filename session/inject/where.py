@@ -22,6 +22,7 @@ MOST_FILES = 4
 # and for what it wrote itself. Chosen on the same half; on other weights little depends.
 _TOLD, _DEFINED, _WRITTEN = 3.0, 4.0, 2.0
 _FIRST, _SHARED = 5, 3
+"""So many places are among the first; a name in so many files that none defines is a library's."""
 _FADED = 0.05
 _PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")
 _OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())

@@ -15,7 +15,7 @@ from typing import Any
 
 from core import shell_command
 from core.names import ENDINGS, names_in
-from core.project import relative
+from core.project import OUTSIDE, relative
 from core.records import Call, Name, Place
 from core.repository import places_now
 from core.shell_command import place_of
@@ -125,7 +125,7 @@ class Work:
             for place in self._places
             if place["name"] in rows
             and not self._summary.has_name(place["name"])
-            and not place["file"].startswith(places_now.OUTSIDE)
+            and not place["file"].startswith(OUTSIDE)
         ]
         best: dict[str, Place] = {}
         for place in sorted(self._standing(missing), key=lambda one: (one["defines"], one["number"])):
@@ -173,7 +173,7 @@ class Work:
             if not self._summary.has_line(command):
                 found.append({
                     "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
-                    "error": _telling_error(call["error"]), "runs": len(calls), **self._when(call),
+                    "error": _telling_error(call), "runs": len(calls), **self._when(call),
                     "again": key in again, "get": by_name(_done(call["command"])[0], self._session),
                 })  # fmt: skip
         return sorted(found, key=lambda one: bool(one["again"]))
@@ -192,7 +192,7 @@ class Work:
             if call["outcome"] != "failed":
                 done |= subjects
             elif call["number"] <= self._last and subjects and done.isdisjoint(subjects):
-                error = _telling_error(call["error"])
+                error = _telling_error(call)
                 if error and not self._summary.has_line(error):
                     shape = "".join("0" if c.isdigit() else c for c in error)
                     found.setdefault(shape, {
@@ -245,10 +245,10 @@ def _done(command: str) -> list[str]:
     return [" ".join(step["words"]) for step in shell_command.steps(command) if not step["looks"]]
 
 
-def _telling_error(error: str) -> str:
+def _telling_error(call: Call) -> str:
     """The line of a failure, "" where it says nothing of the work."""
-    line = " ".join(error.split())
-    return line[:ERROR_CHARS] if checks.is_failure(line) else ""
+    line = " ".join(call["error"].split())
+    return line[:ERROR_CHARS] if call["outcome"] == "failed" and checks.is_failure(line) else ""
 
 
 def key_of(text: str) -> str:

@@ -175,7 +175,8 @@ def test_claude_a_command_in_the_background(
     asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
     transcript.outcome("c2", asked.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
-    assert [one["outcome"] for one in call_rows.calls(store(), SESSION)] == ["running", "ok"]
+    told = [(one["outcome"], one["error"]) for one in call_rows.calls(store(), SESSION)]
+    assert told == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
         "c3",
