@@ -11,13 +11,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Call
+    from core.records import Call, Edit
     from core.shell_command import Step
 
 _LATE_CALLS = 60
 _LATE_RUNNING, _LONG_AWAY_MS = 150, 2 * 3_600_000
 """What was started so many calls ago, or before so long a pause, is not known to run any more."""
 FORM_CHARS = 160
+_LOOK_UPS = frozenset("show list search find status view get log describe readonly".split())
+"""What only asks for what is kept elsewhere, as one of its first words; told where its form had to be found out."""
 _LEAST_WEIGHT, _LATE_FORM = 0.7, 40
 """Of the commands told on half of 29 real sessions the most were run again with these: what is shown was at work at
 least so much, each run fading as a name does, and worked not longer ago."""
@@ -25,10 +27,10 @@ _MOST_FORMS = 2
 _FORGES = frozenset(("git", "gh"))
 _GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
 """What an agent asks of git when it goes on: what failed before is behind it."""
-_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy remove uninstall".split())
+_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy mod remove uninstall".split())
 _INSTALLERS = frozenset("npm pnpm yarn bun pip pip3 uv go cargo mix bundle gem brew apt apt-get poetry mise".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black rustfmt".split())
-_UMBRELLAS = frozenset("check checks ci all verify validate precommit pre-commit".split())
+_UMBRELLAS = frozenset("check checks ci all verify validate precommit".split())
 _FEEDS = frozenset("cd pushd export set source . echo printf sleep true".split())
 """What stands before a command and hardly ever fails itself."""
 _NOT_RUN = ("command timed out", "exec_command failed", "timeout", "[redacted")
@@ -44,12 +46,12 @@ _CHANGES = frozenset(
 """Words of a line that changes or hides work, or what others have: it is shown to nobody as something to run."""
 
 
-def failing(calls: Sequence[Call]) -> Call | None:
+def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
     """The last command that failed, while nothing later ended it.
 
     It is ended by a run of the same program and verb, of the same test or task through another runner, or of a task
     that runs all checks; by a commit, merge or push, since the agent went on; be it that it is not told how that came
-    out.
+    out; by an edit of the line that its error names.
     """
     ended: set[str] = set()
     for call in calls[: -_LATE_CALLS - 1 : -1]:
@@ -58,18 +60,25 @@ def failing(calls: Sequence[Call]) -> Call | None:
             continue
         steps = shell_command.steps(command)
         if call["outcome"] != "failed":
-            for step in steps:
-                if not step["looks"]:
-                    ended |= subjects_of(step)
-                if step["program"] in _FORGES and not step["looks"] and step["verb"] in _GOES_ON:
+            for step in filter(shell_command.does, steps):
+                ended |= subjects_of(step)
+                goes_on = step["program"] in _FORGES and step["verb"] in _GOES_ON
+                if goes_on or not _UMBRELLAS.isdisjoint(_apart(kind_of(step))):
                     return None
-            if any(word in _UMBRELLAS for step in steps if shell_command.does(step) for word in _parts(step)):
-                return None
             continue
         failed = _may_have_failed(steps)
         if failed and is_failure(call["error"]) and all(ended.isdisjoint(subjects_of(step)) for step in failed):
-            return call
+            return None if any(_reaches(edit, call) for edit in edits) else call
     return None
+
+
+def _reaches(edit: Edit, failure: Call) -> bool:
+    """Whether an edit since changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
+    for part in failure["error"].split() if edit["number"] > failure["number"] else ():
+        name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
+        if name.rpartition("/")[2] == edit["file"].rpartition("/")[2] and line.isdecimal():
+            return edit["first"] <= int(line) <= edit["last"]
+    return False
 
 
 def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
@@ -106,6 +115,9 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
             found[kind_of(doing[0])] = call, max(len(tried.get(kind, set()) - own) for kind in kinds), kinds
     ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
     for kind, (call, forms, _) in found.items():
+        words = {word.lstrip("-") for step in shell_command.steps(call["command"]) for word in step["words"][1:4]}
+        if not forms and not _LOOK_UPS.isdisjoint(words):
+            continue
         found_out = 1 + min(forms, _MOST_FORMS)
         weight = weights[kind] * found_out
         if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATE_FORM * found_out:
@@ -150,17 +162,12 @@ def _checks(step: Step) -> bool:
         shell_command.does(step)
         and step["program"] not in _FORGES
         and not (step["program"] in _INSTALLERS and not _INSTALLS.isdisjoint(words[:1]))
-        and not (step["program"] in _INSTALLERS and words[:1] == ["mod"])
         and _FORMATTERS.isdisjoint((step["program"], *words))
     )
 
 
-def _parts(step: Step) -> list[str]:
-    """The words of a step's program and verb, taken apart: mise, run, test, ci of `mise run test:ci`."""
-    return _apart(kind_of(step))
-
-
 def _apart(text: str) -> list[str]:
+    """The words of a text, taken apart: mise, run, test, ci of `mise run test:ci`."""
     return "".join(c if c.isalnum() else " " for c in text.lower()).split()
 
 
@@ -169,7 +176,7 @@ def subjects_of(step: Step) -> set[str]:
     if step["program"] in _FORGES:
         return {step["program"]}
     subjects = {kind_of(step)}
-    for part in _parts(step):
+    for part in _apart(kind_of(step)):
         subjects.update(one for one in ("test", "lint", "build", "type", "e2e", "check", "bench") if one in part)
         if part in ("tsc", "tsgo", "mypy"):
             subjects.add("type")
@@ -187,11 +194,7 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
             found.append(step)
         elif step["looks"] and step["program"] not in _FEEDS:
             return []
-        if before == "|" and not piped:
-            while at and steps[at - 1]["mark"] == "|":
-                at -= 1
-            return found
-        if before not in ("&&", "|"):
+        if before != "&&" and not (before == "|" and piped):
             break
     return found
 
@@ -205,9 +208,8 @@ def is_form(command: str, steps: Sequence[Step]) -> bool:
         words = set(_apart(" ".join(step["words"])))
         if not words.isdisjoint(_CHANGES) or step["program"] in (*_FORGES, "sed", "perl") or step["mark"] == "&":
             return False
-        if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):
-            return False
-        if any(map(_is_id, step["words"])):
+        kept = any(not target.isdigit() and target != "/dev/null" for target in step["targets"])
+        if kept or any(map(_is_id, step["words"])):
             return False
     return True
 

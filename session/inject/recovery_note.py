@@ -157,8 +157,10 @@ def _standing(
 ) -> list[str]:
     """What the work is and how it stands: as many lines as have room, the first ones first."""
     prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, about["id"], _PROMPTS)]
-    found = [task.line_of(prompts)]
-    ranges = unrun.ranges(place_rows.edits(db, about["id"]), calls, checks.is_check)
+    request = task.quoted(prompts)
+    found = [f"**Task:** {request}" if request else ""]
+    edits = place_rows.edits(db, about["id"])
+    ranges = unrun.ranges(edits, calls, checks.is_check)
     if ranges:
         inside: dict[str, list[Place]] = {}
         for place in places:
@@ -166,15 +168,16 @@ def _standing(
                 inside.setdefault(place["file"], []).append(place)
         edited = unrun.told(ranges, inside, shown_as, _EDITED_CHARS)
         found.append(f"**Edited, not run since:** {edited}" if edited else "")
-    failure = checks.failing(calls)
+    failure = checks.failing(calls, edits)
     if failure is not None:
         command = as_code(failure["command"]) if len(failure["command"]) <= _COMMAND_CHARS else ""
         error = clip_ends(one_line(failure["error"]), _ERROR_CHARS)
         found.append(f"**Failing:** {command + ': ' if command else ''}{error}")
     found.append(_works(calls, summary))
-    running = [code for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]
-    if running and len(running[0]) <= _RUNNING_CHARS:
-        found.append(f"**Running:** {running[0]} in the background")
+    running = [(code, call["error"]) for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]
+    if running and len(running[0][0]) <= _RUNNING_CHARS:
+        command, process = running[0]
+        found.append(f"**Running:** {command} in the background{f', as {process}' * bool(process)}")
     state = git_state.now(about["folder"])
     found.append(f"**Now:** {state}" if state else "")
     kept: list[str] = []

@@ -99,7 +99,7 @@ def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: 
     calls = [call_rows.calls(db, one["id"], last=_CALLS) for one in worked]
     for one, done in zip(worked[:1], calls, strict=False):
         if now - one["updated_at"] < STALE_MS and one["folder"] == folder:
-            lines += [line for line in (_unrun(db, one, done), _failing(done)) if line]
+            lines += [line for line in (_unrun(db, one, done), _failing(db, one, done)) if line]
     return [*lines, *_checks(calls)]
 
 
@@ -129,9 +129,9 @@ def _commits(call: Call) -> bool:
     )
 
 
-def _failing(calls: Sequence[Call]) -> str:
+def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
     """The failure that stands."""
-    failure = checks.failing(calls)
+    failure = checks.failing(calls, place_rows.edits(db, about["id"]))
     if failure is None:
         return ""
     command = as_code(failure["command"]) if len(failure["command"]) <= checks.FORM_CHARS else ""

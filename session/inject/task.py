@@ -21,32 +21,27 @@ def last_request(prompts: Sequence[str]) -> str:
     return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
 
 
-def line_of(prompts: Sequence[str]) -> str:
-    """`**Task:** "…"`; "" without a request."""
-    told = quoted(prompts)
-    return f"**Task:** {told}" if told else ""
-
-
 def quoted(prompts: Sequence[str]) -> str:
-    """The last request and, where those are others and more than "go on", the last words: `"…" · then: "…"`; ""
-    without a request.
+    """The last request and, where those are others, the last words that are more than "go on": `"…" · then: "…"`.
 
     They are told however short: after "commit this" the request is done.
     """
-    request = last_request(prompts)
-    if not request:
-        return ""
-    line, last = f'"{opening(request, LINE_CHARS)}"', prompts[-1]
-    is_other = last != request and not _GO_ON.issuperset(words.split(last))
-    return f'{line} · then: "{opening(last, LAST_CHARS)}"' if is_other else line
+    telling = [prompt for prompt in prompts if not _GO_ON.issuperset(words.split(prompt))]
+    request = last_request(telling)
+    told = [opening(request, LINE_CHARS)] if request else []
+    if telling and telling[-1] != request:
+        told.append(opening(telling[-1], LAST_CHARS))
+    return " · then: ".join(f'"{one}"' for one in told)
 
 
 def opening(prompt: str, characters: int) -> str:
-    """How a prompt begins, on one line and without marks; of a plan that is handed over its title."""
+    """How a prompt begins, on one line without marks, cut at the end of a line if it can; of a plan its title."""
     parts = [part.strip() for part in prompt[:_READ].splitlines() if part.strip()]
     if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
         parts = parts[1:2]
-    return clip(one_line("\n".join(part.lstrip("#>*- ") for part in parts)), characters, characters // 2)
+    text = "\n".join(part.lstrip("#>*- ") for part in parts)
+    end = text.rfind("\n", characters // 2, characters - 1) if len(text) > characters else -1
+    return clip(one_line(text if end < 0 else f"{text[:end]} {CUT}"), characters, characters // 2)
 
 
 def is_in(summary: str, line: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.records import Call
+from core.records import Call, Edit
 from session.inject import checks
 
 HOUR = 3_600_000
@@ -107,7 +107,29 @@ def test_the_last_of_several_failures_is_told_and_none_that_is_far_behind() -> N
     assert checks.failing(calls(RED, *[("ls", "ok")] * 60)) is None
 
 
-def works(*told: tuple[str, str], without: str = "") -> list[tuple[str, int]]:
+@pytest.mark.parametrize(
+    ("error", "edited", "stands"),
+    [
+        ("src/a.go:30:1: undefined: x", ("src/a.go", 28, 31), False),
+        ("a.go:30:1: undefined: x", ("src/a.go", 30, 30), False),
+        ("src/a.ts(30,1): error TS2304: x", ("src/a.ts", 30, 30), False),
+        ("TestReads: got 2 (a_test.go:30)", ("a_test.go", 30, 30), False),
+        ("src/a.go:30:1: undefined: x", ("src/a.go", 31, 40), True),
+        ("src/data.go:30:1: undefined: x", ("src/a.go", 30, 30), True),
+        ("undefined: x", ("src/a.go", 30, 30), True),
+    ],
+)
+def test_a_failure_whose_line_was_edited_since_may_be_mended(
+    error: str, edited: tuple[str, int, int], stands: bool
+) -> None:
+    told = calls(("make", "ok"), ("go build ./...", "failed", error), ("", "ok"))
+    file, first, last = edited
+    after: Edit = {"number": 3, "file": file, "first": first, "last": last, "hunk": 0}
+    assert (checks.failing(told, [after]) is not None) is stands
+    assert checks.failing(told, [{**after, "number": 1}]) is not None, "edited before it ran"
+
+
+def works(*told: tuple[str, str] | tuple[str, str, str], without: str = "") -> list[tuple[str, int]]:
     return [(call["command"], forms) for call, forms in checks.working(calls(*told), without=without)]
 
 
@@ -136,6 +158,14 @@ def test_what_had_to_be_found_out_goes_first() -> None:
     assert found == [("workmux add tide --base main --name tide -b", 2), ("make test", 0)]
     # the same form again is no other one
     assert works(("make test", "failed"), ("make test", "ok")) == [("make test", 0)]
+
+
+def test_what_only_looks_up_is_told_where_its_form_had_to_be_found_out() -> None:
+    looked_up = [("bd --readonly show av-1 --json", "ok"), ("bd dep cycles --readonly", "ok"), ("flyctl status", "ok")]
+    assert works(*looked_up * 2, ("pytest tests/test_search.py", "ok")) == [("pytest tests/test_search.py", 0)]
+    assert works(("bd show --id av-1", "failed", "unknown flag"), ("bd show av-1 --json", "ok")) == [
+        ("bd show av-1 --json", 1)
+    ]
 
 
 def test_a_red_test_is_no_wrong_form() -> None:

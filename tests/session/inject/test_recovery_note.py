@@ -350,6 +350,13 @@ def test_the_last_words_are_told_however_short(run: Run, tmp_path: Path, last: s
     assert f'**Task:** "Fix the login bug of the importer"{told}' in compacted(run, made.path).splitlines()
 
 
+def test_what_runs_is_told_with_what_stops_it(run: Run, tmp_path: Path) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.call("b1", "Bash", command="make serve", run_in_background=True)
+    made.outcome("b1", "Command running in background with ID: b42. Output is being written to: /tmp/b42")
+    assert "**Running:** `make serve` in the background, as b42" in compacted(run, made.path).splitlines()
+
+
 @pytest.mark.parametrize("asked", ["Fix the login bug", "Upgrade react to 19", "Add a retry to the gateway layer"])
 def test_the_task_is_the_last_request_however_short(run: Run, tmp_path: Path, asked: str) -> None:
     made = Transcript(tmp_path / f"{SESSION}.jsonl")
