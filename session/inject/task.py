@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LINE_CHARS, LAST_CHARS = 150, 80
+LINE_CHARS, LAST_CHARS = 150, 100
 _LOOKED_BACK = 12
 _READ = 2_000
 _GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
@@ -22,16 +22,14 @@ def last_request(prompts: Sequence[str]) -> str:
 
 
 def quoted(prompts: Sequence[str]) -> str:
-    """The last request and, where those are others, the last words that are more than "go on": `"…" · then: "…"`.
+    """The last request, and the last words that are more than "go on" where those are others: `"…" · then: "…"`.
 
-    They are told however short: after "commit this" the request is done.
+    "Commit this" closes what was asked, and a short question goes on from it: each has before it what said more.
     """
     telling = [prompt for prompt in prompts if not _GO_ON.issuperset(words.split(prompt))]
-    request = last_request(telling)
-    told = [opening(request, LINE_CHARS)] if request else []
-    if telling and telling[-1] != request:
-        told.append(opening(telling[-1], LAST_CHARS))
-    return " · then: ".join(f'"{one}"' for one in told)
+    asked = last_request([one for one in telling if len(one) > LAST_CHARS or "?" not in one])
+    told = dict.fromkeys(filter(None, (asked, last_request(telling), *telling[-1:])))
+    return " · then: ".join(f'"{opening(one, LAST_CHARS if at else LINE_CHARS)}"' for at, one in enumerate(told))
 
 
 def opening(prompt: str, characters: int) -> str:

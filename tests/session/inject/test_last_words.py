@@ -25,6 +25,13 @@ LIST = (
         ([PLAN, "commit this", "yes, please go on"], '"Sort the tides" · then: "commit this"'),
         ([PLAN, "1+2"], '"Sort the tides" · then: "1+2"'),
         ([PLAN, "fix the tide reader", "ok"], '"fix the tide reader"'),
+        # a short question goes on from what was asked
+        ([PLAN, "any other such paths possibly?"], '"Sort the tides" · then: "any other such paths possibly?"'),
+        (
+            [PLAN, "any other way than to sort twice?", "try 2"],
+            '"Sort the tides" · then: "any other way than to sort twice?" · then: "try 2"',
+        ),
+        (["could we use the typed TideId here?"], '"could we use the typed TideId here?"'),
     ],
 )
 def test_the_last_request_and_the_last_words(prompts: list[str], told: str) -> None:
