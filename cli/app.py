@@ -71,6 +71,8 @@ def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Comma
     options = command.defaults()
     for parameter in command.parameters:
         value = given[parameter.name]
+        if parameter.is_query:
+            value = " ".join(value) if value else None
         if parameter.kind == "flag":
             options[parameter.name] = value
         elif parameter.many:
@@ -143,7 +145,7 @@ def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[s
         about["metavar"] = None if is_flag else reference.placeholder(one) if one.flags else one.metavar
         declared: Any = typer.Option(*one.flags, **about) if one.flags else typer.Argument(**about)
         default: Any = False if is_flag else Argument.empty if one.required else None
-        kind: Any = bool if is_flag else list[str] if one.many else str
+        kind: Any = bool if is_flag else list[str] if one.many or one.is_query else str
         asked: Any = Annotated[kind | None if default is None else kind, declared]
         arguments.append(Argument(one.name, Argument.KEYWORD_ONLY, default=default, annotation=asked))
     # Typer asks both; what must be there comes first in a signature.

@@ -137,7 +137,7 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     message = _short(message, _LONGEST_MESSAGE)
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
-        if "extra argument" in message and {one.metavar for one in command.parameters} & {"QUERY", "TEXT"}:
+        if "extra argument" in message and "TEXT" in {one.metavar for one in command.parameters}:
             fix = f"put it in quotes: {_in_quotes(command, list(words[len(path.split()) :]))}"
         return usage(command.code, message, fix)
     wanted = _path_meant(words, path)

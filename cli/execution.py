@@ -34,8 +34,10 @@ def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
         for parameter in command.parameters:
             if parameter.flags:
                 continue
-            taken = loose if parameter.many else loose[:1]
+            taken = loose if parameter.many or parameter.is_query else loose[:1]
             loose = loose[len(taken) :]
+            if parameter.is_query and taken:
+                taken = [" ".join(taken)]
             if parameter.required and not taken:
                 return None
             for word in taken:

@@ -35,6 +35,11 @@ class Parameter:
         self.metavar, self.file = metavar or name.upper(), file
 
     @property
+    def is_query(self) -> bool:
+        """Whether all words that are left are its text: a query needs no quotes."""
+        return not self.flags and self.metavar == "QUERY"
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The only values allowed; empty where any is."""
         return self._choices() if callable(self._choices) else self._choices

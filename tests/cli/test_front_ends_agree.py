@@ -123,6 +123,8 @@ def typed(read: tuple[str, dict[str, Any]] | None) -> object:
 @example(["recall", "--", "--json"])
 @example(["recall", "-n", "-5"])
 @example(["recall", ""])
+@example(["recall", "why", "--limit", "3", "not"])
+@example(["vault", "adr", "locate", "a", "b"])
 @example(["checkpoint", "save", "--message", "--", "--message", "--file"])
 @example(["otel", "emit", "--metadata", "--json"])
 def test_what_the_hot_front_end_reads_typer_reads_alike(argv: list[str]) -> None:
@@ -172,7 +174,7 @@ def test_both_read_ordinary_calls(words: str, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["recall x --limit 0", "recall x y", "checkpoint show", "recall --raw=1", "otel emit --level bad"]
+    "words", ["recall x --limit 0", "memory show x y", "checkpoint show", "recall --raw=1", "otel emit --level bad"]
 )
 def test_neither_takes_wrong_usage(words: str) -> None:
     assert first(words.split()) is None

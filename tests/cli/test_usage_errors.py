@@ -21,7 +21,7 @@ WRONG = [
     ("memory frobnicate", "USAGE"),
     ("otel --nope", "USAGE"),
     ("recall", "RECALL_INVALID_ARGS"),
-    ("recall x y", "RECALL_INVALID_ARGS"),
+    ("memory show x y", "MEMORY_INVALID_ARGS"),
     ("recall x --limit", "RECALL_INVALID_ARGS"),
     ("recall x --limit 0", "RECALL_INVALID_ARGS"),
     ("recall x --limit five", "RECALL_INVALID_ARGS"),
@@ -124,13 +124,17 @@ def test_a_mistyped_flag_is_guessed(told: Told) -> None:
 @pytest.mark.parametrize(
     ("words", "fix"),
     [
-        ("recall foo bar --limit 3", "joelclaw recall --limit 3 'foo bar'"),
         ("memory write a b c", "joelclaw memory write 'a b c'"),
-        ("knowledge search foo bar", "joelclaw knowledge search 'foo bar'"),
+        ("note a b --source me", "joelclaw note --source me 'a b'"),
     ],
 )
 def test_words_that_are_one_text_are_to_be_quoted(told: Told, words: str, fix: str) -> None:
     assert told(*words.split())["fix"] == f"put it in quotes: {fix}"
+
+
+@pytest.mark.parametrize("words", ["recall --limit 3", "search", "knowledge search", "otel search"])
+def test_a_query_needs_no_quotes(run: Run, words: str) -> None:
+    assert run(*words.split(), "why", "not", "both").json["result"]["query"] == "why not both"
 
 
 @pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope", "otel import nope"])
