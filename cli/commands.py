@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 FOLDERS = {
     "recall": "recall",
+    "show": "recall",
     "search": "recall",
     "lost": "session",
     "session": "session_report",
@@ -49,6 +50,8 @@ _ALIASES = {
 
 def real(words: list[str]) -> list[str]:
     """The words of a call by the command's own name."""
+    if words[:2] == ["recall", "show"] and len(words) > 2 and not words[2].isalpha() and "".join(words[3:4])[:1] in "-":
+        return words[1:]  # `recall show 2`; other words that begin so are a query
     name = _ALIASES.get(" ".join(words[:2])) if words[:1] == ["session"] else None
     return [*name.split(), *words[2:]] if name else words
 

@@ -21,8 +21,11 @@ from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import sqlite
 from core.store.sessions import call_rows, session_rows
+from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
+from recall.by_name import calls
+from recall.by_name.calls import PREFIX
 from recall.query import Query
 
 MOST_LINES = 20_000  # the last of a session; a longer one is cut at its head
@@ -64,6 +67,8 @@ class Line(NamedTuple):
     command: str = ""
     failed: bool = False
     number: int = 0
+    id: str = ""
+    """That of the episode or the call."""
 
     def shown(self) -> dict[str, object]:
         """As the mirrored CLI prints evidence; the text is cut at LINE_CHARS."""
@@ -134,20 +139,19 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             shown = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"take it in: joelclaw memory archive {shown}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    said = [(text, at) for _, text, at in session_rows.last_turns(db, session, MOST_LINES)]
-    lines = _lines(said, call_rows.calls(db, session, last=MOST_LINES))
+    lines = _lines(session_rows.last_turns(db, session, MOST_LINES), call_rows.calls(db, session, last=MOST_LINES))
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 
 
-def _lines(said: list[tuple[str, int]], called: list[Call]) -> list[Line]:
+def _lines(said: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
     """What was said and what was called, by time; a call whose time nobody told stands behind the one before it."""
     placed: list[Line] = []
-    for text, at in said:
+    for identifier, text, at in said:
         role, colon, body = text.partition(": ")
         is_told = colon and role in ("user", "assistant")
-        placed.append(Line(at, role if is_told else "assistant", "message", body if is_told else text))
-    last = said[0][1] if said else 0
+        placed.append(Line(at, role if is_told else "assistant", "message", body if is_told else text, id=identifier))
+    last = said[0][2] if said else 0
     for call in called:
         last = call["at"] or last
         if call["outcome"] != call_rows.FORGOTTEN_CALL:
@@ -155,7 +159,8 @@ def _lines(said: list[tuple[str, int]], called: list[Call]) -> list[Line]:
             parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
             text = " ".join(" ".join(part.split()) for part in parts if part)
             failed = call["outcome"] == "failed"
-            placed.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed))
+            whose = f"{PREFIX}{call['session']}:{call['number']}"
+            placed.append(Line(last, "tool", "tool_call", text, call["file"], call["command"], failed, id=whose))
     placed.sort(key=lambda line: line.at)  # what was said goes before what was called for then
     return [line._replace(number=number) for number, line in enumerate(placed[-MOST_LINES:], 1)]
 
@@ -169,6 +174,48 @@ def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: i
             place = {"matchLine": line.number, "startLine": around[0].number, "endLine": around[-1].number}
             found.append({**place, "entries": [one.shown() for one in around]})
     return {**session.about, "around": pattern.pattern, "matches": found, "redacted": session.redacted}
+
+
+def around(
+    db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
+) -> dict[str, Any]:
+    """What was said and called around an episode or call, around the time of an observation, or at a session's end.
+
+    The one that is meant is the `match`, and whole. What is of no session stands alone.
+    Raises Failure MEMORY_NOT_FOUND, SESSION_NOT_FOUND and those of what is ambiguous.
+    """
+    call = calls.view(db, identifier)
+    document = None
+    if call is None and not identifier.startswith((PREFIX, "work:")):
+        try:
+            document = curation.find(db, identifier)
+        except Failure as failure:
+            if db is None or failure.code != "MEMORY_NOT_FOUND" or not session_rows.whole_id(db, identity(identifier)):
+                raise
+    if document and not document["session_id"]:
+        said = {"at": clock.iso(document["created_at"]), "role": document["source"], "kind": "memory"}
+        entry = {"line": 1, "id": document["id"], **said, "text": document["text"], "match": True}
+        about = {"sessionId": "", "client": "", "project": document["project"], "folder": document["path"]}
+        return {"id": document["id"], **about, "entries": [entry]}
+    given = call["session"] if call else document["session_id"] if document else identifier.removeprefix("work:")
+    session = read(db, given, identity=identity)
+    whole = call["id"] if call else document["id"] if document else ""
+    at = next((number for number, line in enumerate(session.lines) if line.id == whole), -1)
+    if at < 0:  # an observation stands behind what was said then
+        until = document["created_at"] if document else session.lines[-1].at if session.lines else 0
+        at = sum(line.at <= until for line in session.lines) - 1
+    entries: list[dict[str, Any]] = []
+    for line in session.lines[max(0, at - before) : at + after + 1]:
+        match = line.id == whole
+        text = document["text"].partition(": ")[2] if match and document else line.text[:LINE_CHARS]
+        if match and call:
+            text = "\n".join(filter(None, (call[name] for name in ("place", "command", "error", "passage"))))
+        entries.append({**line.shown(), "id": line.id, "at": clock.iso(line.at or None), "text": text, "match": match})
+    if document and document["collection"] != "episodes":
+        said = {"at": clock.iso(document["created_at"]), "role": document["source"], "kind": "memory"}
+        entry = {"line": 0, "id": document["id"], **said, "text": document["text"], "match": True}
+        entries.insert(min(at + 1, before + 1), entry)
+    return {"id": whole or given, **session.about, "entries": entries}
 
 
 def extract(session: Transcript, query: str) -> dict[str, Any]:

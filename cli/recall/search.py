@@ -50,7 +50,10 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
-    return Answer(result, _next_actions(result, "" if recalls.session_meant(query.session) else query.session), raw)
+    unknown = "" if recalls.session_meant(query.session) else query.session
+    return Answer(
+        result, _next_actions(result, unknown), raw, exit_code=int(options["exit_code"] and not result["hits"])
+    )
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -77,18 +80,14 @@ def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
         "joelclaw recall <query>",
         f"in all sessions: none is archived whose id begins with {unknown[:80]}",
     )
-    kept = [found["id"] for found in hits if found["collection"] != "work"]
-    if kept:
-        command, description = "joelclaw memory show <id>", "everything known of one memory"
-    elif hits:
-        kept = [hits[0]["session"]]
-        command, description = "joelclaw session show <id>", "what this session did"
+    if hits:
+        command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
     elif result["droppedByTrustPass"]:
         command += " --include-hold --include-discard"
         description = "also what the write gate held back or discarded"
     elif not unknown:
         return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
-    name, about, value = ("id", "its id", kept[0]) if kept else ("query", "the same query", query)
+    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", query)
     params = {name: {"description": about, "value": value, "required": True}}
     return [{"command": command, "description": description, "params": params}]
 

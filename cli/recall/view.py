@@ -1,62 +1,149 @@
-"""`recall` and `search` on a terminal: the hits, best first, and how their scores came about."""
+"""`recall` and `search` on a terminal: the hits, the best one last, and how their scores came about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.answer import Answer
+from cli.answer import Answer, step
+from cli.recall import show
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
+from core.output import shown
 from core.words import query_terms
-from recall import snippet
 
-_BAR, _TEXT_LIMIT, _MOST_DROPPED = 10, 480, 15
+_BAR, _MOST_DROPPED = 10, 15
+_LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
+"""Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
+_SHOWN_ROWS = 30
+_ENDING, _SHORT_WORD = re.compile(r"(?:ing|ed|es|s|e)$"), 4
 _INDENTED = (0, 0, 0, 4)
 _UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
 def hits(answer: Answer) -> None:
-    """Where each hit is from, and its lines around what was asked for, the best one last: it stands above the prompt.
-    Then what was left out and why."""
+    """Each hit with where it is from and its rows around what was asked for, the best one last: above the prompt it is
+    seen. As many have room on the screen as can have three rows each; the best has what is over.
+    """
     result: Any = answer.result
     screen = console()
-    now = clock.now_ms()
     if not result["hits"]:
         screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
-    asked = sorted({*query_terms(result["rewrittenQuery"]), *query_terms(result["query"])}, key=lambda term: -len(term))
-    ranked = list(enumerate(result["hits"], 1))
-    for rank, hit in reversed(ranked) if screen.is_terminal else ranked:
-        screen.print(_heading(rank, hit, now))
-        text = str(hit["observation"])
-        if hit["collection"] == "calls" and "): " in text:  # the place of a tool call stands before what it said
-            where, _, text = text.partition("): ")
-            screen.print(Padding(safe(where + ")", "bold"), _INDENTED))
-        if hit.get("title"):
-            screen.print(Padding(safe(hit["title"], "bold"), _INDENTED))
-        shown = safe(snippet.around(text, asked, _TEXT_LIMIT))
-        shown.highlight_words(asked, "bold yellow", case_sensitive=False)
-        screen.print(Padding(shown, (0, 0, 1, 4)))
-    words = f"{result['count']} of {result['found']} found · {result['budget']['applied']} · {result['backend']}"
+    asked = _marked(f"{result['query']} {result['rewrittenQuery']}")
+    texts = [_rows(screen, _told(hit)) for hit in result["hits"]]
+    over = screen.height - _AROUND_HITS - sum(min(len(rows), _LEAST_ROWS) + _AROUND_TEXT for rows in texts)
+    drawn: list[tuple[Text, list[Text]]] = []
+    for rank, (hit, rows) in enumerate(zip(result["hits"], texts, strict=True), 1):
+        more = max(0, min(-(-over // 2) if rank < len(texts) else over, len(rows) - _LEAST_ROWS))
+        over -= more
+        place = rows[: hit["collection"] == "calls"]
+        around = passage(rows[len(place) :], asked, _LEAST_ROWS + more - len(place))
+        drawn.append((heading(hit, rank), [*place, *around]))
+    if screen.is_terminal:
+        show.keep([hit["id"] for hit in result["hits"]])
+    for head, rows in reversed(drawn) if screen.is_terminal else drawn:
+        screen.print(head, no_wrap=True, overflow="ellipsis")
+        for row in rows:
+            screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
+    _summary(screen, result)
+    if screen.is_terminal and result["hits"]:
+        answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
+    next_steps(answer, screen)
+
+
+def _summary(screen: Console, result: dict[str, Any]) -> None:
+    """How many there are, what was left out and why, and who was asked."""
+    words = f"{result['count']} of {result['found']} found"
     if result["rewrittenQuery"] != result["query"]:
-        words += f" · searched for {result['rewrittenQuery']}"
+        words += f" · searched for {result['rewrittenQuery'][:120]}"
     if result.get("droppedByTrustPass"):
-        words += f" · {result['droppedByTrustPass']} left out"
-    screen.print(safe(words, "dim"))
+        words += f" · {result['droppedByTrustPass']} left out: --explain says why"
     if result.get("preferredProject"):
-        screen.print(safe(f"Hits of {result['preferredProject']} go first; --everywhere treats all alike.", "dim"))
+        words += f" · those of {result['preferredProject']} first"
+    if result["hits"] or result.get("droppedByTrustPass"):
+        screen.print(safe(words, "dim"), no_wrap=True, overflow="ellipsis")
+    for dropped in () if result["hits"] or "explanation" in result else result.get("droppedDiagnostics", ()):
+        screen.print(safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim"))
     if "fallback" in result:
         screen.print(safe(f"The cluster was not asked or gave no answer: {result['fallback']['reason']}", "yellow"))
     if "explanation" in result:
         _explanation(screen, result["explanation"])
-    else:
-        for dropped in result.get("droppedDiagnostics", []):
-            reasons = ", ".join(dropped["reasons"])
-            screen.print(safe(f"  left out ({reasons}): {dropped['observation'][:100]}", "dim"))
+
+
+def _marked(query: str) -> re.Pattern[str]:
+    """What is marked of a text: the words of a query however they end, and words that begin so."""
+    stems = {
+        _ENDING.sub("", word) if word.isalpha() and len(word) > _SHORT_WORD else word for word in query_terms(query)
+    }
+    longest = sorted(map(re.escape, stems), key=len, reverse=True)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(longest) or chr(0)})\w*", re.IGNORECASE)
+
+
+def _told(hit: dict[str, Any]) -> str:
+    """The text of a hit without what its heading says: who spoke; of a tool call the tool and the session."""
+    text = str(hit["observation"])
+    if hit["collection"] == "episodes":
+        text = text.removeprefix("user: ").removeprefix("assistant: ")
+    elif hit["collection"] == "calls":
+        where, found, said = text.replace(f"(session {ids.shown(hit['session'])}, ", "(", 1).partition("): ")
+        text = where.removeprefix(hit["origin"].partition(" ")[2] + " ") + (f")\n{said}" if found else "")
+    return f"{hit['title']}\n{text}" if hit.get("title") else text
+
+
+def _rows(screen: Console, text: str) -> list[Text]:
+    """A text in rows as wide as the screen, without empty ones."""
+    width = max(screen.width - _INDENTED[3], 20)
+    lines = [Text(line.rstrip()) for line in shown(text).expandtabs(4).splitlines() if line.strip()]
+    rows = [row for line in lines for row in line.wrap(screen, width)]
+    for row in rows:
+        row.rstrip()
+    return rows
+
+
+def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int) -> list[Text]:
+    """At most so many of a text's rows: those with most of what was asked for, marked."""
+    found = [{match.lower()[:_SHORT_WORD] for match in asked.findall(row.plain)} for row in rows]
+
+    def worth(at: int) -> tuple[int, int]:
+        inside = found[at : at + most]
+        return len(set().union(*inside)), sum(map(len, inside[1:-1] or inside))
+
+    start = max(range(max(len(rows) - most, 0) + 1), key=worth)
+    kept = list(rows[start : start + most])
+    for row in kept:
+        row.highlight_regex(asked, "bold yellow")
+    if start and kept:
+        kept[0] = Text("… ", style="dim").append_text(kept[0])
+    if start + most < len(rows):
+        kept[-1] = kept[-1] + Text(" …", style="dim")
+    return kept
+
+
+def conversation(answer: Answer) -> None:
+    """What was said and called around a hit, which is marked and told at length; of the rest the beginnings."""
+    result: Any = answer.result
+    screen = console()
+    parts = filter(None, (result[name] for name in ("project", "client", "folder")))
+    head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
+    screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
+    for entry in result["entries"]:
+        most = _SHOWN_ROWS if entry["match"] else 0 if entry["kind"] == "tool_call" else _LEAST_ROWS
+        time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
+        said = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
+        said.append_text(safe(entry["role"] + "  ", "bold" if entry["match"] else "blue"))
+        if entry["kind"] == "tool_call" and not entry["match"]:
+            said.append_text(safe(" ".join(entry["text"].split())))
+        screen.print(said, no_wrap=True, overflow="ellipsis")
+        rows = _rows(screen, entry["text"] if entry["match"] else " ".join(entry["text"].split()))
+        for row in rows[:most]:
+            screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
+        if len(rows) > most and entry["match"]:
+            screen.print(safe(f"    … {len(rows) - most} more rows: --raw has all", "dim"))
     next_steps(answer, screen)
 
 
@@ -112,20 +199,20 @@ def age(timestamp: str, now: int) -> str:
     return next((f"{minutes // length} {unit} ago" for unit, length in _UNITS if minutes >= length), "now")
 
 
-def _heading(rank: int, hit: dict[str, Any], now: int) -> Text:
-    line = Text.assemble((f"{rank:>2}  ", "bold"), bar(hit["score"]))
+def heading(hit: Mapping[str, Any], rank: int) -> Text:
+    """Number, day, project, client, session and speaker of a hit; of what is of no session its category."""
+    of_session = bool(hit["session"]) and hit["collection"] != "knowledge"
     parts = (
-        (hit["categoryId"].removeprefix("jc:"), "cyan"),
-        (hit["collection"] if hit["collection"] != "observations" else "", "magenta"),
-        (age(hit["timestamp"], now), ""),
-        (hit["project"], ""),
-        (f"session {ids.shown(hit['session'])}" if hit["session"] else "", ""),
+        (hit["timestamp"][:10] if hit["timestamp"] != "unknown" else "", ""),
+        (hit["project"], "green"),
+        (hit["source"] if of_session and hit["source"] != hit["origin"] else "", ""),
+        (ids.shown(hit["session"]) if of_session else "", "cyan"),
         (hit["origin"], "blue"),
-        (hit["source"] if hit["source"] != hit["origin"] else "", "dim"),
-        (hit["path"] if hit["collection"] not in ("calls", "knowledge") else "", "dim"),
+        (hit["categoryId"].removeprefix("jc:") if hit["collection"] == "observations" else "", "magenta"),
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
-        (hit["id"], "dim"),
+        (f"{hit['more']} more in this session" if hit.get("more") else "", "dim"),
     )
+    line = Text(f"{rank:>2}", style="bold")
     for value, style in parts:
         if value:
             line.append("  ").append_text(safe(value, style))

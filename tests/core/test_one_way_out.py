@@ -80,6 +80,7 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["recall", "harbour gauge", "--explain", "--limit", "3"], ["recall", "harbour", "--tag", NASTY["title"][:60]],
     ],
     "lost": [["lost", SESSION], ["lost", SESSION, "--raw"]],
+    "show": [["show", name] for name in ("nasty-0", "nasty-e", SESSION, f"call:{SESSION}:1")],
     "search": [["search", "harbour gauge", "--facet", "source"]],
     "sessions search": [["sessions", "search", "harbour gauge"], ["sessions", "search", "harbour", "--extract"]],
     "sessions extract": [["sessions", "extract", SESSION, "--query", "harbour", "--format", "markdown"]],

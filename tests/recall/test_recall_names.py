@@ -104,8 +104,8 @@ def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
 
 def test_what_may_be_done_next_is_about_a_hit_that_can_be_shown(archived: Path) -> None:
     for words, run_next, value in (
-        ((), "joelclaw memory show <id>", f"call:{HARBOUR}:1"),
-        (("--limit", "1"), "joelclaw session show <id>", HARBOUR),
+        (("--collection", "calls"), "joelclaw recall show <id>", f"call:{HARBOUR}:1"),
+        (("--limit", "1"), "joelclaw recall show <id>", f"work:{HARBOUR}"),
     ):
         [step] = attempt(archived, "recall", "neap_offset", *words, env=NOW).envelope["next_actions"]
         assert (step["command"], step["params"]["id"]["value"]) == (run_next, value)

@@ -1,0 +1,58 @@
+"""`joelclaw show ID`, or `recall show N`: the conversation around a hit, with its calls."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cli.answer import Answer, quoted, step
+from core import files, ids
+from core.errors import Failure
+from core.store import sqlite
+from memory import sessions
+from session.state import state_file
+
+_MOST_NUMBER = 3
+"""Digits of a hit's number."""
+_WIDER = 5
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """Around a hit of the last recall on a terminal, by its number, or around what has this id."""
+    given = options["id"]
+    identifier = _of_last_recall(int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
+    before, after = options["before"], options["after"]
+    result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=state_file.identity)
+    actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
+    if result["sessionId"]:
+        wider = f"--before {min(before * _WIDER, 1000)} --after {min(after * _WIDER, 1000)}"
+        session = quoted(ids.shown(result["sessionId"]))
+        actions = [
+            step(f"joelclaw show {quoted(given)} {wider}", "more of the conversation"),
+            step(f"joelclaw session show {session}", "the whole session, turn by turn"),
+        ]
+    told = "\n".join(f"{entry['role']}: {entry['text']}" for entry in result["entries"])
+    return Answer(result, actions, told if options["raw"] else None)
+
+
+def keep(hits: list[str]) -> None:
+    """Note the ids of hits whose numbers a person sees."""
+    try:
+        files.private_folder(os.path.dirname(_kept()))
+        files.write_whole(_kept(), "\n".join(hits).encode())
+    except OSError:  # they are seen all the same
+        pass
+
+
+def _of_last_recall(number: int) -> str:
+    hits = files.start_of(_kept(), 1 << 16).splitlines()
+    if not 1 <= number <= len(hits):
+        there = f"the last recall on a terminal had {len(hits)} hits" if hits else "no recall was shown on a terminal"
+        raise Failure(
+            "NO_SUCH_HIT", f"there is no hit {number}: {there}", "ask first: joelclaw recall QUERY; or give an id"
+        )
+    return hits[number - 1]
+
+
+def _kept() -> str:
+    return os.path.join(files.home(), "cache", "last-recall")

@@ -1,0 +1,86 @@
+"""`recall show N`, or `show ID`: the conversation around a hit, with its calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+from faults import attempt
+from terminal import on_terminal, without_style
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+SESSION = "5a3e7c11-2222-4333-8444-555566667777"
+
+
+@pytest.fixture
+def talked(home: Path, run: Run, tmp_path: Path) -> Path:
+    """A home with one session: ten turns before a question, a call, the answer, and ten turns after it."""
+    made = Transcript(tmp_path / f"work/{SESSION}.jsonl")
+    for number in range(10):
+        made.user(f"step {number} of the migration, please")
+    made.user("why does the harbour gauge stall at night?")
+    made.call("c", "Bash", command="tail -n 50 gauge.log")
+    made.outcome("c", "watchdog fired: gauge stalled")
+    made.assistant("The harbour gauge stalls because its watchdog fires before the tide table is read.")
+    for number in range(10):
+        made.user(f"chore {number} of the release, please")
+    run("memory", "archive", str(made.path), env=NOW)
+    return home
+
+
+def entries(home: Path, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = attempt(home, *words, env=NOW).result["entries"]
+    return found
+
+
+def test_a_hit_is_shown_by_its_number_with_what_was_said_and_called_around_it(talked: Path) -> None:
+    asked = on_terminal(talked, "recall", "why", "does", "the", "gauge", "stall", env=NOW)
+    assert without_style(asked.out).splitlines()[-1].startswith("→ joelclaw recall show 1")
+    rows = without_style(on_terminal(talked, "recall", "show", "1", env=NOW).out).splitlines()
+    assert rows[0].startswith("5a3e7c11")
+    text = "\n".join(rows)
+    for part in ("step 9", "Bash tail -n 50 gauge.log", "its watchdog fires before", "chore 0"):
+        assert part in text
+    assert "step 0" not in text and "chore 9" not in text
+    assert [row for row in rows if row.startswith("▌")]
+    assert "joelclaw session show 5a3e7c11" in rows[-1]
+
+
+def test_how_much_is_shown_is_chosen(talked: Path) -> None:
+    [hit] = attempt(talked, "recall", "watchdog fires before", "--limit", "1", env=NOW).result["hits"]
+    one = entries(talked, "show", hit["id"], "--before", "0", "--after", "0")
+    assert [entry["id"] for entry in one] == [hit["id"]]
+    around = entries(talked, "show", hit["id"], "--before", "2", "--after", "1")
+    assert [entry["match"] for entry in around] == [False, False, True, False]
+    assert "watchdog" in attempt(talked, "show", hit["id"], "--raw", env=NOW).out
+
+
+def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run: Run) -> None:
+    [called] = [entry for entry in entries(talked, "recall", "show", "call:5a3e7c11:1") if entry["match"]]
+    assert called["text"].splitlines()[1:2] == ["tail -n 50 gauge.log"]
+    assert "chore 9" in entries(talked, "show", "5a3e7c11")[-1]["text"]
+    noted = run("memory", "write", "The gauge is read at noon", "--session", SESSION, env=NOW).json["result"]["id"]
+    [match] = [entry for entry in entries(talked, "show", noted) if entry["match"]]
+    assert match["text"] == "The gauge is read at noon" and len(entries(talked, "show", noted)) > 1
+    alone = run("memory", "write", "Ports open at six in summer", "--global", env=NOW).json["result"]["id"]
+    assert [entry["text"] for entry in entries(talked, "show", alone)] == ["Ports open at six in summer"]
+
+
+def test_a_number_that_no_hit_has_and_words_that_only_begin_so(talked: Path) -> None:
+    failed = attempt(talked, "recall", "show", "3", env=NOW)
+    assert failed.code == 1 and "NO_SUCH_HIT" in failed.out
+    assert attempt(talked, "show", "nobody-knows", env=NOW).code == 1
+    assert attempt(talked, "recall", "show", "harbour", env=NOW).result["query"] == "show harbour"
+    assert attempt(talked, "recall", "show", "3", "tides", env=NOW).result["query"] == "show 3 tides"
+
+
+def test_scripts_may_ask_by_the_exit_code(talked: Path) -> None:
+    nothing = attempt(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
+    assert (nothing.code, nothing.envelope["ok"]) == (1, True)
+    assert attempt(talked, "recall", "zqNoSuchName", env=NOW).code == 0
+    assert attempt(talked, "recall", "harbour gauge", "--raw", "--exit-code", env=NOW).code == 0
+    told = on_terminal(talked, "recall", "zqNoSuchName", "--exit-code", env=NOW)
+    assert (told.code, without_style(told.out).splitlines()[0]) == (1, "No results for 'zqNoSuchName'.")
