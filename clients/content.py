@@ -88,11 +88,11 @@ def whole(value: object) -> int:
 
 
 def text_of(value: object, kinds: tuple[str, ...] = ("text",)) -> str:
-    """The text of a message's content: a string, or the parts whose `type` is one of `kinds`, a line each."""
+    """A content's text: a string, or its parts of such `kinds`, a line each; with the empty lines before it."""
     if isinstance(value, str):
-        return value.strip()
+        return value.rstrip()
     texts = [string(part.get("text")) for part in rows(value) if part.get("type") in kinds]
-    return "\n".join(text for text in texts if text.strip()).strip()
+    return "\n".join(text for text in texts if text.strip()).rstrip()
 
 
 def typed(value: object, kinds: tuple[str | None, ...] = ("text",)) -> str:
@@ -126,7 +126,7 @@ def _cut(text: str, begin: str, end: str) -> str:
 
 def said(role: Literal["user", "assistant"], text: str, at: int | None, own: str = "", tools: Any = ()) -> list[Item]:
     """A message, none where it says nothing; `own` is its id."""
-    if not text and not tools:
+    if not (text := text.strip()) and not tools:
         return []
     return [{"kind": "said", "id": own, "role": role, "text": text, "tools": list(tools), "at": at}]
 

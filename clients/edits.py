@@ -30,10 +30,9 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     """Hunks as Claude Code records them: `newStart` and `lines`, each with its sign."""
     found = []
     for row in rows(patch):
-        given = row.get("lines")
-        lines: list[object] = given if isinstance(given, list) else []
+        lines = map(string, given) if isinstance(given := row.get("lines"), list) else ()
         start = whole(row.get("newStart")) + (row.get("newLines") == 0)
-        found.append(_hunk(file, start, [(line[:1], line[1:]) for line in map(string, lines) if line[:1] in _SIGNS]))
+        found.append(_hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in _SIGNS]))
     return [hunk for hunk in found if hunk["start"] and hunk["signs"].strip()]
 
 
@@ -66,7 +65,8 @@ def of_numbered(file: str, diff: str) -> list[Hunk]:
     group: list[tuple[str, str]] = []
     start = moved = 0
     for line in [*diff.split("\n"), ""]:
-        sign, number, text = line[:1], *_numbered(line[1:])
+        digits, _, text = line[1:].lstrip(" ").partition(" ")
+        sign, number = line[:1], int(digits) if digits.isdecimal() and len(digits) < 8 else 0
         if sign in ("+", "-") and number:
             if not any(one == sign for one, _ in group):
                 start = number if sign == "+" else start or number + moved
@@ -76,11 +76,6 @@ def of_numbered(file: str, diff: str) -> list[Hunk]:
             moved += sum(1 if one == "+" else -1 for one, _ in group)
             group, start = [], 0
     return found
-
-
-def _numbered(text: str) -> tuple[int, str]:
-    number, _, rest = text.lstrip(" ").partition(" ")
-    return (int(number), rest) if number.isdecimal() and len(number) < 8 else (0, "")
 
 
 def _hunk(file: str, start: int, lines: Sequence[tuple[str, str]]) -> Hunk:
@@ -106,10 +101,9 @@ def now_at(hunk: Hunk, line: int) -> int:
     if line < before:
         return line
     for sign in hunk["signs"]:
-        if sign != "+":
-            if before == line:
-                return after if sign == " " else 0
-            before += 1
+        if before == line and sign != "+":
+            return after if sign == " " else 0
+        before += sign != "+"
         after += sign != "-"
     return line + after - before
 
@@ -119,9 +113,7 @@ def of_changes(changes: object) -> list[Hunk]:
     found: list[Hunk] = []
     for path, change in table(changes).items():
         about = table(change)
-        file = string(about.get("move_path")) or path
+        found += of_unified(string(about.get("move_path")) or path, string(about.get("unified_diff")))
         if about.get("type") == "add":
-            found += of_content(file, string(about.get("content")))
-        elif about.get("type") == "update":
-            found += of_unified(file, string(about.get("unified_diff")))
+            found += of_content(path, string(about.get("content")))
     return found

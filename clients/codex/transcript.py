@@ -195,4 +195,4 @@ def _output(output: object) -> tuple[str, bool, str]:
             failed = failed or (line.startswith(begin) and line[len(begin) :].strip() != "0")
         if line.startswith(_RUNS):
             process = line[len(_RUNS) :].strip()
-    return body.strip(), failed, process
+    return body.rstrip(), failed, process

@@ -42,25 +42,42 @@ class SessionPlaces:
     def shown(self, number: int, lines: list[Line]) -> None:
         """Note the names in lines that a call showed: of several with one name the first, or what defines it."""
         found: dict[tuple[str, str], tuple[int, bool]] = {}
+        named: set[tuple[str, int, str]] = set()
         for file, name, line, defines in names_at(lines):
-            if (file, name) not in found or (defines and not found[file, name][1]):
+            named.add((file, line, name))
+            known = found.get((file, name))
+            if (known is None and len(found) < MOST_NAMES) or (known and defines and not known[1]):
                 found[file, name] = line, defines
-                if len(found) >= MOST_NAMES:
-                    break
+        self._drop_outdated(lines, named)
         for (file, name), (line, defines) in found.items():
             if not is_file(file) or file.endswith(_DATA):
                 continue
             path = self._path(file)
-            known = self._in(path)[0].get(name)
-            if known is None:
-                known = {"file": path, "name": name, "line": line, "number": number, "shown": 1, "defines": defines}
-                self._in(path)[0][name] = known
-            else:
-                known["shown"] += known["number"] != number
-                known["number"] = max(number, known["number"])
-                if defines or not known["defines"]:
-                    known["line"], known["defines"] = line, defines
-            self._changed[path, name] = known
+            new: Place = {"file": path, "name": name, "line": line, "number": number, "shown": 1, "defines": defines}
+            place = self._in(path)[0].setdefault(name, new)
+            place["shown"] += place["number"] != number
+            place["number"] = max(number, place["number"])
+            if defines or not place["defines"]:
+                place["line"], place["defines"] = line, defines
+            self._changed[path, name] = place
+
+    def _drop_outdated(self, lines: list[Line], named: set[tuple[str, int, str]]) -> None:
+        """Drop the places whose line is shown without the name. Two such lines tell that the file was changed by what
+        the session does not say (a formatter, a checkout): then all that was known from the first one on."""
+        whole = {(file, line) for file, line, _, is_whole in lines if is_whole}
+        for file in {file for file, _ in whole}:
+            path = self._path(file)
+            other = [one for one in self._in(path)[0].values() if (file, one["line"], one["name"]) not in named]
+            wrong = {one["line"] for one in other if (file, one["line"]) in whole}
+            low = min(wrong) if len(wrong) > 1 else 1 << 30
+            for one in other:
+                if one["line"] >= low or one["line"] in wrong:
+                    self._drop(path, one["name"])
+
+    def _drop(self, path: str, name: str) -> None:
+        del self._in(path)[0][name]
+        self._changed.pop((path, name), None)
+        self._gone.add((path, name))
 
     def edited(self, number: int, hunks: Sequence[Hunk]) -> None:
         """Note what a call changed; what stood below moves. An edit that is known changes nothing."""
@@ -77,9 +94,7 @@ class SessionPlaces:
                         place["line"] = line
                         self._changed[path, name] = place
                 else:  # its line is gone; where the new ones hold the name it is noted below
-                    del places[name]
-                    self._changed.pop((path, name), None)
-                    self._gone.add((path, name))
+                    self._drop(path, name)
             for edit in edits:
                 lines = range(edit["first"], edit["last"] + 1)
                 first = next((line for at in lines if (line := now_at(change, at))), change["start"])
@@ -92,7 +107,7 @@ class SessionPlaces:
             edits.append(made)
             self._edited[path, number, hunk] = made
             rows = change["text"].split("\n")
-            self.shown(number, [(path, change["start"] + at, row) for at, row in enumerate(rows)])
+            self.shown(number, [(path, change["start"] + at, row, True) for at, row in enumerate(rows)])
 
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""

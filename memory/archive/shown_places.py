@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Line = tuple[str, int, str]
-    """A file, the number of a line in it, and its text."""
+    Line = tuple[str, int, str, bool]
+    """A file, the number of a line in it, its text, and whether that is the line as it is in the file."""
 
 LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
@@ -24,8 +24,12 @@ _PATTERN = frozenset("*?[]{}$")
 _NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 _SILENT = frozenset("cd export set unset true :".split())
 _WHOLE, _LONGEST_NUMBER = 1 << 30, 8
+_DIGITS, _LETTERS = "0123456789", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_IN_PATH = _LETTERS + "_-./@+$"
 _BARS = "→\t|│:-"
 """What stands behind the number of a line: of a client's read, `cat -n`, `bat`, `grep -n`, and lines around a match."""
+_CUT, _CUT_HERE = ("Total output lines: ", "<persisted-output>"), " tokens truncated…"
+"""How an output begins that the client has cut, and what stands where the rest of it is left out."""
 
 
 def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> list[Line]:
@@ -39,17 +43,21 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
     rows = text.split("\n", MOST_LINES)[:MOST_LINES]
     if command and (shown := _printed_by(command)):
         if shown[0][1]:
-            return _counted(rows, shown)
+            kept, cut, _ = text.partition(_CUT_HERE)
+            return [] if text.startswith(_CUT) else _counted(kept.split("\n")[:-1] if cut else rows, shown)
         file = shown[0][0]
     found = list(_told(rows, file))
     if not found and first and file:
-        return [(file, first + at, row[:LONGEST_LINE]) for at, row in enumerate(rows)]
+        return [(file, first + at, row, True) for at, row in enumerate(rows)]
+    if found and not found[0][1]:  # asked to begin at line 0, Claude Code counts from there
+        return [(name, number + 1, row, whole) for name, number, row, whole in found]
     return found
 
 
 def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
     """File, name, line of each identifier in these lines, and whether it is defined there."""
-    for (file, number, text), names in zip(found, names_by_line([text for _, _, text in found]), strict=True):
+    texts = [text[:LONGEST_LINE] for _, _, text, _ in found]
+    for (file, number, text, _), names in zip(found, names_by_line(texts), strict=True):
         if names:
             defined = defined_in(text)
             for name in names:
@@ -97,12 +105,11 @@ def _span(program: str, words: list[str]) -> tuple[int, int] | tuple[()]:
             if word.endswith("p") and begin.isdecimal() and (end.isdecimal() or not end) and len(word) < 18:
                 return int(begin), int(end or begin)
     if program == "head":
-        given = next((word for word in words[1:] if word.isdecimal()), "10")
-        count = short.removeprefix("-n").removeprefix("-") or given
+        count = short.removeprefix("-n").removeprefix("-") or next(filter(str.isdecimal, words[1:]), "10")
         return (1, int(count)) if count.isdecimal() and len(count) < _LONGEST_NUMBER else ()
     if program == "cat" and not options:
         return 1, _WHOLE
-    numbered = "n" in short or "--line-number" in options or program in ("ack", "ag", "bat")
+    numbered = ("n" in short and "o" not in short) or "--line-number" in options or program in ("ack", "ag", "bat")
     if program == "nl":  # alone it counts no empty lines
         numbered = "-ba" in options or "-b a" in " ".join(words)
     return (0, 0) if numbered and program in _NUMBERING else ()
@@ -114,11 +121,9 @@ def _counted(rows: list[str], shown: list[tuple[str, int, int]]) -> list[Line]:
     if len(shown) > 1 and len(rows) != sum(last - first + 1 for _, first, last in shown):
         return []
     found: list[Line] = []
-    at = 0
     for file, first, last in shown:
-        part = rows[at : at + last - first + 1]
-        found += [(file, first + k, row[:LONGEST_LINE]) for k, row in enumerate(part)]
-        at += len(part)
+        found += [(file, first + at, row, True) for at, row in enumerate(rows[: last - first + 1])]
+        rows = rows[last - first + 1 :]
     return found
 
 
@@ -128,7 +133,7 @@ def _told(rows: list[str], file: str) -> Iterator[Line]:
     for row in rows:
         if left and row[:1] in ("+", " ", "-", "\\", ""):
             if row[:1] in ("+", " ", ""):  # an empty line may have lost its space
-                yield in_diff, number, row[1 : 1 + LONGEST_LINE]
+                yield in_diff, number, row[1:], False  # it may be the diff of another state
                 number, left = number + 1, left - 1
             continue
         left = 0
@@ -140,16 +145,15 @@ def _told(rows: list[str], file: str) -> Iterator[Line]:
             in_diff = ""
         else:
             bare = row.lstrip(" ")
-            digits = _digits(bare)
-            if digits:
+            if digits := _digits(bare):
                 mark = bare[len(digits) : len(digits) + 1]
                 if file and mark and mark in _BARS and len(digits) < _LONGEST_NUMBER:
-                    yield file, int(digits), bare[len(digits) + 1 : len(digits) + 1 + LONGEST_LINE]
+                    yield file, int(digits), bare[len(digits) + 1 :], True
             elif "." in row and (told := _placed(bare[:LONGEST_LINE])):
-                yield told
+                yield *told, False
 
 
-def _placed(row: str) -> Line | None:
+def _placed(row: str) -> tuple[str, int, str] | None:
     """File, line and the rest of a line such as `path/name.go:12:5: …`, `path.py-12-…` or `at f (src/a.ts:12:5)`."""
     path, colon, rest = row.partition(":")
     if colon and rest[:1].isdecimal() and is_file(path) and " " not in path:
@@ -157,29 +161,17 @@ def _placed(row: str) -> Line | None:
         return path.removeprefix("./"), int(digits), rest[len(digits) + 1 :]
     at = row.find(".")
     while at > 0:
-        end = at + 1
-        while row[end : end + 1].isalnum():
-            end += 1
-        mark = row[end : end + 1]
-        if mark and mark in ":-(" and row[end + 1 : end + 2].isdecimal():
-            begin = at
-            while begin and (row[begin - 1].isalnum() or row[begin - 1] in "_-./@+$"):
-                begin -= 1
-            path, digits = row[begin:end], _digits(row[end + 1 :])
-            if (
-                is_file(path)
-                and len(digits) < 7
-                and (mark != "-" or (begin == 0 and row[end + 1 + len(digits) :][:1] == "-"))
-            ):
-                behind = row[end + 1 + len(digits) + 1 :]
-                return path.removeprefix("./"), int(digits), behind if mark == "-" else row[:begin] + " " + behind
+        end = len(row) - len(row[at + 1 :].lstrip(_LETTERS))
+        mark, digits = row[end : end + 1], _digits(row[end + 1 :])
+        if digits and mark in ":-(" and len(digits) < 7:
+            begin = len(row[:at].rstrip(_IN_PATH))
+            path, behind = row[begin:end], row[end + 1 + len(digits) :]
+            if is_file(path) and (mark != "-" or (begin == 0 and behind[:1] == "-")):
+                return path.removeprefix("./"), int(digits), row[:begin] + " " * (mark != "-") + behind[1:]
         at = row.find(".", end)
     return None
 
 
 def _digits(text: str) -> str:
     """The number that a text begins with, cut behind eight digits: no line has such a one."""
-    end = 0
-    while end < 8 and text[end : end + 1].isdecimal():
-        end += 1
-    return text[:end]
+    return text[: min(8, len(text) - len(text.lstrip(_DIGITS)))]

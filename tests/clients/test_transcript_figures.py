@@ -67,7 +67,7 @@ def test_codex_how_a_call_ended() -> None:
         ("it said exec_command failed", ("it said exec_command failed", False, "")),
         ({"output": "x", "success": True}, ("x", False, "")),
         ({"content": "x", "metadata": {"exit_code": 1}}, ("x", True, "")),
-        (' {"output" half', ('{"output" half', False, "")),
+        (' {"output" half', (' {"output" half', False, "")),
         ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
     ]
     for output, found in rows:

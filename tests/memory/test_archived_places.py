@@ -10,7 +10,8 @@ import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
-from pi_session import PiSession, call
+from pi_session import PiSession
+from pi_session import call as pi_call
 
 from core.names import defined_in
 from core.store.sessions import place_rows
@@ -31,6 +32,7 @@ PICKED = (
         ("   12→const idleMs = 5", {"file": "a.ts"}, [("a.ts", 12, "const idleMs = 5")]),
         ("12\tidleMs\n\t\n14\tcloseAll", {"file": "a.ts"}, [("a.ts", 12, "idleMs"), ("a.ts", 14, "closeAll")]),
         ("12 files changed", {"file": "a.ts"}, []),
+        ("     0→package a\n     1→x", {"file": "a.go"}, [("a.go", 1, "package a"), ("a.go", 2, "x")]),
         ("src/a.ts:7:idleMs = 1\nsrc/a.ts-8-  next", {}, [("src/a.ts", 7, "idleMs = 1"), ("src/a.ts", 8, "  next")]),
         ("7:x\n9-y", {"command": "grep -n x src/a.ts"}, [("src/a.ts", 7, "x"), ("src/a.ts", 9, "y")]),
         ("x\ny", {"command": "cd w && sed -n '40,41p' a.ts"}, [("w/a.ts", 40, "x"), ("w/a.ts", 41, "y")]),
@@ -44,6 +46,9 @@ PICKED = (
         ("a\nb\n", {"command": "head -1 a.py; sed -n 9p b.py"}, [("a.py", 1, "a"), ("b.py", 9, "b")]),
         ("a\nb", {"command": "cat a.py && cat b.py"}, []),
         ("7:x", {"command": "grep x src/a.ts"}, []),
+        ("7:x", {"command": "grep -on x src/a.ts"}, []),
+        ("Total output lines: 900\n\nx", {"command": "cat a.py"}, []),
+        ("x1\nx2…6346 tokens truncated…x8\nx9", {"command": "cat a.py"}, [("a.py", 1, "x1")]),
         ("7 x", {"command": "nl a.py"}, []),
         ("7\tx", {"command": "nl -ba a.py | sed -n 7p"}, [("a.py", 7, "x")]),
         ("a\nb", {"command": "sed -n 4p a.py; sed -n 9p b.py"}, [("a.py", 4, "a"), ("b.py", 9, "b")]),
@@ -60,7 +65,11 @@ PICKED = (
     ],
 )  # fmt: skip
 def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
-    assert shown_places.lines(text, **given) == expected
+    assert [(file, number, line) for file, number, line, _ in shown_places.lines(text, **given)] == expected
+
+
+def test_a_message_about_a_line_is_not_the_line() -> None:
+    assert [whole for *_, whole in shown_places.lines("3:x\nb.py:9: y\n", file="a.py")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +163,7 @@ def test_lines_that_an_edit_takes_out_keep_no_place(run: Run, home: Path, transc
         {
             "newStart": 3,
             "newLines": 3,
-            "lines": [" var idleMs = 1", "-var mostOpen = 2", " var leastOpen = 3", "+x", " y"],
+            "lines": [" var idleMs = 1", "-var mostOpen = 2", " var leastOpen = 3", "+x", " var spareOpen = 1"],
         },
         {"newStart": 9, "newLines": 2, "lines": ["+before", " closeAll()"]},
     ]
@@ -171,6 +180,41 @@ def test_lines_that_an_edit_takes_out_keep_no_place(run: Run, home: Path, transc
     transcript.write(transcript.entry("user", answer, toolUseResult=written))
     assert run("memory", "archive", str(transcript.path)).code == 0
     assert list(places(home)) == [("src/pool.go", "freshStart")]
+
+
+def test_what_is_shown_otherwise_now_keeps_no_place(run: Run, home: Path, transcript: Transcript) -> None:
+    def read(call: str, *lines: str) -> dict[str, int]:
+        transcript.call(call, "Read", file_path=f"{CWD}/src/pool.go")
+        transcript.outcome(call, "\n".join(f"     {line}" for line in lines))
+        assert run("memory", "archive", str(transcript.path)).code == 0
+        return {name: line for (_, name), (line, _, _) in places(home).items()}
+
+    transcript.user("mend the pool")
+    read("c1", "3→idleMs := 1", "4→mostOpen := 2", "5→leastOpen := 3", "9→spareOpen := 4", "20→closeAll()")
+    assert read("c2", "4→// leastOpen := 3") == {"idleMs": 3, "leastOpen": 4, "spareOpen": 9, "closeAll": 20}
+    # a second line that is another one: something changed the file that the session does not tell
+    assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"idleMs": 3, "leastOpen": 5}
+
+
+def test_empty_lines_in_front_are_counted(run: Run, home: Path, tmp_path: Path) -> None:
+    arguments = json.dumps({"cmd": "sed -n '40,42p' src/pool.go"})
+    call = {"type": "function_call", "name": "exec_command", "call_id": "p1", "arguments": arguments}
+    output = "Process exited with code 0\nOutput:\n\nidleMs := 1\ncloseAll()\n"
+    lines = [
+        {"type": "session_meta", "payload": {"id": SESSION, "cwd": CWD}},
+        {"type": "response_item", "payload": call},
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "p1", "output": output}},
+    ]  # fmt: skip
+    rollout = tmp_path / f"rollout-{SESSION}.jsonl"
+    rollout.write_text("".join(json.dumps({"timestamp": "2026-09-20T10:00:00Z", **line}) + "\n" for line in lines))
+    assert run("memory", "archive", str(rollout)).code == 0
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"idleMs": 41, "closeAll": 42}
+    session = PiSession(tmp_path / "--home-u-gateway--" / "2026-09-21T10-00-00-000Z_s-1.jsonl", cwd=CWD)
+    session.answer("", pi_call("c1", "read", path="src/pool.py", offset=7))
+    session.result("c1", "\nIDLE_MS = 5")
+    assert run("memory", "archive", str(session.path)).code == 0
+    with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        assert [one["line"] for one in place_rows.places(db, "s-1")] == [8]
 
 
 def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
@@ -194,9 +238,9 @@ def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
 
 def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) -> None:
     session = PiSession(tmp_path / "--home-u-gateway--" / "2026-09-21T10-00-00-000Z_s-1.jsonl", cwd=CWD)
-    session.answer("", call("c1", "write", path="src/pool.py", content="IDLE_MS = 5\n\n\ndef close_all():\n"))
+    session.answer("", pi_call("c1", "write", path="src/pool.py", content="IDLE_MS = 5\n\n\ndef close_all():\n"))
     session.result("c1", "written")
-    session.answer("", call("c2", "edit", path="src/pool.py", edits=[{"oldText": "a", "newText": "b"}]))
+    session.answer("", pi_call("c2", "edit", path="src/pool.py", edits=[{"oldText": "a", "newText": "b"}]))
     assert run("memory", "archive", str(session.path)).code == 0
     # what came of it may be read later than the call: a hook runs between the two
     diff = "  1 IDLE_MS = 5\n+ 2 MOST_OPEN = 9\n  3 "
