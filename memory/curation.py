@@ -20,7 +20,7 @@ from core.project import names_of
 from core.records import Document
 from core.store import curation, document_rows, documents, history, sqlite
 from core.store.curation import PINNED
-from core.store.sessions import forgotten, segments, session_rows
+from core.store.sessions import forgotten, id_beginnings, segments, session_rows
 from core.store.upkeep.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
@@ -282,7 +282,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
     SESSION_AMBIGUOUS.
     """
     with sqlite.transaction(db):
-        session = session_rows.whole_id(db, given) or given
+        session = id_beginnings.whole_id(db, given) or given
         found = documents.of_session(db, session)
         known = session_rows.session(db, session)
         if not found and known is None and history.extent(db, session) is None:

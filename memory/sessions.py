@@ -20,7 +20,7 @@ from core.errors import Failure
 from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import sqlite
-from core.store.sessions import call_rows, session_rows
+from core.store.sessions import call_rows, id_beginnings, session_rows
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
@@ -131,7 +131,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         except Failure as failure:
             fix = "name a session's transcript, or a session by its id"
             raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
-    session = session_rows.whole_id(db, identity(wanted)) if db is not None else ""
+    session = id_beginnings.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         message = f"no session is archived whose id is {given[:80]!r} or begins so"
         fix = "look for it by what it says: joelclaw sessions search --help"
@@ -190,7 +190,7 @@ def around(
         try:
             document = curation.find(db, identifier)
         except Failure as failure:
-            if db is None or failure.code != "MEMORY_NOT_FOUND" or not session_rows.whole_id(db, identity(identifier)):
+            if db is None or failure.code != "MEMORY_NOT_FOUND" or not id_beginnings.whole_id(db, identity(identifier)):
                 raise
     if document and not document["session_id"]:
         said = {"at": clock.iso(document["created_at"]), "role": document["source"], "kind": "memory"}

@@ -190,13 +190,13 @@ def place(call: Found) -> str:
 def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
     """The call `call:<session>:<number>` and all that is kept of it, or None. Raises Failure SESSION_AMBIGUOUS."""
     from core import shell_command
-    from core.store.sessions import session_rows
+    from core.store.sessions import id_beginnings
 
     given, _, number = identifier.removeprefix(PREFIX).rpartition(":")
     is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
     if db is None or not is_one:
         return None
-    session = session_rows.whole_id(db, given)
+    session = id_beginnings.whole_id(db, given)
     call = call_rows.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None

@@ -43,7 +43,7 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     compactions = name_rows.compactions(db, session)
     since = compactions[-1]["call"] if compactions else 0
     files = [name for name in names if is_file(name)]
-    files += [f"{name}." for name in names if name not in files and place_rows.sessions_in(db, [f"{name}."], among, 1)]
+    files += [f"{name}." for name in names if "_" in name and name not in files]  # or the stem of one
     in_view = {one["name"] for one in place_rows.places(db, session, names=names) if one["number"] > since}
     left = [name for name in names if name not in files and name not in in_view]
     known = _last_places(db, left, among, defined=True)

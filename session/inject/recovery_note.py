@@ -41,7 +41,6 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 MOST_QUERIES = 2
 MEMORY_CHARS = 150
-_PROMPTS, _PROMPT_CHARS = 12, 12_000
 _EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
 _STANDING = 0.42
 """Of the budget, what the lines above the places may take."""
@@ -156,8 +155,7 @@ def _standing(
     room: int,
 ) -> list[str]:
     """What the work is and how it stands: as many lines as have room, the first ones first."""
-    prompts = [text[:_PROMPT_CHARS] for text in session_rows.prompts(db, about["id"], _PROMPTS)]
-    request = task.quoted(prompts)
+    request = task.quoted(session_rows.said(db, about["id"], task.READ_CHARS), calls)
     found = [f"**Task:** {request}" if request else ""]
     edits = place_rows.edits(db, about["id"])
     ranges = unrun.ranges(edits, calls, checks.is_check)

@@ -34,7 +34,7 @@ LEFT_HEADING = "## Where This Project Was Left"
 MAX_MEMORIES, MAX_TOKENS = 3, 400
 STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
-_PROMPTS, _CALLS = 12, 200
+_CALLS = 200
 """That are looked at, of each session."""
 _EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
 _LEAST_SESSIONS, _MOST_CHECKS = 2, 3
@@ -91,7 +91,8 @@ def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: 
     open of its work; and the checks that worked in more than one of them."""
     lines: list[str] = []
     for one in sessions[:1]:  # be it one that only talked
-        request = task.quoted(session_rows.prompts(db, one["id"], _PROMPTS))
+        said = session_rows.said(db, one["id"], task.READ_CHARS)
+        request = task.quoted(said, call_rows.calls(db, one["id"], last=_CALLS))
         age = max(0, now - one["updated_at"])
         if request and age < STALE_MS:
             lines.append(f"**Task of the last session** ({_ago(age)}): {request}")

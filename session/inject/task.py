@@ -10,9 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from core.records import Call
+
 LINE_CHARS, LAST_CHARS = 150, 100
 _LOOKED_BACK = 12
-_READ = 2_000
+READ_CHARS = 2_000  # of a prompt
+_EVER = 1 << 62
 _GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
 
 
@@ -21,20 +24,53 @@ def last_request(prompts: Sequence[str]) -> str:
     return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
 
 
-def quoted(prompts: Sequence[str]) -> str:
-    """The last request, and the last words that are more than "go on" where those are others: `"…" · then: "…"`.
+def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call]) -> str:
+    """What the session was asked in the turn that is open, its first and last request and the last
+    words: `"…" · then: "…"`.
 
-    "Commit this" closes what was asked, and a short question goes on from it: each has before it what said more.
+    Where that is no request of its own ("1+2", a short question), the last one before it stands in front. What the
+    agent answered, by ending its turn, says so. "Go on" is none. `said` tells when (ms) and what, "" for the agent.
     """
-    telling = [prompt for prompt in prompts if not _GO_ON.issuperset(words.split(prompt))]
-    asked = last_request([one for one in telling if len(one) > LAST_CHARS or "?" not in one])
-    told = dict.fromkeys(filter(None, (asked, last_request(telling), *telling[-1:])))
-    return " · then: ".join(f'"{opening(one, LAST_CHARS if at else LINE_CHARS)}"' for at, one in enumerate(told))
+    at = _turn(said, calls)
+    before = [one for _, one in said[:at] if _is_telling(one)]
+    opened = [one for _, one in said[at:] if one]
+    telling = [one for one in opened if _is_telling(one)] or opened[-1:] * bool(before)
+    asked = [one for one in telling if is_request(one)]
+    told = dict.fromkeys((asked or telling)[:1] + asked[-1:] + telling[-1:], "")
+    if not any(map(_stands_alone, asked)):
+        last = before[-1:] if not told else []
+        request = last_request([one for one in before if _stands_alone(one)])
+        told = dict.fromkeys([one for one in (request, *last) if one], " (answered)") | told
+    return " · then: ".join(
+        f'"{opening(one, LAST_CHARS if at else LINE_CHARS)}"{answered}'
+        for at, (one, answered) in enumerate(told.items())
+    )
+
+
+def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call]) -> int:
+    """Where the open turn begins: behind the last words of the agent that no call followed before the user's."""
+    times = [call["at"] for call in calls if call["at"] is not None]
+    until = _EVER
+    for at in range(len(said), 0, -1):
+        spoke, text = said[at - 1]
+        if not text and (at == len(said) or said[at][1]) and not any(spoke <= time < until for time in times):
+            return at
+        until = spoke
+    return 0
+
+
+def _is_telling(prompt: str) -> bool:
+    return bool(prompt) and not _GO_ON.issuperset(words.split(prompt))
+
+
+def _stands_alone(prompt: str) -> bool:
+    """No short question: that goes on from what was asked before."""
+    return len(prompt) > LAST_CHARS or "?" not in prompt
 
 
 def opening(prompt: str, characters: int) -> str:
     """How a prompt begins, on one line without marks, cut at the end of a line if it can; of a plan its title."""
-    parts = [part.strip() for part in prompt[:_READ].splitlines() if part.strip()]
+    parts = [part.strip() for part in prompt[:READ_CHARS].splitlines() if part.strip()]
     if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
         parts = parts[1:2]
     text = "\n".join(part.lstrip("#>*- ") for part in parts)

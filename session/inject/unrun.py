@@ -32,26 +32,30 @@ def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
-    """`file:610-625 name, other.go:12` within so many characters, and how many more files; `names` shows a file.
+    """`file:610-625 name,640, other.go:12` within so many characters, and how many more files; `names` shows a file.
 
-    The files go before the names in them. A range is named by what is defined last above its end.
+    The files go before the names in them. A name is defined in the range before it: what is defined above a range may
+    end there, too.
     """
-    parts: list[str] = []
+    parts: dict[str, list[str]] = {}
     for file, lines in found.items():
         inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_RANGES]]
-        part = f"{one_line(names.get(file, file))}:{','.join(inside)}{',…' * (len(lines) > _RANGES)}"
-        if len(part) + 2 > room:
+        inside += ["…"] * (len(lines) > _RANGES)
+        length = len(f"{one_line(names.get(file, file))}:{','.join(inside)}, ")
+        if length > room:
             break
-        room -= len(part) + 2
-        parts.append(part)
+        room -= length
+        parts[file] = inside
+    for file, inside in parts.items():
+        for at, (first, last) in enumerate(found[file][:_RANGES]):
+            defined = (one for one in places.get(file, ()) if one["defines"] and first <= one["line"] <= last)
+            name = next((one["name"] for one in defined), "")
+            if name and len(name) + 1 <= room:
+                room -= len(name) + 1
+                inside[at] += f" {name}"
     left = len(found) - len(parts)
-    for at, (file, lines) in zip(range(len(parts)), found.items(), strict=False):
-        above = [place for place in places.get(file, ()) if place["defines"] and place["line"] <= lines[0][1]]
-        name = max(above, key=lambda one: one["line"])["name"] if above else ""
-        if name and len(name) + 1 <= room:
-            room -= len(name) + 1
-            parts[at] += f" {name}"
-    return ", ".join(parts) + (f" and {left} more file{'s' * (left > 1)}" if parts and left else "")
+    listed = ", ".join(f"{one_line(names.get(file, file))}:{','.join(inside)}" for file, inside in parts.items())
+    return listed + (f" and {left} more file{'s' * (left > 1)}" if parts and left else "")
 
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

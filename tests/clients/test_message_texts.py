@@ -17,6 +17,13 @@ OURS = "<joelclaw-memory kind='x'>\nm\n</joelclaw-memory>"
         (f"a {OURS} b\n{OURS}", "a  b"), ("a <ide_diagnostics>x", "a"),
         ("a <system-reminder>x</system-reminder> b <hook_context>y</hook_context>", "a  b"),
         ("  <command-name>x</command-name> y", ""), ("run <command-name>", "run <command-name>"),
+        # a command that is a prompt, as Claude Code keeps it
+        (
+            "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+            "<command-args>this branch</command-args>",
+            "/review this branch",
+        ),
+        ("<command-message>review</command-message>\n<command-name>/review</command-name>", "/review"),
         ("a \n\nIf you need specific details from before exiting plan mode, read it", "a"),
     ],
 )  # fmt: skip

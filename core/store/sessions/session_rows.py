@@ -18,8 +18,6 @@ FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
 PURGED_PLAN = '[["purged"]]'
 """In place of a plan that was purged, so that a transcript that is read again does not bring it back."""
-SHORTEST_BEGINNING = 8  # characters of a session's id that may stand for it: as many as are shown of a UUID
-_MOST_LISTED = 5
 _COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
 _KNOWN = f"SELECT {_COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
@@ -38,12 +36,6 @@ def session(db: apsw.Connection, identifier: str) -> Session | None:
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     """Whether nothing is to be kept of what a session does."""
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
-
-
-def forgotten_beginning(db: apsw.Connection, start: str) -> str:
-    """The first id of a forgotten session that begins so, "" for none."""
-    query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
-    return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
@@ -132,59 +124,29 @@ def save_session(db: apsw.Connection, given: Session) -> None:
     )  # fmt: skip
 
 
-def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids of archived sessions that begin so, in order; none that was forgotten."""
-    end = start + "\U0010ffff"
-    rows = db.execute(
-        "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
-        " AND +rowid BETWEEN ? AND ? UNION SELECT id FROM session WHERE id >= ? AND id < ?"
-        " EXCEPT SELECT id FROM session WHERE updated_at = ? ORDER BY 1 LIMIT ?",
-        (start, end, *row_range("episodes"), start, end, FORGOTTEN, most),
-    )
-    return [str(row[0]) for row in rows]
-
-
-def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
-    """The id that is given, or the only archived one that begins so, with `least` characters; "" where there is none.
-
-    Raises Failure SESSION_AMBIGUOUS, naming the sessions that begin so.
-    """
-    known = (
-        "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
-        " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"
-    )
-    if db.execute(known, (given, FORGOTTEN)).get:
-        return given
-    if len(given) < least:
-        return ""
-    found = sessions_beginning(db, given, _MOST_LISTED + 1)
-    if len(found) > 1:
-        from core.errors import Failure
-
-        shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
-    return found[0] if found else ""
-
-
 def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = _EVER) -> list[tuple[str, str, int]]:
     """Id, text and time of the last so many turns of a session up to a time, oldest first; in ms since the epoch."""
     query = f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
 
 
-def prompts(db: apsw.Connection, session: str, last: int) -> list[str]:
-    """The last prompts of the user in a session, by time."""
-    return [prompt["text"] for prompt in timed_prompts(db, session, last)]
-
-
 def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[dict[str, Any]]:
-    """Likewise, with their times (ms)."""
+    """The last prompts of the user in a session, with their times (ms), by time."""
     query = f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?"
     found: list[dict[str, Any]] = [
         {"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))
     ]
     found.reverse()  # of the same time: as they were stored
     return sorted(found, key=lambda one: one["at"])
+
+
+def said(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
+    """The last that was said in a session, by time (ms): how each prompt begins, and "" where the agent spoke."""
+    begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
+    rows = db.execute(
+        f"SELECT created_at, rowid, {begin} {_SAID} ORDER BY rowid DESC LIMIT ?", (characters, session, last)
+    )
+    return [(at, text) for at, _, text in sorted(rows)]
 
 
 def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:

@@ -1,9 +1,10 @@
-"""What a session is told to be doing: the last request, and the last words that are more than "go on"."""
+"""What a session is told to be asked: in the turn that is open, and before it."""
 
 from __future__ import annotations
 
 import pytest
 
+from core.records import Call
 from session.inject import task
 
 PLAN = "Implement the following plan:\n\n# Sort the tides\n\n## Context\n\nThey come as they were read."
@@ -13,29 +14,55 @@ LIST = (
 )
 
 
+QUESTION = "any other way than to sort twice?"
+
+
+def told(turns: str) -> str:
+    """What is told of `prompt | agent answers | prompt`: `C` a call, `A` what the agent says, else a prompt."""
+    said, calls = [], []
+    for at, one in enumerate(turns.split(" | ") if turns else []):
+        if one == "C":
+            calls.append(call(at))
+        else:
+            said.append((at, "" if one == "A" else one.replace("PLAN", PLAN)))
+    return task.quoted(said, calls)
+
+
+def call(at: int) -> Call:
+    return {
+        "session": "s", "number": at + 1, "key": str(at), "prompt": 0, "at": at, "tool": "Bash", "file": "",
+        "command": "ls", "outcome": "", "error": "", "passage": "",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("prompts", "told"),
+    ("turns", "expected"),
     [
-        ([], ""),
-        (["go on", "ok"], ""),
-        (["commit this"], '"commit this"'),
-        (["commit this", "go on"], '"commit this"'),
-        ([PLAN], '"Sort the tides"'),
-        ([PLAN, "commit this"], '"Sort the tides" · then: "commit this"'),
-        ([PLAN, "commit this", "yes, please go on"], '"Sort the tides" · then: "commit this"'),
-        ([PLAN, "1+2"], '"Sort the tides" · then: "1+2"'),
-        ([PLAN, "fix the tide reader", "ok"], '"fix the tide reader"'),
-        # a short question goes on from what was asked
-        ([PLAN, "any other such paths possibly?"], '"Sort the tides" · then: "any other such paths possibly?"'),
-        (
-            [PLAN, "any other way than to sort twice?", "try 2"],
-            '"Sort the tides" · then: "any other way than to sort twice?" · then: "try 2"',
-        ),
-        (["could we use the typed TideId here?"], '"could we use the typed TideId here?"'),
+        ("", ""),
+        ("go on | ok", ""),
+        ("commit this", '"commit this"'),
+        ("commit this | C | go on", '"commit this"'),
+        ("PLAN", '"Sort the tides"'),
+        # the open turn: what began it, and what was said last
+        ("PLAN | C | fix the tide reader | C | sort the gulls", '"Sort the tides" · then: "sort the gulls"'),
+        ("PLAN | A | C | fix the tide reader | C", '"Sort the tides" · then: "fix the tide reader"'),
+        ("PLAN | C | A | fix the tide reader | C", '"fix the tide reader"'),
+        ("PLAN | C | A | fix the tide reader | C | A | C", '"fix the tide reader"'),
+        # where that asks for nothing itself, what was asked before
+        ("PLAN | C | A | commit this | C", '"Sort the tides" (answered) · then: "commit this"'),
+        ("PLAN | C | A | commit this | C | yes, please go on", '"Sort the tides" (answered) · then: "commit this"'),
+        ("PLAN | A | 1+2 | C", '"Sort the tides" (answered) · then: "1+2"'),
+        (f"PLAN | A | {QUESTION} | C", f'"Sort the tides" (answered) · then: "{QUESTION}"'),
+        ("PLAN | C | A | go on | C", '"Sort the tides" (answered) · then: "go on"'),
+        ("could we use the typed TideId here?", '"could we use the typed TideId here?"'),
+        ("PLAN | A | /review this branch | C", '"Sort the tides" (answered) · then: "/review this branch"'),
+        # nothing is open
+        ("PLAN | C | A", '"Sort the tides" (answered)'),
+        ("PLAN | C | A | commit this | C | A", '"Sort the tides" (answered) · then: "commit this" (answered)'),
     ],
 )
-def test_the_last_request_and_the_last_words(prompts: list[str], told: str) -> None:
-    assert task.quoted(prompts) == told
+def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
+    assert told(turns) == expected
 
 
 @pytest.mark.parametrize(
