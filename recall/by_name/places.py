@@ -253,7 +253,9 @@ def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none."""
-    told = session_rows.notes_with(db, f'recall "{query}"', _NOTES)
+    from core.store import history
+
+    told = history.notes_with(db, f'recall "{query}"', _NOTES)
     known = dict(session_rows.latest_first(db)) if told else {}
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]

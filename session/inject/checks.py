@@ -81,8 +81,9 @@ def _reaches(edit: Edit, failure: Call) -> bool:
     return False
 
 
-def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
-    """Commands that work, each as it was last run, with how many other forms of it had failed before.
+def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int, bool]]:
+    """Commands that work, each as it was last run, with how many other forms of it had failed before, and whether it
+    is not told how a run since came out.
 
     First those that were at work most and last, more so where other forms failed; those that `without` has at the end.
     One is left out that failed since, was not run for long, or is part of another that was run later.
@@ -92,6 +93,7 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
     from core.store.sessions.name_rows import FADING_CALLS
 
     tried: dict[str, set[str]] = {}
+    doubtful: set[str] = set()
     weights: dict[str, float] = {}
     found: dict[str, tuple[Call, int, set[str]]] = {}
     total = calls[-1]["number"] if calls else 0
@@ -104,24 +106,29 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
         kinds = set(map(kind_of, doing))
         for kind in kinds:
             weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        if call["outcome"] == "failed":
+        outcome = shell_command.told(command, call["outcome"])
+        if outcome == "failed":
             for step in doing:
                 if len(subjects_of(step)) == 1:  # a red test is no wrong form
                     tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
             found = {kind: one for kind, one in found.items() if one[2].isdisjoint(kinds)}
-        elif doing and call["outcome"] == "ok" and is_form(command, steps):
+        elif not outcome:
+            doubtful |= kinds
+        elif doing and outcome == "ok" and is_form(command, steps):
+            doubtful -= kinds
             own = {" ".join(step["words"]) for step in steps}
             found = {kind: one for kind, one in found.items() if not one[2] <= kinds}
             found[kind_of(doing[0])] = call, max(len(tried.get(kind, set()) - own) for kind in kinds), kinds
-    ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
-    for kind, (call, forms, _) in found.items():
+    ranked: list[tuple[bool, float, int, tuple[Call, int, bool]]] = []
+    for kind, (call, forms, kinds) in found.items():
         words = {word.lstrip("-") for step in shell_command.steps(call["command"]) for word in step["words"][1:4]}
         if not forms and not _LOOK_UPS.isdisjoint(words):
             continue
         found_out = 1 + min(forms, _MOST_FORMS)
         weight = weights[kind] * found_out
         if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATE_FORM * found_out:
-            ranked.append((call["command"] in without, -weight, -call["number"], (call, forms)))
+            form = call, forms, not doubtful.isdisjoint(kinds)
+            ranked.append((call["command"] in without, -weight, -call["number"], form))
     return [one for *_, one in sorted(ranked, key=lambda one: one[:3])]
 
 

@@ -99,16 +99,6 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
     return _session(row) if row else None
 
 
-def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
-    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
-    rows = db.execute(
-        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
-        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
-        (most, text),
-    )
-    return [session for (session,) in rows]
-
-
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
     plan: list[Any] = list(given["plan"])

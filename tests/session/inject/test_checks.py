@@ -130,7 +130,7 @@ def test_a_failure_whose_line_was_edited_since_may_be_mended(
 
 
 def works(*told: tuple[str, str] | tuple[str, str, str], without: str = "") -> list[tuple[str, int]]:
-    return [(call["command"], forms) for call, forms in checks.working(calls(*told), without=without)]
+    return [(call["command"], forms) for call, forms, _ in checks.working(calls(*told), without=without)]
 
 
 def test_what_works() -> None:
@@ -217,3 +217,9 @@ def test_what_runs_in_the_background() -> None:
 )  # fmt: skip
 def test_what_checks_the_work(command: str, checked: bool) -> None:
     assert checks.is_check(command) is checked
+
+
+def test_a_later_run_whose_outcome_is_not_told_is_said() -> None:
+    lint, hidden = ("make lint", "ok"), ("make lint 2>&1 | tail -3", "ok")
+    for told, doubtful in (((lint, hidden), True), ((lint, hidden, lint), False), ((lint, ("ls", "ok")), False)):
+        assert [one[2] for one in checks.working(calls(*told), without="")] == [doubtful]
