@@ -56,19 +56,21 @@ class SessionStore:
         self._vectors = False
         self.faults: list[Fault] = [] if faults is None else faults
 
-    def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float) -> list[Item]:
+    def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float, least: int) -> list[Item]:
         """Store what a transcript has that is new; returns what was said, [] where it failed or there is none.
 
         Args:
             until: `time.monotonic()` after which no further part is begun.
+            least: bytes that have to be new.
         """
 
         def write(db: apsw.Connection) -> list[Item]:
             from memory.archive import ingest
 
             return ingest.ingest_file(
-                db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors, until=until
-            ).items
+                db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors, until=until,
+                least=least,
+            ).items  # fmt: skip
 
         return self._attempt("archive", write, [], durable=False) if os.path.isfile(path) else []
 

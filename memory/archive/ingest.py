@@ -68,6 +68,7 @@ def ingest_file(
     now: int,
     vectors: bool,
     until: float | None = None,
+    least: int = 0,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Ingested:
     """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
@@ -77,6 +78,7 @@ def ingest_file(
         session: the id under which the session is kept; it works in `cwd`, "" where that is not known.
         now: ms since the epoch, for messages without a time.
         until: `time.monotonic()` at which no further piece is begun; the next call goes on.
+        least: bytes that have to be new, else they stay for the next call.
         progress: called with the bytes of each piece.
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
@@ -96,7 +98,7 @@ def ingest_file(
             found = transcripts.position(db, source)
             offset, carried = _resumed(descriptor, found)
             # As before most prompts: the reader and the store are not imported for it, and the offset stays.
-            if _has_nothing(descriptor, offset, None if until is None else form):
+            if _has_nothing(descriptor, offset, None if until is None else form, least):
                 return ingested
             if archive is None:
                 from memory.archive.session_archive import Piece, SessionArchive
@@ -201,9 +203,12 @@ def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silenc
     return bad
 
 
-def _has_nothing(descriptor: int, offset: int, form: Format | None) -> bool:
-    """Whether the file ends at `offset`, or has no message from there on; False where that is too much to look at."""
+def _has_nothing(descriptor: int, offset: int, form: Format | None, least: int) -> bool:
+    """Whether the file ends less than `least` bytes behind `offset`, or has no message from there on; False where that
+    is too much to look at."""
     left = os.fstat(descriptor).st_size - offset
+    if left < least:
+        return True
     if left == 0 or form is None or left > _GLANCE_BYTES:
         return left == 0
     new = os.pread(descriptor, left, offset)

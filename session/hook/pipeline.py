@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""
+GATHERED_BYTES = 262_144
+"""So much of a transcript is left to the end of the turn, or to the event before the compaction (0.3 s to read)."""
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
@@ -33,8 +35,8 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     A `silent` client does not tell of a compaction: it is seen in the fall of the context. At `until` (monotonic) the
     archive stops, and goes on at the next event.
     """
-    items = _archive(event, context, until)
     kind = event["kind"]
+    items = _archive(event, context, until, least=GATHERED_BYTES if kind == "tool" and not silent else 0)
     if kind == "summary":
         if not context.is_excluded(event["cwd"]):
             context.store.keep_summary(context.session_id, event["summary"])
@@ -148,8 +150,8 @@ def _injections(
     return found
 
 
-def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]:
-    """Store what is new of what was said; returns it."""
+def _archive(event: HookEvent, context: Context, until: float, *, least: int) -> Sequence[Item]:
+    """Store what is new of what was said, of a transcript where it is `least` bytes; returns it."""
     before = context.previous
     cwd = event["cwd"] or (before["cwd"] if before else "")
     if context.is_excluded(cwd):
@@ -158,7 +160,8 @@ def _archive(event: HookEvent, context: Context, until: float) -> Sequence[Item]
     if event["items"]:
         context.store.archive_items(event["items"], **about)
         return event["items"]
-    return context.store.archive(event["transcript"], **about, until=until) if event["transcript"] else []
+    transcript = event["transcript"]
+    return context.store.archive(transcript, **about, until=until, least=least) if transcript else []
 
 
 def _feedback(context: Context, items: Sequence[Item], *, ended: bool = True) -> list[Step]:
