@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 FOLDERS = {
     "recall": "recall",
     "show": "recall",
+    "how": "recall",
+    "fix": "recall",
     "search": "recall",
     "lost": "session",
     "session": "session_report",

@@ -34,6 +34,8 @@ _joelclaw() {
     "recall --adapter") return ;;
     "show --before") return ;;
     "show --after") return ;;
+    "how --limit" | "how -n") return ;;
+    "fix --limit" | "fix -n") return ;;
     "search --collection" | "search -c") return ;;
     "search --limit" | "search -n") return ;;
     "search --filter" | "search -f") return ;;
@@ -217,7 +219,7 @@ _joelclaw() {
     "doctor --client") COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
     "sessions") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="search extract inspect"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search note"; fi ;;
@@ -231,6 +233,8 @@ _joelclaw() {
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
     "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --exit-code --batch --adapter --json --help -h"; fi ;;
     "show") if [[ $word == -* ]]; then offered="--before --after --raw --json --help -h"; fi ;;
+    "how") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; fi ;;
+    "fix") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; fi ;;
     "search") if [[ $word == -* ]]; then offered="--collection -c --limit -n --filter -f --facet --semantic -s --json --help -h"; fi ;;
     "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --raw --json --help -h"; fi ;;
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;

@@ -301,3 +301,4 @@ class FoundCall(Call):
     rowid: int
     project: str
     client: str
+    folder: str

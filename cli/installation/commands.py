@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "mcp",
         "cli.installation.mcp_server:run",
-        "Serve recall, remember, show, forget and session as MCP tools to the agent that starts it.",
+        "Serve recall, remember, how, fix, show, forget and session as MCP tools to the agent that starts it.",
     ),
     Command(
         "status",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cli import commands, complaints, execution
 from cli.answer import runnable
 from cli.parameter import Command, Parameter, session_around
+from cli.recall import past
 from clients import registry
 from core import VERSION, config, json_text
 from core.errors import Failure, usage
@@ -67,6 +68,10 @@ def _remembered(result: dict[str, Any]) -> Iterator[str]:
 def _shown(result: dict[str, Any]) -> Iterator[str]:
     filled = {key: value for key, value in result.items() if value not in (None, "", [], {}, 0, False)}
     yield from map(one_line, json_text.pretty(filled).splitlines())
+
+
+def _past(result: dict[str, Any]) -> Iterator[str]:
+    yield from map(one_line, past.lines(result))
 
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:
@@ -125,6 +130,21 @@ TOOLS: dict[str, Tool] = {
             "global": ("for_all", "true: it holds in every project; false, as unless given: in this one"),
         },
         changes=True,
+    ),
+    "how": Tool(
+        "Commands that were run on this machine before, the latest form that worked first, with folder and outcome.",
+        "how",
+        _past,
+        {
+            "query": ("query", "a tool, or words of what it is to do"),
+            "limit": ("limit", "most commands, 5 unless given"),
+        },
+    ),
+    "fix": Tool(
+        "What ended an error when it came before: what was done, and the command that then worked.",
+        "fix",
+        _past,
+        {"error": ("query", "the line of the error"), "limit": ("limit", "most errors, 3 unless given")},
     ),
     "show": Tool(_ABOUT_SHOW, "memory show", _shown, {"id": ("id", "from a hit")}),
     "forget": Tool(_ABOUT_FORGET, "memory forget", _forgotten, {"id": ("ids", "from a hit")}, changes=True),

@@ -50,6 +50,24 @@ COMMANDS: tuple[Command, ...] = (
         code="SHOW_INVALID_ARGS",
         view="cli.recall.view:conversation",
     ),
+    *(
+        Command(
+            name,
+            f"cli.recall.past:{name}",
+            about,
+            (
+                P("query", (), what, required=True, metavar="QUERY"),
+                P("limit", ("--limit", "-n"), "most of them", kind="whole", default=most, low=1, high=100),
+                RAW,
+            ),
+            code=f"{name.upper()}_INVALID_ARGS",
+            view="cli.recall.view:lines",
+        )
+        for name, about, what, most in (
+            ("how", "Commands that were run here, the latest form that worked first.", "a tool, or words of it", 5),
+            ("fix", "What ended an error that came before, and what was done.", "the error, or a part of it", 3),
+        )
+    ),
     Command(
         "search",
         "cli.recall.everywhere:run",

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.answer import Answer, step
-from cli.recall import show
+from cli.recall import past, show
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
 from core.output import shown
@@ -144,6 +144,14 @@ def conversation(answer: Answer) -> None:
             screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
         if len(rows) > most and entry["match"]:
             screen.print(safe(f"    … {len(rows) - most} more rows: --raw has all", "dim"))
+    next_steps(answer, screen)
+
+
+def lines(answer: Answer) -> None:
+    """Text line by line, what stands below another fainter."""
+    screen = console()
+    for line in past.lines(answer.result):  # type: ignore[arg-type]  # such an answer is an object
+        screen.print(safe(line, "dim" if line.startswith("    ") else "bold"))
     next_steps(answer, screen)
 
 

@@ -8,6 +8,7 @@ from core.store.sqlite import apsw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 _EVENTS_LISTED = 5
@@ -96,3 +97,10 @@ def last_used(db: apsw.Connection) -> int | None:
     """When a document was last marked as used (ms), None when none ever was."""
     value: int | None = db.execute("SELECT max(last_used_at) FROM document").get
     return value
+
+
+def latest_commands(db: apsw.Connection, words: Sequence[str], most: int) -> list[tuple[str, int]]:
+    """Session and number of the last calls that ran a command and hold what begins as one of the words."""
+    holding = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?"
+    last = f"SELECT session_id, number FROM call WHERE rowid IN ({holding}) AND command <> '' ORDER BY at DESC LIMIT ?"
+    return list(db.execute(last, (" OR ".join(f'"{word}"*' for word in words), most)))

@@ -25,6 +25,8 @@ CLOSE = "</joelclaw-memory>"
 NOTE = "Husum sends each tide table twice, so the importer keeps the second"
 TOOLS = {
     "recall": {"query", "limit", "project"},
+    "how": {"query", "limit"},
+    "fix": {"error", "limit"},
     "remember": {"text", "category", "global"},
     "show": {"id"},
     "forget": {"id"},

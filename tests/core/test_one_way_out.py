@@ -81,6 +81,8 @@ TABLE: dict[str, list[list[str]] | str] = {
     ],
     "lost": [["lost", SESSION], ["lost", SESSION, "--raw"]],
     "show": [["show", name] for name in ("nasty-0", "nasty-e", SESSION, f"call:{SESSION}:1")],
+    "how": [["how", "harbour"], ["how", "harbour", "--raw"]],
+    "fix": [["fix", "harbour gauge"], ["fix", "harbour", "--raw"]],
     "search": [["search", "harbour gauge", "--facet", "source"]],
     "sessions search": [["sessions", "search", "harbour gauge"], ["sessions", "search", "harbour", "--extract"]],
     "sessions extract": [["sessions", "extract", SESSION, "--query", "harbour", "--format", "markdown"]],

@@ -24,7 +24,7 @@ _SHORTEST_PREFIX = 5
 _COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _NAMES = ("session", *_COLUMNS.split(", ")[1:])
 _FOUND = (
-    f"SELECT {_COLUMNS}, call.rowid, coalesce(project, ''), coalesce(client, '')"
+    f"SELECT {_COLUMNS}, call.rowid, coalesce(project, ''), coalesce(client, ''), coalesce(folder, '')"
     " FROM call LEFT JOIN session ON session.id = session_id WHERE"
 )
 
@@ -113,8 +113,8 @@ def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCa
 
 
 def _found(row: Sequence[Any]) -> FoundCall:
-    *call, rowid, project, client = row
-    return {**_call(call), "rowid": rowid, "project": project, "client": client}
+    *call, rowid, project, client, folder = row
+    return {**_call(call), "rowid": rowid, "project": project, "client": client, "folder": folder}
 
 
 def _call(row: Sequence[Any]) -> Call:

@@ -1,0 +1,70 @@
+"""`joelclaw how` and `joelclaw fix`: commands that were run here, and what ended an error that came before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cli.answer import Answer, quoted, step
+from core import ids
+from core.quoting import clip
+from core.store import migrate, sqlite
+from session import past_runs
+
+_ERROR_CHARS, _COMMAND_CHARS = 200, 300
+
+
+def how(options: dict[str, Any]) -> Answer:
+    """Commands of a tool, or with these words."""
+    db = sqlite.open_reading() or migrate.in_memory()
+    found = past_runs.ways(db, options["query"], options["limit"])
+    return _answer({"query": options["query"], "count": len(found), "commands": found}, found, options["raw"])
+
+
+def fix(options: dict[str, Any]) -> Answer:
+    """What ended an error like this."""
+    db = sqlite.open_reading() or migrate.in_memory()
+    found = past_runs.endings(db, options["query"], options["limit"])
+    return _answer({"query": options["query"], "count": len(found), "errors": found}, found, options["raw"])
+
+
+def _answer(result: dict[str, Any], found: list[dict[str, Any]], raw: bool) -> Answer:
+    first = found[0].get("ended") or found[0] if found else None
+    following = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
+    if first is not None:
+        following = step(f"joelclaw recall show {quoted(_id(first))}", "the conversation around the first")
+    return Answer(result, [following], "\n".join(lines(result)) if raw else None)
+
+
+def lines(result: dict[str, Any]) -> Iterator[str]:
+    """The answer as text: a command, how it came out, where it is from; of an error what was done, and what worked."""
+    for one in result.get("commands", ()):
+        yield _done(one)
+        runs = f"{one['runs']} runs, the last" if one["runs"] > 1 else ""
+        yield f"    {one['outcome'] or 'no outcome'} · {_from(one, runs)}"
+    for one in result.get("errors", ()):
+        yield f"{one['error'][:_ERROR_CHARS] or one['tool'] + ' failed'} · {_from(one)}"
+        yield f"    failed: {_done(one)}"
+        yield from (f"    then: {what}" for what in one["did"])
+        if one["said"]:
+            yield f"    said: {one['said']}"
+        ended = one["ended"]
+        yield (
+            f"    {ended['outcome'] or 'ended'}: {_done(ended)} ({_id(ended)})" if ended else "    it did not end there"
+        )
+    if not result["count"]:
+        yield f"No results for {result['query'][:120]!r}."
+
+
+def _done(one: dict[str, Any]) -> str:
+    first, more, _ = one["command"].strip().partition("\n")
+    told = clip(first, _COMMAND_CHARS) + " …" * bool(more)
+    return f"$ {told}" if first and not one["file"] else f"{one['tool']} {one['file']}"
+
+
+def _from(one: dict[str, Any], runs: str = "") -> str:
+    return " · ".join(filter(None, (_id(one), runs, one["at"][:10], one["project"], one["folder"])))
+
+
+def _id(one: dict[str, Any]) -> str:
+    return str(one["id"]).replace(one["session"], ids.shown(one["session"]))

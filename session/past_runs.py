@@ -1,0 +1,118 @@
+"""Commands that archived sessions ran: the forms that worked (`how`), and what ended an error before (`fix`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import apsw
+
+from core import clock, shell_command, words
+from core.quoting import clip
+from core.records import FoundCall
+from core.store import overview
+from core.store.sessions import call_rows, session_rows
+from session.inject import checks
+
+_MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
+_ORDER = ("ok", "", "running", "failed", "stopped")
+_LIKE, _MOST_STEPS = 0.5, 4
+"""How like an error a line is: the share of its words, and of its pairs of words. Calls told before an end."""
+
+
+def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
+    """Commands with most of these words: those that worked first, the latest first, each form once."""
+    terms = _terms(text)
+    forms: dict[tuple[str, ...], dict[str, Any]] = {}
+    ranked: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for place in overview.latest_commands(db, terms, _MOST_SEEN):
+        if (call := call_rows.one(db, *place)) is None:
+            continue
+        run = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
+        inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
+        held = sum(any(word.startswith(term) for word in inside) for term in terms)
+        key = tuple(" ".join(step["words"]) for step in run if shell_command.does(step)) or (call["command"],)
+        outcome = shell_command.told(call["command"], call["outcome"])
+        if not held or outcome == call_rows.FORGOTTEN_CALL:
+            continue
+        is_program = any(step["program"] == text.split()[0] for step in run)
+        rank = (-held, _ORDER.index(outcome), not is_program, len(call["command"]) > _LONG, -(call["at"] or 0))
+        known = forms.get(key)
+        if known is None or rank < ranked[key]:
+            forms[key], ranked[key] = {**_told(call), "runs": known["runs"] if known else 0}, rank
+        forms[key]["runs"] += 1
+    best = min(ranked.values(), default=(0,))[0]
+    return [forms[key] for key in sorted(forms, key=ranked.__getitem__) if ranked[key][0] * 2 < best][:most]
+
+
+def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
+    """Calls that ended with an error like this one, the latest first, those before whose end is known: what was done
+    between, what was said last, and the call that then worked (None where none did in that session)."""
+    terms = [term for term in _terms(error) if not term.isdigit()] or _terms(error)
+    found: list[dict[str, Any]] = []
+    seen: set[tuple[str, str]] = set()
+    for share, call in sorted(_alike(db, terms), key=lambda one: (-one[0], -(one[1]["at"] or 0))):
+        key = call["session"], call["command"] or call["file"]
+        if key not in seen and len(found) < most * 3:
+            seen.add(key)
+            found.append({**_told(call), "like": round(share, 2), **_end_of(db, call)})
+    return sorted(found, key=lambda one: one["ended"] is None)[:most]
+
+
+def _alike(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[float, FoundCall]]:
+    pairs = list(pairwise(terms)) or [(terms[0], "")]
+    for call in call_rows.holding_all(db, terms, {}) or call_rows.holding_any(db, terms, {}):
+        lines = [call["error"], *call["passage"].splitlines()] if call["outcome"] != "ok" else []
+        shares = [0.0]
+        for inside in map(words.split, lines):
+            beside = {*pairwise(inside), *((word, "") for word in inside)}
+            shares.append(
+                (sum(term in inside for term in terms) / len(terms) + len(beside & {*pairs}) / len(pairs)) / 2
+            )
+        if max(shares) >= _LIKE:
+            yield (1 if call["outcome"] == "failed" else 0.5) * max(shares), call
+
+
+def _end_of(db: apsw.Connection, failed: FoundCall) -> dict[str, Any]:
+    """The first call behind it of the same program and verb, or tool and file, that worked; and what led there."""
+    kinds, programs = _kinds(failed), {step["program"] for step in shell_command.steps(failed["command"])}
+    after = [call for call in call_rows.calls(db, failed["session"], last=1 << 30) if call["number"] > failed["number"]]
+    worked = next((one for one in after if one["outcome"] == "ok" and (kinds | programs) & _kinds(one)), None)
+    if worked is None:
+        return {"did": [], "said": "", "ended": None}
+    between = [one for one in after if one["number"] < worked["number"] and one["outcome"] != "failed"]
+    did = [
+        f"{one['tool']} {one['file']}" if one["file"] else f"$ {clip(' '.join(one['command'].split()), _LONG)}"
+        for one in between
+        if one["tool"].lower().startswith(("edit", "write", "multi", "apply", "patch", "update"))
+        or (one["command"] and not shell_command.only_looks(one["command"]))
+    ]
+    turns = session_rows.last_turns(db, failed["session"], 1, until=worked["at"] or 0)
+    said = [text.partition(": ")[2] for _, text, at in turns if at >= (failed["at"] or 0)]
+    return {
+        "did": list(dict.fromkeys(did))[-_MOST_STEPS:],
+        "said": clip(" ".join(said[-1].split()), _SAID_CHARS) if said else "",
+        "ended": {**_told({**failed, **worked}), "callsLater": worked["number"] - failed["number"]},
+    }
+
+
+def _kinds(call: Any) -> set[str]:
+    if not call["command"] or call["file"]:
+        return {f"{call['tool']} {call['file']}"}
+    run = [step for step in shell_command.steps(call["command"]) if shell_command.does(step)]
+    return {checks.kind_of(step) for step in run} | {word for step in run for word in step["words"][1:]}
+
+
+def _told(call: FoundCall) -> dict[str, Any]:
+    return {
+        "id": f"call:{call['session']}:{call['number']}", "tool": call["tool"], "file": call["file"],
+        "command": call["command"], "outcome": shell_command.told(call["command"], call["outcome"]),
+        "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
+        "project": call["project"], "client": call["client"],
+    }  # fmt: skip
+
+
+def _terms(text: str) -> list[str]:
+    terms = [word for word in dict.fromkeys(words.split(text)) if word not in words.STOP_WORDS]
+    return terms[: words.MAX_QUERY_WORDS] or words.split(text)[:1] or [""]

@@ -1,0 +1,76 @@
+"""`how`: commands that were run here, the form that worked first; `fix`: what ended an error that came before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claude_transcript import CWD, Transcript
+from conftest import NOW_MS, Run
+from faults import attempt
+from terminal import on_terminal, without_style
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+MISSING = "zsh: command not found: quaylint"
+
+
+@pytest.fixture
+def ran(home: Path, run: Run, tmp_path: Path) -> Path:
+    """A home with a session that found out how its linter is called, and why a test failed."""
+    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    made.user("lint the quay, then mend the test")
+    for number, (command, output, failed) in enumerate(
+        (
+            ("quaylint run ./...", MISSING, True),
+            ("mise exec -- quaylint run ./quay", "0 issues", False),
+            ("mise exec -- quaylint run ./...", "0 issues", False),
+            ("pip install quaylint-rules", "done", False),
+            ("make tides", "Error: no tide table for harbour 7", True),
+        )
+    ):
+        made.call(f"c{number}", "Bash", command=command)
+        made.outcome(f"c{number}", output, failed=failed)
+    made.assistant("The table lacks the harbours of the north: I add them.")
+    made.call("e", "Edit", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
+    made.outcome("e", "done")
+    made.call("t", "Bash", command="make tides")
+    made.outcome("t", "ok")
+    run("memory", "archive", str(made.path), env=NOW)
+    return home
+
+
+def test_the_form_that_worked_last_goes_first_and_what_failed_behind(ran: Path) -> None:
+    found = attempt(ran, "how", "quaylint", "run", env=NOW).result["commands"]
+    assert [(one["command"], one["outcome"]) for one in found] == [
+        ("mise exec -- quaylint run ./...", "ok"),
+        ("mise exec -- quaylint run ./quay", "ok"),
+        ("quaylint run ./...", "failed"),
+    ]
+    assert (found[0]["folder"], found[0]["project"]) == (CWD, "gateway")
+    raw = attempt(ran, "how", "quaylint", "run", "--limit", "1", "--raw", env=NOW).out.splitlines()
+    assert raw[0] == "$ mise exec -- quaylint run ./..."
+    assert raw[1].startswith("    ok · call:5a3e7c11:3 · ") and raw[1].endswith(CWD)
+
+
+@pytest.mark.parametrize(
+    ("error", "failed", "worked", "did"),
+    [
+        (MISSING, "quaylint run ./...", "mise exec -- quaylint run ./quay", []),
+        ("no tide table for harbour 12", "make tides", "make tides", ["Edit src/tides.py"]),
+    ],
+)
+def test_an_error_is_told_with_what_ended_it(ran: Path, error: str, failed: str, worked: str, did: list[str]) -> None:
+    found = attempt(ran, "fix", error, env=NOW).result["errors"][0]
+    assert (found["command"], found["ended"]["command"], found["ended"]["outcome"]) == (failed, worked, "ok")
+    assert found["did"] == did
+    assert ("harbours of the north" in found["said"]) == bool(did)
+
+
+def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
+    rows = without_style(on_terminal(ran, "fix", "no tide table", env=NOW).out).splitlines()
+    assert "    failed: $ make tides" in rows and "    then: Edit src/tides.py" in rows
+    assert rows[-1].startswith("→ joelclaw recall show 'call:5a3e7c11:7'")
+    assert attempt(ran, "recall", "show", "call:5a3e7c11:7", env=NOW).code == 0
+    for command in ("how", "fix"):
+        assert attempt(ran, command, "zqzq", "--raw", env=NOW).out == "No results for 'zqzq'.\n"
+        assert attempt(ran.parent / "empty", command, "zqzq", env=NOW).result["count"] == 0
