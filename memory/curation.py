@@ -31,6 +31,7 @@ STALE = "stale"
 SHORTEST_PREFIX = 8
 _MOST_LISTED = 10
 _SHOWN = 200
+_TASK = "session-task"
 _CODE = "MEMORY_INVALID_ARGS"
 _KEYS = (
     "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
@@ -85,6 +86,7 @@ def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dic
         "tags": options["tag"], "category": categories.resolve(options["category"] or ""), "projects": (),
         "verdicts": (verdict,) if verdict else () if whatever else ("allow",), "source": options["source"] or "",
         "since": since, "before": before, "whatever": whatever,
+        "without": "" if whatever or options["tag"] else _TASK,
     }  # fmt: skip
     limit, page = options["limit"], options["page"]
     if project:

@@ -112,7 +112,12 @@ COMMANDS: tuple[Command, ...] = (
         P("source", ("--source", "-s"), "only what this source said"),
         P("days", ("--days",), "only those of the last N days", kind="number", low=0, high=36_500, metavar="N"),
         P("older_than", ("--older-than",), "only older ones, in days", kind="number", low=0, high=36_500, metavar="N"),
-        P("all", ("--all",), "also what was forgotten, superseded, held back or discarded", kind="flag"),
+        P(
+            "all",
+            ("--all",),
+            "also tasks of sessions, and what was forgotten, superseded, held back or discarded",
+            kind="flag",
+        ),
         P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
         P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
         view="cli.memory.view:listed",

@@ -38,6 +38,8 @@ def listed(
         narrow("forgotten_at IS NULL AND superseded_by = ''")
     for tag in asked["tags"]:  # few hold the letters, so that few lists are taken apart
         narrow("instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", json_text.dumps(tag), tag)
+    if asked["without"]:
+        narrow("NOT EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", asked["without"])
     for condition, value in (
         ("category_id = ?", asked["category"] or None),
         ("source = ?", asked["source"] or None),

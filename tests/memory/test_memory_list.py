@@ -64,3 +64,11 @@ def test_nothing_is_no_error_and_makes_no_store(run: Run, home: Any) -> None:
     assert not (home / "store.db").exists()
     bad = run("memory", "list", "--verdict", "maybe", ok=False)
     assert (bad.code, bad.json["error"]["code"]) == (2, "MEMORY_INVALID_ARGS")
+
+
+def test_the_tasks_of_sessions_are_listed_where_they_are_asked_for(run: Run, listed: Any) -> None:
+    task = {"id": "a-task", "text": "mend the ferry's gauge", "tags": ["compaction-extract", "session-task"]}
+    run("memory", "import", "-", stdin=json.dumps({**task, "created_at": NOW_MS}))
+    assert "a-task" not in listed()
+    assert listed("--tag", "session-task") == ["a-task"]
+    assert "a-task" in listed("--all")
