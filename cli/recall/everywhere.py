@@ -14,6 +14,7 @@ from otel import log
 from otel import search as events
 from recall import engine, snippet
 from recall.query import Query
+from session import recorded_recall
 
 _CODE = "SEARCH_INVALID_ARGS"
 _SHOWN = {
@@ -24,7 +25,7 @@ _NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for o
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 """What can be filtered and counted by."""
 _TITLE_CHARS, _SNIPPET_CHARS = 120, 300
-_MOST_WANTED = 100
+_MOST_WANTED, _MOST_EVENTS = 100, 1_000
 _EVENT_HOURS = 24 * 365 * 10
 
 Wanted = Sequence[tuple[str, frozenset[str], bool]]
@@ -118,15 +119,19 @@ def _documents(query: str, name: str, most: int) -> tuple[_Found, int]:
 
 
 def _events(query: str, name: str, most: int) -> tuple[_Found, int]:
-    found = events.find(events.query({"query": query, "hours": _EVENT_HOURS}, clock.now_ms()), limit=most, page=1)
+    asked = events.query({"query": query, "hours": _EVENT_HOURS}, clock.now_ms())
+    found = events.find(asked, limit=_MOST_EVENTS, page=1)
     made: _Found = []
     for event in found["events"]:
+        if event["component"] == recorded_recall.COMPONENT:  # who asks for something is no answer to it
+            continue
         told = event["error"] or " ".join(f"{key} {value}" for key, value in event["metadata"].items())
         named = {field: [event[field]] for field in ("source", "component", "level")}
         passage = f"{event['ts']} {' '.join(event[field] for field in named)}: {told}"[:_SNIPPET_CHARS]
         shown = _shown(name, event["id"], event["action"], passage, None, None, "otel-events")
         made.append((shown, {"type": [event["action"]], **named}))
-    return made, found["found"]
+    counted = {one["value"]: one["count"] for facet in found["facets"] for one in facet["counts"]}
+    return made[:most], found["found"] - counted.get(recorded_recall.COMPONENT, 0)
 
 
 def _shown(

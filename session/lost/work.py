@@ -162,7 +162,9 @@ class Work:
             if len(command) > LONGEST_COMMAND or "\n" in command or "<<" in command:
                 continue
             steps = shell_command.steps(command)
-            if any(shell_command.does(step) and step["program"] not in ("git", "gh") for step in steps):
+            if any(
+                shell_command.does(step) and step["program"] not in ("git", "gh", own_command.NAME) for step in steps
+            ):
                 key = shell_command.without_filters(self._here(command))
                 runs.setdefault(key, []).append(call)
                 weight = self._faded(_CHECK_WEIGHT if checks.is_check(command) else 1.0, call["number"])

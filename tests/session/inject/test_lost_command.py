@@ -191,6 +191,10 @@ def test_without_a_summary_everything_counts(run: Run, tmp_path: Path, home: Pat
     assert "summary is not known" in without_style(on_terminal(home, "lost").out)
 
 
+OWN = '{"cmd": "joelclaw recall loft --raw"}'
+"""A call of ours, which is nothing to be lost."""
+
+
 def codex(path: Path) -> None:
     """A rollout with a compaction, whose history keeps what the user said."""
 
@@ -207,6 +211,8 @@ def codex(path: Path) -> None:
         message("user", asked),
         line("response_item", type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make loft"}'),
         line("response_item", type="function_call_output", call_id="a", output="src/loft.py:3:flyHome loft_door"),
+        line("response_item", type="function_call", name="exec_command", call_id="b", arguments=OWN),
+        line("response_item", type="function_call_output", call_id="b", output="nothing"),
         line(
             "compacted",
             message="",
