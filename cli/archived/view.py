@@ -10,6 +10,7 @@ from rich.text import Text
 from cli.answer import Answer
 from cli.recall.view import bar
 from cli.terminal import console, next_steps, safe
+from core import ids
 from memory import sessions
 
 
@@ -53,7 +54,7 @@ def inspect(answer: Answer) -> None:
 
 
 def _heading(about: dict[str, Any]) -> Text:
-    line = safe(about["sessionId"], "bold cyan")
+    line = safe(ids.shown(about["sessionId"]), "bold cyan")
     return line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
 
 

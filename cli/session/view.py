@@ -10,7 +10,7 @@ from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
 from cli.terminal import console, next_steps, rows_table, safe, size, told
-from core import clock
+from core import clock, ids
 
 _CHOSEN = {
     "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
@@ -27,7 +27,7 @@ def list_(answer: Answer) -> None:
         return
     rows = [
         {
-            "session": entry["sessionId"],
+            "session": ids.shown(entry["sessionId"]),
             "role": entry["role"],
             "task": entry.get("problem") or entry["task"][:60],
             "percent": entry["percent"],

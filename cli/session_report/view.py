@@ -15,7 +15,7 @@ from cli.answer import Answer
 from cli.recall.view import age
 from cli.session_report.sessions import POLICY
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, told
-from core import clock
+from core import clock, ids
 from core.output import shown_line
 from core.quoting import clip
 
@@ -37,7 +37,7 @@ _PAGE_WIDTH = 132
 
 
 def list_(answer: Answer) -> None:
-    """Of each session its id, whole so that it can be copied, what is known of it, and beneath it the last task."""
+    """Of each session its id as every command takes it, what is known of it, and beneath it the last task."""
     result: Any = answer.result
     screen, now = console(), clock.now_ms()
     for one in result["sessions"]:
@@ -45,7 +45,7 @@ def list_(answer: Answer) -> None:
         counts = _some(one["turns"], "turn"), _some(one["toolCalls"], "call"), _some(one["compactions"], "compaction")
         parts = [one["client"], one["project"], age(one["updatedAt"], now), *counts, percent]
         about = safe("  " + " · ".join(filter(None, parts)), "dim")
-        screen.print(safe(one["sessionId"], "bold").append_text(about), soft_wrap=True)
+        screen.print(safe(ids.shown(one["sessionId"]), "bold").append_text(about), soft_wrap=True)
         screen.print(safe("    " + clip(one["task"], _LINE_CHARS)) if one["task"] else "", no_wrap=True, end="")
         screen.print()
     if not result["sessions"]:
