@@ -30,6 +30,9 @@ _joelclaw() {
     "recall --collection") return ;;
     "recall --session") return ;;
     "recall --project") return ;;
+    "recall --since") return ;;
+    "recall --until") return ;;
+    "recall --by") COMPREPLY=($(compgen -W "session" -- "$word")); return ;;
     "recall --batch") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "recall --adapter") return ;;
     "show --before") return ;;
@@ -231,7 +234,7 @@ _joelclaw() {
     "inject") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="recovery memory refresh project"; fi ;;
     "idle") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="schedule cancel list due run"; fi ;;
     "compaction") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="decide prepare serialize summarize branch"; fi ;;
-    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --explain --exit-code --batch --adapter --json --help -h"; fi ;;
+    "recall") if [[ $word == -* ]]; then offered="--limit -n --min-score --raw --verbatim --include-hold --include-discard --budget --category -c --tag --collection --session --project --everywhere --since --until --by --explain --exit-code --batch --adapter --json --help -h"; fi ;;
     "show") if [[ $word == -* ]]; then offered="--before --after --raw --json --help -h"; fi ;;
     "how") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; fi ;;
     "fix") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; fi ;;

@@ -60,6 +60,8 @@ class Filters(TypedDict, total=False):
     category: str
     tags: Sequence[str]
     """All of them."""
+    between: Sequence[int]
+    """The first and the last time (ms)."""
     apart: bool
     """Where "" is among the projects: what was said in a session that is known to have none is left out."""
 

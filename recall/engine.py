@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import words
+from core import clock, words
 from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
 from recall import hit, ranking
@@ -88,7 +88,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     filters: Filters = {
         "collections": [name for name in query.collections if name in COLLECTIONS], "session": query.session,
         "projects": scope.names, "others": scope.others, "category": category, "apart": query.apart,
-        "tags": query.tags,
+        "tags": query.tags, "between": query.between,
     }  # fmt: skip
     wide = max(int(most * budget["fetchMultiplier"]) + 1, CANDIDATES)
     contextual = None
@@ -182,6 +182,7 @@ def _filters_applied(query: Query, category: str) -> list[str]:
         *(["collection:" + ",".join(query.collections)] if some else ()),
         *(f"{name}:{value}" for name, value in named.items() if value),
         *(f"tag:{tag}" for tag in query.tags),
+        *(["between:" + "..".join(map(clock.iso, query.between))] if query.between else ()),
         *([f"min_score:{query.min_score:g}"] if query.min_score > 0 else ()),
         *(() if query.include_hold else ["write_verdict:!=hold"]),
         *(() if query.include_discard else ["write_verdict:!=discard"]),

@@ -40,6 +40,7 @@ class Query:
         limit, min_score: most hits, 1 to 100, by default `recall.limit`; and 0 to 1, lower ones are dropped.
         budget: lean, balanced, deep or auto.
         category, collections, tags, session: only these (all of the tags); with `by_name` also the collection `calls`.
+        between: only what is not before the first of two times (ms), nor after the second.
         project, strictly, apart, prefer: whose memories, and whose go first: see `Scope`.
         include_hold, include_discard: also what the write gate held back or discarded.
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
@@ -54,12 +55,14 @@ class Query:
         collections: Sequence[str] = (), tags: Sequence[str] = (), session: str = "", project: str = "",
         strictly: bool = False, apart: bool = False, prefer: str = "", include_hold: bool = False,
         include_discard: bool = False, by_name: bool = False, own: str = "", raw: bool = False, explain: bool = False,
+        between: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.text, self.limit, self.min_score, self.budget = text, limit, min_score, budget
         self.category, self.collections, self.tags, self.session = category, collections, tags, session
         self.project, self.strictly, self.apart, self.prefer = project, strictly, apart, prefer
         self.include_hold, self.include_discard = include_hold, include_discard
         self.by_name, self.own, self.raw, self.explain = by_name, own, raw, explain
+        self.between = between
 
     def profile(self) -> Budget:
         """The budget in force. auto is deep for a query of over 90 characters or one that holds " and " or "why"."""

@@ -8,6 +8,7 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 _BUDGETS = ("auto", "lean", "balanced", "deep")
 _SESSION = "only this session's memories (its id, or a beginning that means one)"
 _BATCH = "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)"
+_TIME = "only what is as new: 2w (h, d, w, mo, y) ago, a day such as 2026-05-31, or `last week`"
 _COLLECTION = "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)"
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -29,6 +30,14 @@ COMMANDS: tuple[Command, ...] = (
             P("session", ("--session",), _SESSION, metavar="ID"),
             P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
             P("everywhere", ("--everywhere",), "no project's hits go first, not even the current folder's", "flag"),
+            P("since", ("--since",), _TIME, metavar="TIME"),
+            P("until", ("--until",), "only what is as old, or older; likewise", metavar="TIME"),
+            P(
+                "by",
+                ("--by",),
+                "session: the best hit of each session, with how many more it has",
+                choices=("session",),
+            ),
             P("explain", ("--explain",), "how each score came about, and why the others were dropped", kind="flag"),
             P("exit_code", ("--exit-code",), "exit 1 where nothing is found, as grep does", kind="flag"),
             P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),

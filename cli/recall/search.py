@@ -32,8 +32,8 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["explain"] and (options["raw"] or options["verbatim"]):
         raise usage(_CODE, "--explain says more than --raw prints", "leave --raw and --verbatim out")
     if options["batch"] is not None:
-        if options["query"] is not None:
-            raise usage(_CODE, "a query and --batch exclude each other", "give one of them")
+        if options["query"] is not None or options["by"]:
+            raise usage(_CODE, "--batch excludes a query and --by", "give one of them")
         return _batch(options, names)
     if options["verbatim"]:
         refuse_terminal(_CODE)
@@ -46,6 +46,10 @@ def run(options: dict[str, Any]) -> Answer | int:
     asked = _query(options, names, recalls)
     query = asked(options["query"])
     result = recalls.ask(query, now=clock.now_ms())
+    if options["by"]:
+        from cli.recall import narrowed
+
+        narrowed.by_session(result, options["limit"])
     recalls.save(counting=not options["explain"])  # who asks why has not used the memory
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
@@ -132,14 +136,22 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     session = recalls.session_meant(given) or given
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
     raw = bool(options["raw"] or options["verbatim"])
+    limit: int | None = options["limit"]
+    between: tuple[int, ...] = ()
+    if options["since"] or options["until"] or options["by"]:
+        from cli.recall import narrowed
+
+        between = narrowed.between(options["since"], options["until"], _CODE)
+        limit = narrowed.looked_at(limit) if options["by"] else limit
 
     def asked(text: str) -> Query:
         own = session_around() if places_asked(text) else ""  # it reads what each client calls its session
         return Query(
-            text, limit=options["limit"], min_score=options["min_score"], budget=options["budget"],
+            text, limit=limit, min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,
             project=project, prefer=prefer, include_hold=options["include_hold"],
             include_discard=options["include_discard"], by_name=True, own=own, raw=raw, explain=options["explain"],
+            between=between,
         )  # fmt: skip
 
     return asked

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.answer import Answer, step
-from cli.recall import past, show
+from cli.recall import narrowed, past, show
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
 from core.output import shown
@@ -34,6 +34,9 @@ def hits(answer: Answer) -> None:
     screen = console()
     if not result["hits"]:
         screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
+        for name, value, nearest in narrowed.unknown(result):
+            told = ", ".join(nearest) or "none"
+            screen.print(safe(f"No {name} {value[:80]!r} is kept; there are: {told}.", "yellow"))
     asked = _marked(f"{result['query']} {result['rewrittenQuery']}")
     texts = [_rows(screen, _told(hit)) for hit in result["hits"]]
     over = screen.height - _AROUND_HITS - sum(min(len(rows), _LEAST_ROWS) + _AROUND_TEXT for rows in texts)
@@ -220,7 +223,7 @@ def heading(hit: Mapping[str, Any], rank: int) -> Text:
         (hit["writeVerdict"] if hit["writeVerdict"] != "allow" else "", "yellow"),
         (f"{hit['more']} more in this session" if hit.get("more") else "", "dim"),
     )
-    line = Text(f"{rank:>2}", style="bold")
+    line = Text.assemble((f"{rank:>2}", "bold"))
     for value, style in parts:
         if value:
             line.append("  ").append_text(safe(value, style))

@@ -44,7 +44,7 @@ class LocalCandidates:
         size = self.size()
         chosen = None
         others = filters.get("projects") and filters.get("others")
-        if others or any(filters.get(name) for name in ("session", "category", "tags")):
+        if others or any(filters.get(name) for name in ("session", "category", "tags", "between")):
             from core.store.row_filter import RowFilter
 
             chosen = RowFilter(self._db, filters, size)

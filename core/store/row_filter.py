@@ -52,13 +52,15 @@ class RowFilter:
             self._indexed = self._indexed or indexed
         if category:
             asked.append(("+category_id = ?", [category]))
-        tags = filters.get("tags", ())
+        between, tags = filters.get("between", ()), filters.get("tags", ())
+        if between:
+            asked.append(("+created_at BETWEEN ? AND ?", [*between]))
         for tag in tags:  # few hold the letters, so that few lists are taken apart
             found = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
             asked.append((found, [json_text.dumps(tag), tag]))
         self._share = 0.0
         if not session and rows > max(_FEW, size * _MANY):
-            self._share = rows / size * (_GUESSED if category or tags else 1)
+            self._share = rows / size * (_GUESSED if category or tags or between else 1)
 
     def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
         """The first admitted rows of a search for so many of the best of all; None where `where` is quicker."""

@@ -137,7 +137,7 @@ class ByName:
         self._most = most
         chosen = query.collections
         narrowed = bool(query.category or query.tags)
-        self.places = [] if narrowed or chosen else self._places(db, text, query, budget, filters)
+        self.places = [] if narrowed or chosen or query.between else self._places(db, text, query, budget, filters)
         told = sum(len(one["observation"]) for one in self.places)
         is_alone = bool(self.places) and bool(self.places[0]["path"])
         self._documents = (not self.places or is_alone) and (not chosen or bool(filters["collections"]))

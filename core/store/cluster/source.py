@@ -117,7 +117,7 @@ class ClusterSource:
         waiting = document_rows.by_rowids(db, rowids)
         gone |= {document["id"] for document in waiting}
         kept = {found: row for found, row in kept.items() if found[1] not in gone}
-        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others")):
+        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
             from core.store.row_filter import RowFilter
 
             rowids = RowFilter(db, filters, 0).among(rowids)
@@ -231,6 +231,8 @@ def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
 def _filtered(filters: Filters) -> Row:
     named = {"session_id": filters.get("session"), "category_id": filters.get("category")}
     parts = [f"{field}:={_value(value)}" for field, value in named.items() if value]
+    if between := filters.get("between"):
+        parts.append(f"timestamp:[{between[0]}..{between[1]}]")
     parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
     if filters.get("projects") and "" not in filters["projects"]:
         parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")

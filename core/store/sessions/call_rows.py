@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORGOTTEN_CALL = "forgotten"  # the outcome of a call that was forgotten
 MOST, MOST_SCORED = 200, 5_000
 """Calls that a search returns; and, where a name stands in more, the newest that BM25 is computed of (1 µs each)."""
-_SHORTEST_PREFIX = 5
+_SHORTEST_PREFIX, _AT = 5, "at BETWEEN ? AND ?"
 _COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, error, passage"
 _NAMES = ("session", *_COLUMNS.split(", ")[1:])
 _FOUND = (
@@ -92,16 +92,15 @@ def one(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
 
 
 def _matching(db: apsw.Connection, match: str, filters: Filters) -> list[FoundCall]:
-    session, projects = filters.get("session", ""), filters.get("projects", ())
+    session, projects, between = filters.get("session", ""), filters.get("projects", ()), filters.get("between", ())
+    of_projects = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
     where = ""
-    parameters: list[str | int] = [match]
-    if session:
-        where = " AND +rowid IN (SELECT rowid FROM call WHERE session_id = ?)"
-        parameters.append(session)
-    if projects:
-        of_them = f"SELECT id FROM session WHERE project IN ({marks(projects)})"
-        where += f" AND +rowid IN (SELECT rowid FROM call WHERE session_id IN ({of_them}))"
-        parameters += projects
+    parameters: list[Any] = [match]
+    given: Any
+    for asked, given in (("session_id = ?", session and [session]), (of_projects, projects), (_AT, between)):
+        if given:
+            where += f" AND +rowid IN (SELECT rowid FROM call WHERE {asked})"
+            parameters += given
     if not where:
         later = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
         where = " AND rowid > ?"

@@ -1,0 +1,94 @@
+"""Recall by time and by session, and filters that mean nothing that is kept: the nearest that do are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+from faults import attempt
+from terminal import on_terminal, without_style
+
+DAY = 86_400_000
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+AGES = {"fresh": 1, "weeks": 20, "old": 80}
+"""Days."""
+ONE, OTHER = "5a3e7c11-2222-4333-8444-555566667777", "6b3e7c11-2222-4333-8444-555566667777"
+
+
+@pytest.fixture
+def kept(home: Path, run: Run) -> Path:
+    lines = [
+        {"id": f"{name}-gauge", "text": f"the harbour gauge of the {name} pier stalls", "project": "harbour",
+         "created_at": NOW_MS - days * DAY, "category": "ops"}
+        for name, days in AGES.items()
+    ]  # fmt: skip
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
+    return home
+
+
+def found(home: Path, *words: str) -> set[str]:
+    return {
+        hit["id"].partition("-")[0] for hit in attempt(home, "recall", "harbour gauge", *words, env=NOW).result["hits"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("--since 2w", "fresh"), ("--since 36h", "fresh"), ("--since 1mo", "fresh weeks"), ("--until 2w", "weeks old"),
+        ("--since 1mo --until 7d", "weeks"), ("--until 1mo", "old"), ("--since 2y", "fresh weeks old"),
+        ("--since 2020-01-01 --until 2021-01-01", ""),
+    ],
+)  # fmt: skip
+def test_a_time_leaves_out_what_is_older_or_newer(kept: Path, words: str, wanted: str) -> None:
+    assert found(kept, *words.split()) == set(wanted.split())
+
+
+def test_a_time_that_is_none_is_wrong_usage(kept: Path) -> None:
+    failed = attempt(kept, "recall", "x", "--since", "never", env=NOW)
+    assert failed.code == 2 and "--since 2w" in failed.envelope["fix"]
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        ("--project harbor", [("project", "harbour.")]),
+        ("--category opps", [("category", "operations.")]),
+        ("--project harbour", []),
+        ("--category ops --project harbor", [("project", "harbour.")]),
+    ],
+)
+def test_a_filter_that_means_nothing_names_what_is_nearest(kept: Path, words: str, nearest: list[Any]) -> None:
+    shown = on_terminal(kept, "recall", "zqNoSuchName", *words.split(), env=NOW)
+    told = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
+    assert shown.code == 0 and told[0] == "No results for 'zqNoSuchName'."
+    assert [(line.split()[1], line.rpartition(": ")[2]) for line in told[1:]] == nearest
+
+
+@pytest.fixture
+def sessions(home: Path, run: Run, tmp_path: Path) -> Path:
+    for session, turns in ((ONE, 6), (OTHER, 1)):
+        made = Transcript(tmp_path / f"work/{session}.jsonl", first=100 * turns)
+        for number in range(turns):
+            made.user(f"why does the harbour gauge of pier {number} stall in session {session[:2]}?")
+        run("memory", "archive", str(made.path), env=NOW)
+    return home
+
+
+def test_by_session_each_stands_once_with_how_many_more_there_are(sessions: Path) -> None:
+    hits = attempt(sessions, "recall", "harbour gauge stall", "--by", "session", env=NOW).result["hits"]
+    assert sorted((hit["session"], hit["more"]) for hit in hits) == [(ONE, 5), (OTHER, 0)]
+    shown = without_style(on_terminal(sessions, "recall", "harbour gauge stall", "--by", "session", env=NOW).out)
+    assert "5 more in this session" in shown
+    assert attempt(sessions, "recall", "--batch", "-", "--by", "session", env=NOW).code == 2
+
+
+def test_a_list_of_sessions_fits_into_80_columns_with_ids_that_commands_take(sessions: Path) -> None:
+    rows = without_style(on_terminal(sessions, "session", "list", env=NOW, columns=80).out).splitlines()
+    assert {row.split()[0] for row in rows[:-1:2]} == {ONE[:8], OTHER[:8]}
+    assert max(map(len, rows)) <= 80 and "…" not in "".join(rows[::2])
+    assert attempt(sessions, "session", "show", ONE[:8], env=NOW).result["sessionId"] == ONE
