@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 
@@ -76,9 +76,10 @@ def _alike(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[float, F
 
 def _end_of(db: apsw.Connection, failed: FoundCall) -> dict[str, Any]:
     """The first call behind it of the same program and verb, or tool and file, that worked; and what led there."""
-    kinds, programs = _kinds(failed), {step["program"] for step in shell_command.steps(failed["command"])}
+    wanted = _kinds(failed, "program")
     after = [call for call in call_rows.calls(db, failed["session"], last=1 << 30) if call["number"] > failed["number"]]
-    worked = next((one for one in after if one["outcome"] == "ok" and (kinds | programs) & _kinds(one)), None)
+    runs = (one for one in after if shell_command.told(one["command"], one["outcome"]) == "ok")
+    worked = next((one for one in runs if wanted & _kinds(one, "words")), None)
     if worked is None:
         return {"did": [], "said": "", "ended": None}
     between = [one for one in after if one["number"] < worked["number"] and one["outcome"] != "failed"]
@@ -97,11 +98,13 @@ def _end_of(db: apsw.Connection, failed: FoundCall) -> dict[str, Any]:
     }
 
 
-def _kinds(call: Any) -> set[str]:
+def _kinds(call: Any, also: Literal["program", "words"]) -> set[str]:
+    """What a call ran, by program and verb, and by its `program`, or by all its `words`: another may run it."""
     if not call["command"] or call["file"]:
         return {f"{call['tool']} {call['file']}"}
     run = [step for step in shell_command.steps(call["command"]) if shell_command.does(step)]
-    return {checks.kind_of(step) for step in run} | {word for step in run for word in step["words"][1:]}
+    more = {step["program"] for step in run} if also == "program" else {word for step in run for word in step["words"]}
+    return more | {checks.kind_of(step) for step in run}
 
 
 def _told(call: FoundCall) -> dict[str, Any]:

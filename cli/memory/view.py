@@ -56,5 +56,5 @@ def listed(answer: Answer) -> None:
         screen.print(Padding(text, (0, 0, 1, 4)))
     first = (result["page"] - 1) * result["limit"]
     shown = f"{first + 1} to {first + result['count']} of {result['found']}"
-    screen.print(safe(shown, "dim") if result["count"] else safe("no memory is like that", "yellow"))
+    screen.print(safe(shown, "dim") if result["count"] else safe("No memory matches.", "yellow"))
     next_steps(answer, screen)

@@ -8,7 +8,7 @@ from typing import Any
 from core import clock, config, ids, project, words
 from core.errors import usage
 from core.store import document_rows, overview, sqlite
-from core.store.sessions import session_rows
+from core.store.sessions import id_beginnings, session_rows
 from recall import categories, dates
 
 _UNITS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
@@ -76,7 +76,7 @@ def unknown(result: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     if "category" in given and given["category"] not in kept:
         known["category"] = list(map(categories.short, kept))
         given["category"] = result["categoryFilter"]["input"]
-    if "session" in given and not session_rows.whole_id(db, given["session"]):
+    if "session" in given and not id_beginnings.whole_id(db, given["session"]):
         known["session"] = [ids.shown(session) for session, _ in session_rows.latest_first(db)]
     return [
         (name, given[name], get_close_matches(given[name], near, _MOST_NAMED, _LIKE) or near[:_MOST_NAMED])

@@ -48,10 +48,8 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         yield from (f"    then: {what}" for what in one["did"])
         if one["said"]:
             yield f"    said: {one['said']}"
-        ended = one["ended"]
-        yield (
-            f"    {ended['outcome'] or 'ended'}: {_done(ended)} ({_id(ended)})" if ended else "    it did not end there"
-        )
+        if ended := one["ended"]:
+            yield f"    ok: {_done(ended)} ({_id(ended)})"
     if not result["count"]:
         yield f"No results for {result['query'][:120]!r}."
 
