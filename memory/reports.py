@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import clock
 from core.store import COLLECTIONS, documents, events, overview
-from core.store.sessions import session_rows
+from core.store.sessions import session_lists
 from memory.gate import VERDICTS
 from recall import categories
 
@@ -56,7 +56,7 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
 def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
     counts, span = overview.counts(db), overview.span(db)
-    archived, kept = session_rows.totals(db)
+    archived, kept = session_lists.totals(db)
     category, source, project = (overview.largest(db, name, _MOST_NAMED) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),

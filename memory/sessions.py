@@ -20,7 +20,7 @@ from core.errors import Failure
 from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import sqlite
-from core.store.sessions import call_rows, id_beginnings, session_rows
+from core.store.sessions import call_rows, id_beginnings, session_lists, session_rows
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
@@ -118,7 +118,7 @@ def search(
             "client": told["client"] or best["source"], "project": told["project"] or best["project"],
             "score": best["score"], "snippets": list(dict.fromkeys(said))[:_SNIPPETS],
         })  # fmt: skip
-    return {"found": len(by_session), "searched": session_rows.totals(db)[0], "hits": found}
+    return {"found": len(by_session), "searched": session_lists.totals(db)[0], "hits": found}
 
 
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:

@@ -14,7 +14,7 @@ from core.repository import switches
 from core.repository import trust as trusted
 from core.repository.settings_file import choices
 from core.store import sqlite
-from core.store.sessions import session_rows
+from core.store.sessions import session_lists
 from otel import log
 from otel.event import new_event
 from session.state import state_file
@@ -112,7 +112,7 @@ def exclude(options: dict[str, Any]) -> Answer:
     changed = switches.exclude(path)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder)))
-    found = session_rows.sessions_below(db, places) if db is not None else []
+    found = session_lists.sessions_below(db, places) if db is not None else []
     about = "forget what was archived of it before"
     actions = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in found[:_MOST_SHOWN]]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))

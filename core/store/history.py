@@ -125,16 +125,6 @@ def injected(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
-    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
-    rows = db.execute(
-        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
-        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
-        (most, text),
-    )
-    return [session for (session,) in rows]
-
-
 def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
     """Kind, how many, estimated tokens and memories of the texts since a time, most first."""
     rows = db.execute(

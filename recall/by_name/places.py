@@ -253,9 +253,9 @@ def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none."""
-    from core.store import history
+    from core.store.sessions import session_lists
 
-    told = history.notes_with(db, f'recall "{query}"', _NOTES)
+    told = session_lists.notes_with(db, f'recall "{query}"', _NOTES)
     known = dict(session_rows.latest_first(db)) if told else {}
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]

@@ -16,7 +16,15 @@ from core.project import folder_of, name_of
 from core.project import names_of as project_names
 from core.quoting import clip, one_line
 from core.records import Session
-from core.store.sessions import call_rows, id_beginnings, name_rows, place_rows, session_rows, transcripts
+from core.store.sessions import (
+    call_rows,
+    id_beginnings,
+    name_rows,
+    place_rows,
+    session_lists,
+    session_rows,
+    transcripts,
+)
 from core.store.sqlite import as_failure
 from session import own_command
 from session.inject import startup, topics
@@ -40,10 +48,10 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
         raise _nothing_archived()
     if given:
         return of(db, _session_meant(db, given), kinds)
-    ours = session_rows.last_compacted(db, project_names(project, session_rows.projects(db))) if project else None
-    about = ours or session_rows.last_compacted(db)
+    ours = session_lists.last_compacted(db, project_names(project, session_rows.projects(db))) if project else None
+    about = ours or session_lists.last_compacted(db)
     if about is None:
-        latest = session_rows.latest_sessions(db, 1)
+        latest = session_lists.latest_sessions(db, 1)
         raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
     return of(db, about, kinds, chosen=PROJECT if ours else LAST)
 
@@ -173,6 +181,6 @@ def _nothing_archived() -> Failure:
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
-    other = session_rows.last_compacted(db)
+    other = session_lists.last_compacted(db)
     fix = f"the last one that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after one"
     return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)

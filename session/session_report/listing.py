@@ -16,7 +16,7 @@ from core.errors import Failure
 from core.quoting import clip
 from core.records import Session
 from core.store import history
-from core.store.sessions import id_beginnings, name_rows, session_rows
+from core.store.sessions import id_beginnings, name_rows, session_lists, session_rows
 from session import checkpoint_run
 from session.inject.task import last_request, opening
 from session.records import SessionState
@@ -69,7 +69,7 @@ def known(db: apsw.Connection) -> list[Known]:
     """Every session with a state, an archive or hooks, the one that did something last first.
 
     Where only hooks tell of one, its project and its task are not known."""
-    archived = {one["id"]: one for one in session_rows.latest_sessions(db, _MOST_ARCHIVED)}
+    archived = {one["id"]: one for one in session_lists.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
     for summary in checkpoint_run.sessions():
         identifier, at = summary["sessionId"], summary["updatedAt"]

@@ -7,7 +7,7 @@ from core.store import marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     import apsw
@@ -18,8 +18,8 @@ FORGOTTEN = -1
 """In the place of a time: the session stays known, so that its transcript is not taken in once more."""
 PURGED_PLAN = '[["purged"]]'
 """In place of a plan that was purged, so that a transcript that is read again does not bring it back."""
-_COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
-_KNOWN = f"SELECT {_COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
+COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan"
+KNOWN = f"SELECT {COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
 _SAID = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
@@ -29,8 +29,8 @@ _EVER = 1 << 62
 
 def session(db: apsw.Connection, identifier: str) -> Session | None:
     """What is known of a session."""
-    row = db.execute(f"{_KNOWN} AND id = ?", (identifier,)).fetchone()
-    return _session(row) if row else None
+    row = db.execute(f"{KNOWN} AND id = ?", (identifier,)).fetchone()
+    return of_row(row) if row else None
 
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
@@ -38,31 +38,13 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
-def totals(db: apsw.Connection) -> tuple[int, int]:
-    """How many sessions and tool calls are kept."""
-    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
-    return int(kept), int(db.execute("SELECT count(*) FROM call").get)
-
-
 def sessions_of_project(
     db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
 ) -> list[Session]:
     """The sessions with tool calls of a project by its names, or those without in a folder, latest first."""
     kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
-    query = f"{_KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
-    return [_session(row) for row in db.execute(query, (*projects, *folder, most))]
-
-
-def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
-    """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
-    found: dict[str, None] = {}
-    below = "(folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
-    for folder in folders:
-        inside = folder.rstrip("/") + "/"
-        values = (folder, inside, inside[:-1] + "0", FORGOTTEN)
-        rows = db.execute(f"SELECT id FROM session WHERE {below} ORDER BY updated_at DESC", values)
-        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
-    return list(found)
+    query = f"{KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
+    return [of_row(row) for row in db.execute(query, (*projects, *folder, most))]
 
 
 def projects(db: apsw.Connection) -> list[str]:
@@ -81,31 +63,13 @@ def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
     return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
 
 
-def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
-    """The sessions of all projects, the one that did something last first."""
-    return [_session(row) for row in db.execute(f"{_KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,))]
-
-
-def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
-    """The session that was compacted last, of these projects or of all; where the client tells no time, by its own."""
-    given = tuple(projects or ())
-    known = "" if projects is None else f" AND project IN ({marks(given)})"
-    row = db.execute(
-        f"SELECT {_COLUMNS} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
-        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
-        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
-        (FORGOTTEN, *given),
-    ).fetchone()
-    return _session(row) if row else None
-
-
 def save_session(db: apsw.Connection, given: Session) -> None:
     """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
     plan: list[Any] = list(given["plan"])
     if plan and "plan_at" in given:
         plan.append(given["plan_at"])
     db.execute(
-        f"INSERT OR REPLACE INTO session ({_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+        f"INSERT OR REPLACE INTO session ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
         " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8))",
         (
             given["id"], given["client"], given["project"], given["folder"], given["updated_at"], given["prompts"],
@@ -146,7 +110,8 @@ def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     return count, first, last
 
 
-def _session(row: tuple[Any, ...]) -> Session:
+def of_row(row: tuple[Any, ...]) -> Session:
+    """A session of its row: `COLUMNS`, in order."""
     identifier, client, project, folder, updated_at, prompts, calls, plan = row
     steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     made: Session = {

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import documents
-from core.store.sessions import call_rows, forgotten, id_beginnings, name_rows, session_rows
+from core.store.sessions import call_rows, forgotten, id_beginnings, name_rows, session_lists, session_rows
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -52,13 +52,13 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     forgotten.forget(db, "a")
     assert session_rows.is_forgotten(db, "a") and session_rows.session(db, "a") is None
     assert not session_rows.is_forgotten(db, "b")
-    assert session_rows.totals(db) == (0, 0) and name_rows.compactions(db, "a") == [] == name_rows.names(
+    assert session_lists.totals(db) == (0, 0) and name_rows.compactions(db, "a") == [] == name_rows.names(
         db, "a", every=True
     )
     assert call_rows.holding_any(db, ["make"], {}) == []
-    assert session_rows.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
-    assert session_rows.sessions_below(db, [""]) == session_rows.sessions_below(db, ["/p"]) == []
-    assert session_rows.last_compacted(db) is None
+    assert session_lists.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
+    assert session_lists.sessions_below(db, [""]) == session_lists.sessions_below(db, ["/p"]) == []
+    assert session_lists.last_compacted(db) is None
 
 
 def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
@@ -128,7 +128,7 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
     ]
     assert call_rows.holding_any(db, ["shard_17"], {}) == [] and len(call_rows.holding_any(db, ["make"], {})) == 1
     assert {one["name"] for one in name_rows.names(db, "a", every=True)} == {"from", "to"}
-    assert session_rows.totals(db) == (0, 2)
+    assert session_lists.totals(db) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     assert found(session="a", projects=["q"]) == [] and found(session="b", projects=["q"]) == [("b", 1)]
     assert len(found()) == 4 and call_rows.holding_all(db, ["queue", "absent"], {}) == []
     one = call_rows.one(db, "b", 1)
-    assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi"}
+    assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi", "folder": "/p"}
     unknown = call_rows.one(db, "c", 1)
     assert unknown is not None and (unknown["project"], unknown["client"]) == ("", "")
     assert call_rows.one(db, "b", 2) is None

@@ -114,7 +114,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
 
 ASKED: Any = {
     "tags": (), "category": "", "projects": (), "verdicts": (), "source": "", "since": None, "before": None,
-    "whatever": False,
+    "whatever": False, "without": "",
 }  # fmt: skip
 
 

@@ -1,0 +1,60 @@
+"""Which archived sessions there are: below a folder, the last ones, those whose recovery note says something."""
+
+from __future__ import annotations
+
+from core.store import marks
+from core.store.sessions.session_rows import COLUMNS, FORGOTTEN, KNOWN, of_row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import apsw
+
+    from core.records import Session
+
+
+def totals(db: apsw.Connection) -> tuple[int, int]:
+    """How many sessions and tool calls are kept."""
+    kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
+    return int(kept), int(db.execute("SELECT count(*) FROM call").get)
+
+
+def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
+    """The ids of sessions whose repository is, or lies below, one of the folders, the last one first."""
+    found: dict[str, None] = {}
+    below = "(folder = ? OR (folder >= ? AND folder < ?)) AND updated_at <> ?"
+    for folder in folders:
+        inside = folder.rstrip("/") + "/"
+        values = (folder, inside, inside[:-1] + "0", FORGOTTEN)
+        rows = db.execute(f"SELECT id FROM session WHERE {below} ORDER BY updated_at DESC", values)
+        found |= dict.fromkeys(str(identifier) for (identifier,) in rows)
+    return list(found)
+
+
+def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
+    """The sessions of all projects, the one that did something last first."""
+    return [of_row(row) for row in db.execute(f"{KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,))]
+
+
+def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
+    """The session that was compacted last, of these projects or of all; where the client tells no time, by its own."""
+    given = tuple(projects or ())
+    known = "" if projects is None else f" AND project IN ({marks(given)})"
+    row = db.execute(
+        f"SELECT {COLUMNS} FROM session JOIN (SELECT session_id, max(at) AS compacted FROM compaction"
+        f" GROUP BY session_id) ON session_id = id WHERE updated_at <> ?{known}"
+        " ORDER BY CASE WHEN compacted > 0 THEN compacted ELSE updated_at END DESC, id LIMIT 1",
+        (FORGOTTEN, *given),
+    ).fetchone()
+    return of_row(row) if row else None
+
+
+def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
+    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
+    rows = db.execute(
+        "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
+        " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",
+        (most, text),
+    )
+    return [session for (session,) in rows]
