@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import clock, config, ids, project, words
 from core.errors import usage
 from core.store import document_rows, overview, sqlite
 from core.store.sessions import id_beginnings, session_rows
 from recall import categories, dates
+
+if TYPE_CHECKING:
+    from core.records import RecallResult
 
 _UNITS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
 _LAST_MS = 1 << 60
@@ -62,7 +65,7 @@ def by_session(result: Any, limit: int | None) -> None:
     result["count"] = len(result["hits"])
 
 
-def unknown(result: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+def unknown(result: RecallResult) -> list[str]:
     """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
     db = sqlite.open_reading()
     if db is None:
@@ -75,10 +78,11 @@ def unknown(result: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     kept = overview.largest(db, "category", _MOST_CATEGORIES)
     if "category" in given and given["category"] not in kept:
         known["category"] = list(map(categories.short, kept))
-        given["category"] = result["categoryFilter"]["input"]
+        given["category"] = result["categoryFilter"]["input"] or ""
     if "session" in given and not id_beginnings.whole_id(db, given["session"]):
         known["session"] = [ids.shown(session) for session, _ in session_rows.latest_first(db)]
-    return [
-        (name, given[name], get_close_matches(given[name], near, _MOST_NAMED, _LIKE) or near[:_MOST_NAMED])
-        for name, near in known.items()
-    ]
+    told: list[str] = []
+    for name, near in known.items():
+        nearest = get_close_matches(given[name], near, _MOST_NAMED, _LIKE) or near[:_MOST_NAMED]
+        told.append(f"No {name} {given[name][:80]!r} is kept; there are: {', '.join(nearest) or 'none'}.")
+    return told

@@ -12,7 +12,7 @@ from core.store import COLLECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from core.envelope import NextAction
@@ -54,7 +54,13 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
-    unknown = "" if recalls.session_meant(query.session) else query.session
+    unknown: list[str] = []
+    if not result["hits"] and (query.session or query.project or query.category):
+        from cli.recall import narrowed
+
+        unknown = narrowed.unknown(result)
+        if raw is not None:
+            sys.stderr.writelines(f"{told}\n" for told in unknown)
     return Answer(
         result, _next_actions(result, unknown), raw, exit_code=int(options["exit_code"] and not result["hits"])
     )
@@ -77,13 +83,10 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
     return names
 
 
-def _next_actions(result: RecallResult, unknown: str) -> list[NextAction]:
-    """What may be done next. `unknown`: what was given for a session and means none."""
+def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextAction]:
+    """What may be done next. `unknown`: which filters mean nothing that is kept."""
     hits, query = result["hits"], result["query"][:200]
-    command, description = (
-        "joelclaw recall <query>",
-        f"in all sessions: none is archived whose id begins with {unknown[:80]}",
-    )
+    command, description = "joelclaw recall <query>", " ".join(unknown)
     if hits:
         command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
     elif result["droppedByTrustPass"]:

@@ -34,9 +34,8 @@ def hits(answer: Answer) -> None:
     screen = console()
     if not result["hits"]:
         screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
-        for name, value, nearest in narrowed.unknown(result):
-            told = ", ".join(nearest) or "none"
-            screen.print(safe(f"No {name} {value[:80]!r} is kept; there are: {told}.", "yellow"))
+        for told in narrowed.unknown(result):
+            screen.print(safe(told, "yellow"))
     asked = _marked(f"{result['query']} {result['rewrittenQuery']}")
     texts = [_rows(screen, _told(hit)) for hit in result["hits"]]
     over = screen.height - _AROUND_HITS - sum(min(len(rows), _LEAST_ROWS) + _AROUND_TEXT for rows in texts)
