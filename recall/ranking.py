@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """Score, raw score, boost, traits."""
 
 LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
-_LEXICAL_SCALE = 0.7
+LEXICAL_SCALE = 0.7
 _SEMANTIC_WEIGHT = 0.35  # the most that meaning alone can score
 _COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
 """Unrelated texts of the static space lie below the first."""
@@ -160,7 +160,7 @@ class Ranking:
         self.terms = terms
         candidates = found_in.candidates(terms, vector, filters, wide, wide)
         self.candidates = {candidate["rowid"]: candidate for candidate in candidates}
-        self.lexical_half = half(_LEXICAL_SCALE, len(terms), found_in.size())  # a cluster knows its size only now
+        self.lexical_half = half(LEXICAL_SCALE, len(terms), found_in.size())  # a cluster knows its size only now
         nearness = self.contextual.cosines(list(self.candidates)) if self.contextual else {}
         raw = {}
         for rowid, candidate in self.candidates.items():

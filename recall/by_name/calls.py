@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core import clock, words
-from core.store.sessions import call_rows
-from recall import hit
+from core.store.sessions import call_rows, found_calls
+from recall import hit, ranking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 COLLECTION = "calls"
 PREFIX = "call:"
 WHOLE_QUERY = 0.85  # score of a call that holds the query word for word: an error or a command that was copied
-_ALONE, _OTHER_CASE, _EVERYTHING, _SOME, _BEGINS, _WORDS_ONLY = 0.8, 0.75, 0.75, 0.55, 0.45, 0.4
-_A_WORD_MORE = 0.05
-"""For each further word that all stand in one line: of five it is hardly another line that is meant."""
+_ALONE, _OTHER_CASE, _BEGINS = 0.8, 0.75, 0.45
+_BESIDE_PROSE = 0.9  # what a call's words count beside those that were said
 _PHRASE_WORDS = 3
 """From so many words on, stop words left out, a query that stands somewhere word for word was copied from there."""
 _LEAST_WORDS = 2
@@ -72,21 +71,20 @@ def matches(
 
 
 def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters) -> list[Match]:
-    """The calls that hold the query word for word, one of its names, or all of its words in a line; in no order."""
+    """The calls that hold the query word for word, its one name, or any of its names and words; in no order."""
     wanted = [*asked.names, *asked.words]
     found: dict[int, Match] = {}
-
-    def add(calls: Sequence[Found], around: Sequence[str]) -> None:
-        for call in calls:
-            if call["rowid"] not in found and (score := _score(call, whole, asked)):
-                found[call["rowid"]] = Match(call, score, around)
-
+    if asked.alone:
+        for call in found_calls.holding_any(db, wanted, filters):
+            found[call["rowid"]] = Match(call, _ALONE if wanted[0] in _text(call) else _OTHER_CASE, wanted)
+    elif wanted:
+        half = ranking.half(ranking.LEXICAL_SCALE, len(wanted), max(found_calls.size(db), found_calls.SMALL))
+        for bm25, call in found_calls.best(db, wanted, filters):
+            found[call["rowid"]] = Match(call, _BESIDE_PROSE * ranking.fuse(bm25, None, half), wanted)
     if len(whole.split()) >= _LEAST_WORDS:
-        add(call_rows.holding_all(db, [whole], filters), [whole, *wanted])
-    if asked.names:
-        add(call_rows.holding_any(db, asked.names, filters), wanted)
-    elif len(asked.words) >= _LEAST_WORDS:
-        add(call_rows.holding_all(db, asked.words, filters), [whole, *wanted])
+        for call in found_calls.holding_all(db, [whole], filters):
+            if _holds_all_of(call, whole, asked):
+                found[call["rowid"]] = Match(call, WHOLE_QUERY, [whole, *wanted])
     return list(found.values())
 
 
@@ -95,28 +93,20 @@ def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Matc
     whole = asked.names[0] if asked.alone else ""
     parts = [part for part in whole.split("/") if part]
     for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        if name and (found := call_rows.holding_any(db, [name], filters, beginning=True)):
+        if name and (found := found_calls.holding_any(db, [name], filters, beginning=True)):
             return [Match(call, _BEGINS, [name]) for call in found]
     return []
 
 
-def _score(call: Found, whole: str, asked: QueryNames) -> float:
-    """0 for a call that is none of the query's: its words stand in it, but nowhere together."""
-    text = "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
-    if asked.alone:
-        return _ALONE if asked.names[0] in text else _OTHER_CASE
+def _holds_all_of(call: Found, whole: str, asked: QueryNames) -> bool:
+    """Whether a query was copied from a call: a command begins so, or it stands there and is no common phrase."""
     if _begins(call["command"], whole):
-        return WHOLE_QUERY
-    text = text.lower()
-    if whole.lower() in text and (asked.names or len(asked.words) >= _PHRASE_WORDS):
-        return WHOLE_QUERY
-    if not asked.names:
-        together = any(all(word in line for word in asked.words) for line in text.splitlines())
-        return min(_WORDS_ONLY + _A_WORD_MORE * (len(asked.words) - _LEAST_WORDS), _EVERYTHING) if together else 0.0
-    names = sum(name.lower() in text for name in asked.names)
-    others = sum(word in text for word in asked.words)
-    share = (2 * names + others) / (2 * len(asked.names) + len(asked.words))
-    return _EVERYTHING if share == 1 else _SOME * (0.5 + 0.5 * share)
+        return True
+    return whole.lower() in _text(call).lower() and bool(asked.names or len(asked.words) >= _PHRASE_WORDS)
+
+
+def _text(call: Found) -> str:
+    return "\n".join((call["tool"], call["file"], call["command"], call["error"], call["passage"]))
 
 
 def _substance(match: Match) -> int:
@@ -197,7 +187,7 @@ def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
     if db is None or not is_one:
         return None
     session = id_beginnings.whole_id(db, given)
-    call = call_rows.one(db, session, int(number))
+    call = found_calls.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
     return {

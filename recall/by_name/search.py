@@ -33,7 +33,7 @@ _MUCH_TOLD = 2500
 """Characters of places from which on an answer has no room for calls."""
 _LOOKED_AT = 50
 """Documents that are looked into for a name; more than that many hold none of its parts more often."""
-_NAME_CHARS, _LEAN_CHARS, _WORDS_CHARS, _HITS = 820, 1000, 3000, 5
+_NAME_CHARS, _LEAN_CHARS, _WORDS_CHARS, _HITS = 820, 1000, 1800, 5
 """Of an answer to a name, a lean one, one to words, with so many hits; more have room in proportion."""
 
 
@@ -180,20 +180,19 @@ class ByName:
     def hits(self, documents: Sequence[Hit], budget: Budget, *, raw: bool) -> list[Hit]:
         """The best of the documents and of what is beside them, best first, each in its room, behind a session's work.
 
-        Documents keep room among five: of a query with a name for two, of words for four. What was said is worth more
-        than what a tool printed; a name is mostly asked for because of the latter.
+        Of one name documents keep room for two among five: it is mostly asked for because of what a tool printed.
         """
         most = max(self._most - len(self.places), 0)
-        named = bool(self.names.names) or (bool(self.beside) and self.beside[0].raw >= calls.WHOLE_QUERY)
-        kept = min(len(documents), most * 2 // 5 if named else most - most // 5)
+        kept = min(len(documents), most * 2 // 5) if self.names.alone else 0
         chosen: list[Match | Hit] = [*self.beside[: most - kept]]
-        chosen += documents[: most - len(chosen)]
+        chosen += documents[: most - len(chosen)] if self.names.alone else documents
         chosen.sort(key=lambda one: -(one["score"] if isinstance(one, dict) else one.score))
+        del chosen[most:]
         hits: list[Hit] = [*self.places]
         lean = budget["applied"] == "lean"
         left = None
         if lean or (raw and budget["requested"] != "deep"):  # else the texts are whole
-            chars = _NAME_CHARS if named else _LEAN_CHARS if lean else _WORDS_CHARS
+            chars = _NAME_CHARS if self.names.alone else _LEAN_CHARS if lean else _WORDS_CHARS
             left = max(chars, sum(len(one["observation"]) for one in self.places)) * max(self._most, _HITS) // _HITS
         needed = [len(one["observation"]) if isinstance(one, dict) else SNIPPET_CHARS for one in chosen]
         for at, one in enumerate(chosen):

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import documents
-from core.store.sessions import call_rows, forgotten, id_beginnings, name_rows, session_lists, session_rows
+from core.store.sessions import call_rows, forgotten, found_calls, id_beginnings, name_rows, session_lists, session_rows
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -55,7 +55,7 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
     assert session_lists.totals(db) == (0, 0) and name_rows.compactions(db, "a") == [] == name_rows.names(
         db, "a", every=True
     )
-    assert call_rows.holding_any(db, ["make"], {}) == []
+    assert found_calls.holding_any(db, ["make"], {}) == []
     assert session_lists.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
     assert session_lists.sessions_below(db, [""]) == session_lists.sessions_below(db, ["/p"]) == []
     assert session_lists.last_compacted(db) is None
@@ -64,8 +64,8 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
 def test_what_stands_behind_an_escape_is_found_as_it_is_and_without_it(db: apsw.Connection) -> None:
     call_rows.save(db, call("a", 1, passage="plain\nsaid \\nShardMap here\nC:\\new"))
     for term in ("nShardMap", "ShardMap", "new", "plain", "ew"):
-        assert len(call_rows.holding_any(db, [term], {})) == 1, term
-    assert call_rows.holding_any(db, ["lain"], {}) == []
+        assert len(found_calls.holding_any(db, [term], {})) == 1, term
+    assert found_calls.holding_any(db, ["lain"], {}) == []
 
 
 def test_a_compaction_is_completed_by_what_is_told_later(db: apsw.Connection) -> None:
@@ -106,7 +106,7 @@ def test_a_dropped_session_of_which_something_was_purged_keeps_its_numbers(db: a
     )
     plan = db.execute("SELECT plan FROM session WHERE id = 'a'").get
     assert plan == (session_rows.PURGED_PLAN if purged == "plan" else "[]")
-    assert call_rows.holding_any(db, ["make"], {}) == []
+    assert found_calls.holding_any(db, ["make"], {}) == []
 
 
 def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Connection) -> None:
@@ -126,7 +126,7 @@ def test_a_forgotten_call_leaves_its_number_and_no_name_of_its_own(db: apsw.Conn
         call("a", 1),
         call("a", 2, tool="", command="", outcome=call_rows.FORGOTTEN_CALL),
     ]
-    assert call_rows.holding_any(db, ["shard_17"], {}) == [] and len(call_rows.holding_any(db, ["make"], {})) == 1
+    assert found_calls.holding_any(db, ["shard_17"], {}) == [] and len(found_calls.holding_any(db, ["make"], {})) == 1
     assert {one["name"] for one in name_rows.names(db, "a", every=True)} == {"from", "to"}
     assert session_lists.totals(db) == (0, 2)
 
@@ -144,7 +144,7 @@ def test_calls_hold_a_term_or_what_begins_so(
 ) -> None:
     call_rows.save(db, call("a", 1, passage="the queue drains a shard"))
     call_rows.save(db, call("a", 2, passage="shard_17"))
-    assert sorted(one["number"] for one in call_rows.holding_any(db, terms, {}, beginning=beginning)) == numbers
+    assert sorted(one["number"] for one in found_calls.holding_any(db, terms, {}, beginning=beginning)) == numbers
 
 
 def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -> None:
@@ -154,17 +154,17 @@ def test_calls_are_searched_for_in_a_session_or_a_project(db: apsw.Connection) -
     call_rows.save(db, call("a", 2, passage="the queue, the queue"))
 
     def found(**more: Any) -> list[tuple[str, int]]:
-        return [(one["session"], one["number"]) for one in call_rows.holding_all(db, ["the", "queue"], more)]
+        return [(one["session"], one["number"]) for one in found_calls.holding_all(db, ["the", "queue"], more)]
 
     assert found(session="a") == [("a", 2), ("a", 1)], "the best first"
     assert sorted(found(projects=["p", "q"])) == [("a", 1), ("a", 2), ("b", 1)]
     assert found(session="a", projects=["q"]) == [] and found(session="b", projects=["q"]) == [("b", 1)]
-    assert len(found()) == 4 and call_rows.holding_all(db, ["queue", "absent"], {}) == []
-    one = call_rows.one(db, "b", 1)
+    assert len(found()) == 4 and found_calls.holding_all(db, ["queue", "absent"], {}) == []
+    one = found_calls.one(db, "b", 1)
     assert one == {**call("b", 1, passage="the queue"), "rowid": 2, "project": "q", "client": "pi", "folder": "/p"}
-    unknown = call_rows.one(db, "c", 1)
+    unknown = found_calls.one(db, "c", 1)
     assert unknown is not None and (unknown["project"], unknown["client"]) == ("", "")
-    assert call_rows.one(db, "b", 2) is None
+    assert found_calls.one(db, "b", 2) is None
 
 
 def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -> None:
