@@ -93,6 +93,8 @@ class Traits(TypedDict):
     superseded_by: str
     project: str
     session: str
+    stage: str
+    """Of what was said in a session that made calls: "asked" by the user, "under way", "ended" a turn; else ""."""
 
 
 class CandidateSource(Protocol):

@@ -38,6 +38,11 @@ _COVERAGE_SHARE = 0.5  # of a segment's evidence that it loses where it holds bu
 _ABSENT_HALF = 200
 """Documents at which a word that none of them has counts for half: a small store lacks most words."""
 _MIN_CHARS = 12
+_STAGES = {"asked": 0.8, "under way": 0.85}
+"""What is left of the score of what was no turn's end, in a session that made calls."""
+_TALKED, _WORKED = (0.15, 150), (0.3, 300)
+"""What a turn loses at most that has fewer characters; and what an agent says beside its calls."""
+_WORKED_AROUND = 0.7  # what the turns around count there, of what they do elsewhere
 _STALE_DAYS = 90
 _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
@@ -102,9 +107,14 @@ def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
     return 1.0
 
 
-def substance(collection: str, chars: int) -> float:
-    """What a short turn loses: "Good, go on." matches well, since BM25 favours short texts, and says nothing."""
-    return 0.85 + 0.15 * min(chars / 150, 1.0) if collection == "episodes" else 1.0
+def substance(collection: str, chars: int, stage: str = "") -> float:
+    """What a short turn loses: "Good, go on." matches well, since BM25 favours short texts, and says nothing; and what
+    was asked, or said on the way: the message that a turn ends with knows more.
+    """
+    if collection != "episodes":
+        return 1.0
+    share, enough = _WORKED if stage in ("under way", "ended") else _TALKED
+    return (1 - share * (1 - min(chars / enough, 1.0))) * _STAGES.get(stage, 1.0)
 
 
 class Span:
@@ -172,19 +182,24 @@ class Ranking:
         self.around = around = found_in.around(list(raw), terms)
         segments = found_in.segments() if around else 0
         self.segment_half = half(_SEGMENT_SCALE, len(terms), segments)
-        self.segment_weight = weight = _SEGMENT_WEIGHT * segments / (segments + _SEGMENTS_HALF)
+        self.segment_weight = _SEGMENT_WEIGHT * segments / (segments + _SEGMENTS_HALF)
         self.known = answerable(found_in.absent(self._said), found_in.size())
         ranked: list[Ranked] = []
         for traits in found_in.traits(list(raw)):
             rowid = traits["rowid"]
-            score = raw[rowid] * substance(traits["collection"], traits["chars"])
+            score = raw[rowid] * substance(traits["collection"], traits["chars"], traits["stage"])
             if rowid in around:
+                weight = self.weight_around(traits)
                 score = (1 - weight) * score + weight * evidence(around[rowid], self.segment_half)
             score *= self.aged(traits)[0] * self.scope.factor(traits["project"], traits["session"])
             boost = usage_boost(traits["retrieval_priority"], traits["recall_count"])
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return ranked
+
+    def weight_around(self, traits: Traits) -> float:
+        """What the turns around a document weigh beside its own words."""
+        return self.segment_weight * (_WORKED_AROUND if traits["stage"] else 1.0)
 
     def aged(self, traits: Traits) -> tuple[float, str]:
         """What time leaves of a score, and by which rule: the time that the query names, a pin, or age."""

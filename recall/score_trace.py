@@ -112,10 +112,12 @@ def _scored(order: ranking.Ranking, entry: ranking.Ranked) -> dict[str, Any]:
     days = round(max(order.now - traits["confirmed_at"], 0) / DAY_MS, 1)
     return {
         "fused": round(fused, 4),
-        "substance": round(ranking.substance(traits["collection"], traits["chars"]), 4),
+        "substance": round(ranking.substance(traits["collection"], traits["chars"], traits["stage"]), 4),
+        "stage": traits["stage"] or None,
         "segment": around and {
             "bm25": round(around[0], 4), "coverage": round(around[1], 4),
-            "evidence": round(ranking.evidence(around, order.segment_half), 4), "w": round(order.segment_weight, 4),
+            "evidence": round(ranking.evidence(around, order.segment_half), 4),
+            "w": round(order.weight_around(traits), 4),
         },
         "decay": {"factor": round(aged, 4), "days": days, "by": rule},
         "project": order.scope.factor(traits["project"], traits["session"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store import COLLECTION_SHIFT, NAME_OF, marks
+from core.store import COLLECTION_SHIFT, NAME_OF, marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,14 @@ COLUMNS = (
     " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
 )
 NAMES = tuple(COLUMNS.replace(" ", "").split(","))
+_FIRST, _LAST = row_range("episodes")
+_STAGE = (
+    f"CASE WHEN rowid NOT BETWEEN {_FIRST} AND {_LAST} OR session_id = '' OR NOT EXISTS"
+    " (SELECT 1 FROM call WHERE call.session_id = document.session_id) THEN '' WHEN text LIKE 'user:%' THEN 'asked'"
+    " WHEN coalesce((SELECT next.text LIKE 'user:%' FROM document AS next WHERE next.session_id = document.session_id"
+    f" AND next.session_id <> '' AND next.rowid > document.rowid AND next.rowid <= {_LAST}"
+    " ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
+)
 STATIC_SPACE = 1  # the number of the static space among the vectors; every store has it
 
 
@@ -60,7 +68,7 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
         " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
-        " tags LIKE '%\"pinned\"%', superseded_by, project, session_id"
+        f" tags LIKE '%\"pinned\"%', superseded_by, project, session_id, {_STAGE}"
         f" FROM document WHERE rowid IN ({marks(rowids)})",
         tuple(rowids),
     )
@@ -69,9 +77,10 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "rowid": rowid, "collection": NAME_OF[rowid >> COLLECTION_SHIFT], "chars": chars,
             "confirmed_at": confirmed, "recall_count": recalls, "retrieval_priority": priority,
             "write_verdict": verdict, "stale": bool(stale), "pinned": bool(pinned), "superseded_by": superseded,
-            "project": project, "session": session,
+            "project": project, "session": session, "stage": stage,
         }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session, stage
+        in rows
     ]  # fmt: skip
 
 

@@ -53,6 +53,9 @@ def test_what_age_leaves(collection: str, days: int, left: float) -> None:
 def test_a_turn_of_150_characters_loses_nothing() -> None:
     assert [ranking.substance("episodes", chars) for chars in (0, 75, 150)] == pytest.approx([0.85, 0.925, 1.0])
     assert ranking.substance("observations", 0) == 1.0
+    of_work = [ranking.substance("episodes", 300, stage) for stage in ("ended", "under way", "asked")]
+    assert of_work == [1.0, 0.85, 0.8]
+    assert [ranking.substance("episodes", chars, "ended") for chars in (0, 150)] == pytest.approx([0.7, 0.85])
 
 
 WORDS = [f"word{number}" for number in range(20)]

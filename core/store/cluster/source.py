@@ -255,4 +255,5 @@ def _traits(document: Document) -> Traits:
         "stale": document["stale"] or "stale" in document["tags"],
         "pinned": "pinned" in document["tags"],
         "session": document["session_id"],
+        "stage": "",
     }

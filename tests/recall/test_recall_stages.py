@@ -1,0 +1,49 @@
+"""What was said in a session that made calls: asked, under way or at a turn's end, and which of them goes first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+FILLER = " The rest of this message is about the moorings, the ropes and the anchors of the boats in the harbour." * 3
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Transcript:
+    """A session in which something was asked for, guessed, done and told."""
+    session = Transcript(tmp_path / "s" / "s.jsonl")
+    session.user("the sluice gate leaks at spring tide" + FILLER)
+    session.assistant("The sluice gate leaks at spring tide, perhaps since its hinge is bent." + FILLER)
+    session.call("c1", "Bash", command="make seals")
+    session.outcome("c1", "sealed")
+    session.assistant("The sluice gate leaked at spring tide since its seal was cut short." + FILLER)
+    session.user("thank you, and now to the lamps of the lighthouse, which nobody has cleaned since the winter")
+    session.assistant("The lamps are clean.")
+    return session
+
+
+def stages(run: Run, query: str) -> list[tuple[str, Any]]:
+    hits = run("recall", query, "--explain", env=NOW).result["explanation"]["hits"]
+    return [(one["id"], one.get("stage")) for one in hits]
+
+
+def test_what_a_turn_ends_with_goes_before_what_was_said_on_the_way(run: Run, made: Transcript) -> None:
+    run("memory", "archive", str(made.path), env=NOW)
+    asked = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
+    said = [hit["observation"] for hit in asked if "sluice" in hit["observation"]]
+    assert ["cut short" in text for text in said] == [True, False, False]
+    assert [stage for _, stage in stages(run, "sluice gate leak spring tide")][:3] == ["ended", "under way", "asked"]
+
+
+def test_a_talk_without_calls_has_no_stages(run: Run, made: Transcript) -> None:
+    lines = [json.loads(line) for line in made.path.read_text().splitlines()]
+    talk = [line for line in lines if "tool_use" not in str(line) and "tool_result" not in str(line)]
+    made.path.write_text("".join(json.dumps(line) + "\n" for line in talk))
+    run("memory", "archive", str(made.path), env=NOW)
+    assert {stage for _, stage in stages(run, "sluice gate leak spring tide")} == {None}
