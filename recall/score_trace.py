@@ -12,7 +12,10 @@ from core.records import CandidateSource, Hit
 from recall import ranking
 from recall.query import Query
 
-FORMULA = "score = min(1, ((1 - w) * fused * substance + w * evidence) * decay * project * boost) * known * echo"
+FORMULA = (
+    "score = min(1, ((1 - w) * fused * substance + w * evidence) * decay * project * boost) * known * echo,"
+    " or that of what its turn came from"
+)
 _MOST_DROPPED, _SHOWN = 50, 220
 _BESIDE = "a tool call or a session's work, scored by the names and words that it holds (recall.by_name)"
 

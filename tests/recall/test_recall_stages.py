@@ -47,3 +47,18 @@ def test_a_talk_without_calls_has_no_stages(run: Run, made: Transcript) -> None:
     made.path.write_text("".join(json.dumps(line) + "\n" for line in talk))
     run("memory", "archive", str(made.path), env=NOW)
     assert {stage for _, stage in stages(run, "sluice gate leak spring tide")} == {None}
+
+
+def test_of_two_conclusions_on_the_same_thing_the_later_goes_first(run: Run, tmp_path: Path) -> None:
+    session = Transcript(tmp_path / "t" / "t.jsonl")
+    session.user("why does the sluice gate leak at spring tide?" + FILLER)
+    session.call("c1", "Bash", command="make hinges")
+    session.outcome("c1", "hinges")
+    session.assistant("The sluice gate leaks at spring tide: the hinge of the sluice gate is bent." + FILLER)
+    session.user("no, look again why the sluice gate leaks, at spring tide it was straight" + FILLER)
+    session.call("c2", "Bash", command="make seals")
+    session.outcome("c2", "sealed")
+    session.assistant("At spring tide the sluice gate let water in since its seal was cut short." + FILLER)
+    run("memory", "archive", str(session.path), env=NOW)
+    first, second, *_ = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
+    assert ("cut short" in first["observation"], "is bent" in second["observation"]) == (True, True)
