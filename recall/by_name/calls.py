@@ -31,6 +31,8 @@ _WORK, _LINES = 3, 2
 _PLACE_CHARS, _HEAD_CHARS = 110, 60
 _LEAST_ROOM, _LONGEST_COMMAND = 60, 400
 _LONGEST_NUMBER = 10
+_TRIES = 10
+"""Calls behind one that failed among which is looked for the form that worked."""
 
 
 class Match:
@@ -40,16 +42,22 @@ class Match:
         self.call = call
         self.score = self.raw = score
         self.wanted = wanted
+        self.worked = ""
+        """Of a command that failed: the form of it that worked then, and the number of its call."""
 
     def hit(self, room: int) -> Hit:
         """The hit, its text within `room` characters."""
         call = self.call
         return hit.made(
-            f"{PREFIX}{call['session']}:{call['number']}", self.score, text_of(call, self.wanted, room), raw=self.raw,
+            f"{PREFIX}{call['session']}:{call['number']}", self.score, self._text(room), raw=self.raw,
             kind="call", source=call["client"], collection=COLLECTION, session=call["session"],
             timestamp=_time_of(call), path=call["file"], project=call["project"],
             origin=hit.origin_of_call(call["tool"]),
         )  # fmt: skip
+
+    def _text(self, room: int) -> str:
+        worked = f"\n{self.worked[: room // 2]}" if self.worked else ""
+        return text_of(self.call, self.wanted, room - len(worked)) + worked
 
 
 def matches(
@@ -67,7 +75,28 @@ def matches(
     different: dict[str, Match] = {}  # a passage, a command or a file is shown once
     for match in sorted(found, key=order):
         different.setdefault(_essence(match), match)
-    return list(different.values())[:most]
+    best = list(different.values())[:most]
+    for match in best:
+        if match.call["outcome"] == "failed" and match.call["command"]:
+            match.worked = _worked(db, match.call)
+    return best
+
+
+def _worked(db: apsw.Connection, failed: Found) -> str:
+    """What ran the program of a failed command with its verb, and succeeded shortly after; "" for nothing else."""
+    from core import shell_command
+
+    tried = [
+        {step["program"], *step["verb"].split()}
+        for step in shell_command.steps(failed["command"])
+        if shell_command.does(step)
+    ]
+    for number, command in found_calls.worked_behind(db, failed, _TRIES):
+        ran = [{step["program"], *step["words"]} for step in shell_command.steps(command)]
+        if any(one <= words for one in tried for words in ran):
+            told = "the same" if command == failed["command"] else " ".join(command.split())
+            return f"then ok (call {number}): {told}"
+    return ""
 
 
 def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters) -> list[Match]:

@@ -381,7 +381,8 @@ def test_a_command_is_told_once_with_its_outcome(run: Run) -> None:
     assert LONG in told
     assert "call 3, ok): " in told
     short = run("recall", "gauges && go test ./...", "--raw").out.splitlines()[0]
-    assert short.count("go test") == 1
+    short, _, later = short.partition("then ok (call 3): ")
+    assert short.count("go test") == later.count("go test ./internal/harbour/...") == 1
     assert short.startswith("[tool] Bash cd gauges && go test ./... (session 0b5e7c11, prompt 1, call 2, failed)")
     assert "FAIL harbour/gauges" in short
 

@@ -72,6 +72,13 @@ def one(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
     return _found(row) if row else None
 
 
+def worked_behind(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple[int, str]]:
+    """Number and command of the calls that succeeded among so many behind this one in its session."""
+    where = "session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' ORDER BY number"
+    parameters = (call["session"], call["number"], call["number"] + most)
+    return list(db.execute(f"SELECT number, command FROM call WHERE {where}", parameters))
+
+
 def _matching(
     db: apsw.Connection, match: str, filters: Filters, scores: dict[int, float] | None = None
 ) -> list[FoundCall]:
