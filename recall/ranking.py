@@ -38,7 +38,6 @@ _COVERAGE_SHARE = 0.5  # of a segment's evidence that it loses where it holds bu
 _ABSENT_HALF = 200
 """Documents at which a word that none of them has counts for half: a small store lacks most words."""
 _MIN_CHARS = 12
-_BY_AGENT = ("under way", "ended")
 _STAGES = {"asked": 0.8, "under way": 0.85}
 """What is left of the score of what was no turn's end, in a session that made calls."""
 _TALKED, _WORKED = (0.15, 150), (0.3, 300)
@@ -46,6 +45,8 @@ _TALKED, _WORKED = (0.15, 150), (0.3, 300)
 _WORKED_AROUND = 0.7  # what the turns around count there, of what they do elsewhere
 _CONCLUDES, _ON_THE_WAY, _LOOKED_AT = 0.8, 6, 50
 """What ends a turn knows more than what the agent said so many messages before, if it has so much of its score."""
+_ANSWERS, _ANSWER = 3, 1.2
+"""What ends a turn at most so many messages behind what was asked answers that, and has so much of its score."""
 _STALE_DAYS = 90
 _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
@@ -116,7 +117,7 @@ def substance(collection: str, chars: int, stage: str = "") -> float:
     """
     if collection != "episodes":
         return 1.0
-    share, enough = _WORKED if stage in _BY_AGENT else _TALKED
+    share, enough = _WORKED if stage in ("under way", "ended") else _TALKED
     return (1 - share * (1 - min(chars / enough, 1.0))) * _STAGES.get(stage, 1.0)
 
 
@@ -214,14 +215,15 @@ class Ranking:
 
 
 def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The same; what ends a turn not behind what the agent said shortly before it that scores but little more."""
-    said = [(entry[3]["session"], entry[3]["rowid"], entry[0]) for entry in ranked if entry[3]["stage"] in _BY_AGENT]
+    """The same; what ends a turn, if it scores but little less, before what it answers and what led to it."""
+    said = [(traits["session"], traits["rowid"], traits["stage"], score) for score, _, _, traits in ranked]
     order: list[tuple[float, int, Ranked]] = []
-    for place, (score, raw, boost, traits) in enumerate(ranked):
-        row = traits["rowid"]
-        if traits["stage"] == "ended":
-            before = [one for session, at, one in said if session == traits["session"] and 0 < row - at <= _ON_THE_WAY]
-            score = max(score, *(one for one in before if score >= _CONCLUDES * one), 0.0)
+    for place, (own, raw, boost, traits) in enumerate(ranked):
+        row, score = traits["rowid"], own
+        for session, at, stage, other in said if traits["stage"] == "ended" else ():
+            most = _ANSWERS if stage == "asked" else _ON_THE_WAY
+            if session == traits["session"] and 0 < row - at <= most and own >= _CONCLUDES * other:
+                score = max(score, min(other * _ANSWER, 1.0) if stage == "asked" else other)
         order.append((-score, -row if traits["stage"] else place, (score, raw, boost, traits)))
     return [entry for *_, entry in sorted(order, key=lambda one: one[:2])]
 

@@ -62,3 +62,17 @@ def test_of_two_conclusions_on_the_same_thing_the_later_goes_first(run: Run, tmp
     run("memory", "archive", str(session.path), env=NOW)
     first, second, *_ = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
     assert ("cut short" in first["observation"], "is bent" in second["observation"]) == (True, True)
+
+
+def test_the_answer_to_what_was_asked_goes_before_the_question(run: Run, tmp_path: Path) -> None:
+    session = Transcript(tmp_path / "u" / "u.jsonl")
+    session.user("the gauge of the sluice gate shows neap tide at noon and spring tide at six, make it right" + FILLER)
+    session.call("c1", "Bash", command="make gauges")
+    session.outcome("c1", "gauges")
+    session.assistant("The gauge of the sluice gate shows spring tide at noon now: its hand was bent." + FILLER)
+    session.user("thanks" + FILLER)
+    session.assistant("It was nothing, the gauge of the sluice gate is an old one." + FILLER)
+    run("memory", "archive", str(session.path), env=NOW)
+    hits = run("recall", "gauge of the sluice gate shows neap tide at noon", env=NOW).result["hits"]
+    assert [hit["observation"][:9] for hit in hits[:2]] == ["assistant", "user: the"]
+    assert "hand was bent" in hits[0]["observation"]
