@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     """Score, raw score, boost, traits."""
 
 LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
+_MEANT = 0.1  # of a query of which no word stands anywhere: what nonsense does not reach where there is much
 LEXICAL_SCALE = 0.7
 _SEMANTIC_WEIGHT = 0.35  # the most that meaning alone can score
 _COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
@@ -187,7 +188,10 @@ class Ranking:
         segments = found_in.segments() if around else 0
         self.segment_half = half(_SEGMENT_SCALE, len(terms), segments)
         self.segment_weight = _SEGMENT_WEIGHT * segments / (segments + _SEGMENTS_HALF)
-        self.known = answerable(found_in.absent(self._said), found_in.size())
+        absent = found_in.absent(self._said)
+        self.known = answerable(absent, found_in.size())
+        if absent == 1 and max(raw.values()) * self.known < _MEANT:
+            return []
         ranked: list[Ranked] = []
         for traits in found_in.traits(list(raw)):
             rowid = traits["rowid"]

@@ -53,6 +53,18 @@ def test_what_is_added_to_a_query_is_not_held_against_it(run: Run) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("query", "among", "found"), [("xyzzy plugh", 400, 0), ("automobile", 4, 1)])
+def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among: int, found: int) -> None:
+    texts = [
+        "lol I guess this is go idiomatic then",
+        "the car is red",
+        *(f"note {n} of the port" for n in range(among)),
+    ]
+    lines = [json.dumps({"text": text, "collection": "knowledge"}) for text in texts]
+    run("memory", "import", "-", stdin="\n".join(lines))
+    assert run("recall", query).result["found"] == found
+
+
 @pytest.mark.parametrize(
     ("absent", "documents", "left"), [(0, 10_000, 1), (1, 200, 0.5), (0.5, 0, 1), (0.5, 600, 0.625)]
 )
