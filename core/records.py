@@ -159,6 +159,8 @@ class Hit(TypedDict):
     context: str
     origin: str
     """Who said it: see `recall.hit`."""
+    more: int
+    """How many further ones of its session say nearly the same."""
 
 
 class Budget(TypedDict):

@@ -162,17 +162,29 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
 
 
 def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:
-    """The best `most` that score enough, after what only asks the same has lost half of its score."""
+    """The best `most` that score enough, after what only asks the same has lost half of its score; what says nearly the
+    same as a better one of its session is counted there.
+    """
     asked = frozenset(words.split(query.text))
     scored: list[tuple[float, Document, Ranked]] = []
-    considered = {entry[3]["rowid"]: entry for entry in ranked[: most + _ECHOES]}
+    considered = {entry[3]["rowid"]: entry for entry in ranked[: 2 * most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
         entry = considered[document["rowid"]]
         score = entry[0] * ranking.ECHO if ranking.echoes(document["text"], asked) else entry[0]
         if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
-    return [hit.of_document(document, score, *entry[1:3]) for score, document, entry in scored[:most]]
+    hits: list[Hit] = []
+    told: list[tuple[tuple[str, str], set[str]]] = []
+    for score, document, entry in scored:
+        of, said = (document["session_id"], document["project"]), set(words.split(document["text"]))
+        alike = (at for at, one in enumerate(told) if of == one[0] and ranking.alike(said, one[1]))
+        if of[0] and (at := next(alike, None)) is not None:
+            hits[at]["more"] += 1
+        elif len(hits) < most:
+            told.append((of, said))
+            hits.append(hit.of_document(document, score, *entry[1:3]))
+    return hits
 
 
 def _filters_applied(query: Query, category: str) -> list[str]:

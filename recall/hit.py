@@ -31,7 +31,7 @@ def made(
         "usageBoost": 1.0, "observation": text, "type": kind, "source": source, "collection": collection,
         "writeVerdict": "allow", "categoryId": "", "categoryConfidence": 0.0, "session": session,
         "timestamp": timestamp, "recallCount": 0, "retrievalPriority": 0.0, "privacy": "", "path": path, "title": "",
-        "tags": [], "project": project, "context": "", "origin": origin,
+        "tags": [], "project": project, "context": "", "origin": origin, "more": 0,
     }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def of_document(document: Document, score: float, raw: float, boost: float) -> H
         "recallCount": document["recall_count"], "retrievalPriority": document["retrieval_priority"],
         "privacy": document["privacy"], "path": document["path"], "title": document["title"],
         "tags": document["tags"], "project": document["project"], "context": document["context"],
-        "origin": origin_of(document),
+        "origin": origin_of(document), "more": 0,
     }  # fmt: skip
 
 

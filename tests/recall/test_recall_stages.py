@@ -11,7 +11,7 @@ from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
-FILLER = " The rest of this message is about the moorings, the ropes and the anchors of the boats in the harbour." * 3
+FILLER = " And so on, boat by boat." * 12
 
 
 @pytest.fixture
@@ -76,3 +76,20 @@ def test_the_answer_to_what_was_asked_goes_before_the_question(run: Run, tmp_pat
     hits = run("recall", "gauge of the sluice gate shows neap tide at noon", env=NOW).result["hits"]
     assert [hit["observation"][:9] for hit in hits[:2]] == ["assistant", "user: the"]
     assert "hand was bent" in hits[0]["observation"]
+
+
+def test_what_a_session_says_again_and_again_is_one_hit(run: Run, tmp_path: Path) -> None:
+    session = Transcript(tmp_path / "v" / "v.jsonl")
+    for number in range(10):
+        session.user(f"please read out part {number} of the page about the port to me")
+        session.assistant(
+            f"Question {number}: why does the sluice gate leak? Answer: buy the seals of our shop." + FILLER
+        )
+    session.user("why does the sluice gate leak, in truth?")
+    session.assistant("The sluice gate leaks since a beam of it is rotten.")
+    run("memory", "archive", str(session.path), env=NOW)
+    others = [{"text": f"pilot {number} reads the chart", "collection": "knowledge"} for number in range(60)]
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, others)))
+    hits = run("recall", "why does the sluice gate leak", env=NOW).result["hits"]
+    assert [hit["more"] for hit in hits if "our shop" in hit["observation"]] == [9]
+    assert any("rotten" in hit["observation"] for hit in hits)
