@@ -93,3 +93,10 @@ def test_what_a_session_says_again_and_again_is_one_hit(run: Run, tmp_path: Path
     hits = run("recall", "why does the sluice gate leak", env=NOW).result["hits"]
     assert [hit["more"] for hit in hits if "our shop" in hit["observation"]] == [9]
     assert any("rotten" in hit["observation"] for hit in hits)
+
+
+def test_what_was_said_is_not_better_for_being_returned(run: Run, made: Transcript) -> None:
+    run("memory", "archive", str(made.path), env=NOW)
+    asked = [run("recall", "sluice gate leak spring tide", env=NOW).result["hits"][0] for _ in range(3)]
+    assert [(hit["recallCount"], hit["usageBoost"]) for hit in asked] == [(0, 1.0), (1, 1.0), (2, 1.0)]
+    assert len({hit["score"] for hit in asked}) == 1
