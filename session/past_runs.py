@@ -12,7 +12,7 @@ from core import clock, shell_command, words
 from core.quoting import clip
 from core.records import FoundCall
 from core.store import overview
-from core.store.sessions import call_rows, session_rows
+from core.store.sessions import call_rows, found_calls, session_rows
 from session.inject import checks
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
@@ -27,7 +27,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
     forms: dict[tuple[str, ...], dict[str, Any]] = {}
     ranked: dict[tuple[str, ...], tuple[Any, ...]] = {}
     for place in overview.latest_commands(db, terms, _MOST_SEEN):
-        if (call := call_rows.one(db, *place)) is None:
+        if (call := found_calls.one(db, *place)) is None:
             continue
         run = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
         inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
@@ -62,7 +62,7 @@ def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
 
 def _alike(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[float, FoundCall]]:
     pairs = list(pairwise(terms)) or [(terms[0], "")]
-    for call in call_rows.holding_all(db, terms, {}) or call_rows.holding_any(db, terms, {}):
+    for call in found_calls.holding_all(db, terms, {}) or found_calls.holding_any(db, terms, {}):
         lines = [call["error"], *call["passage"].splitlines()] if call["outcome"] != "ok" else []
         shares = [0.0]
         for inside in map(words.split, lines):
