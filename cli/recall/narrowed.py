@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
-
 from core import clock, config, ids, project, words
 from core.errors import usage
-from core.store import document_rows, overview, sqlite
+from core.store import document_rows, sqlite
 from core.store.sessions import id_beginnings, session_rows
-from recall import categories, dates
+from recall import categories
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from core.records import RecallResult
 
 _UNITS = {"h": 1, "d": 24, "w": 168, "mo": 730, "m": 730, "y": 8766}
@@ -43,6 +43,8 @@ def _time(flag: str, given: str, now: int, code: str) -> tuple[int, int]:
         return at, at
     if number and (moment := clock.parse_iso(given)) is not None:
         return moment, moment + (clock.DAY_MS - 1 if len(given.strip()) == len("2026-05-31") else 0)
+    from recall import dates
+
     span = dates.named(words.split(given), now)
     if span is None or span.start is None:
         raise usage(code, f"{flag} {given[:60]!r} is no time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
@@ -73,16 +75,30 @@ def unknown(result: RecallResult) -> list[str]:
     given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
     known: dict[str, list[str]] = {}
     names = sorted({*document_rows.projects(db), *session_rows.projects(db)})
+    sessions = [ids.shown(session) for session, _ in session_rows.latest_first(db)]
+    if not (names or sessions):
+        return []
     if "project" in given and not any(project.same(given["project"], one) for one in names):
         known["project"] = names
-    kept = overview.largest(db, "category", _MOST_CATEGORIES)
-    if "category" in given and given["category"] not in kept:
-        known["category"] = list(map(categories.short, kept))
-        given["category"] = result["categoryFilter"]["input"] or ""
+    if "category" in given:
+        from core.store import overview
+
+        kept = overview.largest(db, "category", _MOST_CATEGORIES)
+        if given["category"] not in kept:
+            known["category"] = list(map(categories.short, kept))
+            given["category"] = result["categoryFilter"]["input"] or ""
     if "session" in given and not id_beginnings.whole_id(db, given["session"]):
-        known["session"] = [ids.shown(session) for session, _ in session_rows.latest_first(db)]
-    told: list[str] = []
-    for name, near in known.items():
-        nearest = get_close_matches(given[name], near, _MOST_NAMED, _LIKE) or near[:_MOST_NAMED]
-        told.append(f"No {name} {given[name][:80]!r} is kept; there are: {', '.join(nearest) or 'none'}.")
-    return told
+        known["session"] = sessions
+    return [
+        f"No {name} {given[name][:80]!r} is kept; there are: {', '.join(_nearest(name, given[name], near)) or 'none'}."
+        for name, near in known.items()
+    ]
+
+
+def _nearest(name: str, given: str, known: list[str]) -> list[str]:
+    """Those that are spelled nearly so; of sessions, whose ids say nothing, the last ones."""
+    if name == "session":
+        return known[:_MOST_NAMED]
+    from difflib import get_close_matches
+
+    return get_close_matches(given, known, _MOST_NAMED, _LIKE) or known[:_MOST_NAMED]

@@ -85,8 +85,7 @@ def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[s
 
 def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextAction]:
     """What may be done next. `unknown`: which filters mean nothing that is kept."""
-    hits, query = result["hits"], result["query"][:200]
-    command, description = "joelclaw recall <query>", " ".join(unknown)
+    hits, command, description = result["hits"], "joelclaw recall <query>", " ".join(unknown)
     if hits:
         command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
     elif result["droppedByTrustPass"]:
@@ -94,7 +93,7 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
         description = "also what the write gate held back or discarded"
     elif not unknown:
         return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
-    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", query)
+    name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", result["query"][:200])
     params = {name: {"description": about, "value": value, "required": True}}
     return [{"command": command, "description": description, "params": params}]
 

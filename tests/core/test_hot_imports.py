@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "recall of an identifier": (["recall", "packages/cli/src/foo.ts", "--min-score", "0.3"], None),
     "recall raw": (["recall", "deploy script", "--raw"], None),
     "recall deep": (["recall", "why is there no server and what follows", "--budget", "deep"], None),
-    "recall by category": (["recall", "deploy", "--category", "ops", "--session", "s"], None),
+    "recall by category": (["recall", "deploy", "--category", "ops"], None),
     "recall without hits": (["recall", "zzz"], None),
     "memory write": (
         ["memory", "write", "the nightly build uses the second runner since March", "-c", "ops", "-t", "a,b"],
