@@ -27,6 +27,13 @@ _QUICK_BYTES = 64 * _MB
 _WORTH_SHARE, _WORTH_BYTES = 0.2, 4 * _MB
 """So much must be free: the share in the background, the bytes by hand, too."""
 _MERGE_AFTER = 500
+_JUMP_MS = 30 * clock.DAY_MS
+"""Something is stored of so long before the last hour, or the clock may have jumped: in the background no age is
+believed then; a day later it is."""
+_LATELY = (
+    "SELECT EXISTS (SELECT 1 FROM event WHERE timestamp BETWEEN ?1 AND ?2)"
+    " OR EXISTS (SELECT 1 FROM document WHERE created_at BETWEEN ?1 AND ?2)"
+)
 # What an event takes: its texts, its other columns, and its entries in three indexes.
 _EVENT_BYTES = "length(metadata) + length(search_text) + coalesce(length(error), 0) + 400"
 _SURPLUS = (
@@ -70,10 +77,11 @@ class Retention:
         self._size = store_file.sizes(db)[0]
         self._events = self._by_size = self._episodes = self._calls = self._history = 0
         self._sessions: list[tuple[int, str]] = []
+        self._is_believed = not background or bool(self._one(_LATELY, self._now - _JUMP_MS, self._now - clock.HOUR_MS))
 
     def _before(self, name: str) -> int:
         days = self._config.get_int(name)
-        return max(0, self._now - days * clock.DAY_MS) if days else 0
+        return max(0, self._now - days * clock.DAY_MS) if days and self._is_believed else 0
 
     def _limit(self, name: str) -> int:
         return self._config.get_int(name) * _MB

@@ -63,6 +63,15 @@ def test_events_by_age_and_by_default(run: Run, home: Path) -> None:
     assert run("store", "prune", env=NOW).result["events"]["byAge"] == 0
 
 
+def test_no_age_is_believed_of_a_clock_that_jumped(run: Run, home: Path) -> None:
+    seed([0, 1, 89])
+    for day, kept in ((3_650, True), (3_651, False)):  # a day later it still says so
+        at = {"JOELCLAW_NOW_MS": str(NOW_MS + day * DAY), "JOELCLAW_DETACHED_SECONDS": "60"}
+        run("memory", "write", f"the tide gauge of quay {day} is read every ten minutes", env=at)
+        run("store", "prune", env=at)
+        assert ({"x.0", "x.1", "x.2"} <= names(home)) is kept
+
+
 def test_events_by_size_debug_first(run: Run, home: Path) -> None:
     seed([5, 4], size=1_000, name="info")
     seed([1] * 6, level="debug", size=300_000, name="debug")
@@ -250,7 +259,7 @@ def wait_for(condition: Any) -> None:
 
 @pytest.mark.spawned
 def test_by_itself_once_a_day(run: Run, home: Path) -> None:
-    seed([200], name="old")
+    seed([200, 1], name="old")
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "hi there", "cwd": "/"})
     run("hook", "claude", stdin=event, env=NOW)
     assert not (home / "cache" / "store-prune.lock").exists(), "not in the first day"
