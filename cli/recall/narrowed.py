@@ -90,7 +90,7 @@ def unknown(result: RecallResult) -> list[str]:
     if "session" in given and not id_beginnings.whole_id(db, given["session"]):
         known["session"] = sessions
     return [
-        f"No {name} {given[name][:80]!r} is kept; there are: {', '.join(_nearest(name, given[name], near)) or 'none'}."
+        f"No {name} {given[name][:80]!r} is kept; the nearest: {', '.join(_nearest(name, given[name], near)) or 'none'}."
         for name, near in known.items()
     ]
 
