@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
 _MEANT = 0.1  # of a query of which no word stands anywhere: what nonsense does not reach where there is much
 LEXICAL_SCALE = 0.7
-_SEMANTIC_WEIGHT = 0.35  # the most that meaning alone can score
+_SEMANTIC_WEIGHT, _SEMANTIC_AT_WORK = 0.35, 0.2
+"""The most that meaning alone can score; and where an agent made calls, in a large store: names have no vectors."""
 _COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
 """Unrelated texts of the static space lie below the first."""
 _CONTEXTUAL_WEIGHT, _STATIC_BESIDE = 0.5, 0.2
@@ -71,10 +72,12 @@ def half(scale: float, terms: int, texts: int) -> float:
     return scale * float(max(terms, 1) ** 0.5) * max(log(1.0 + texts), 0.5)
 
 
-def fuse(bm25: float, cosine: float | None, lexical_half: float, contextual: float | None = None) -> float:
+def fuse(
+    bm25: float, cosine: float | None, lexical_half: float, contextual: float | None = None,
+    weight: float = _SEMANTIC_WEIGHT,
+) -> float:  # fmt: skip
     """The score of a candidate, 0 to 1: the probabilistic sum of its parts; without vectors of the words."""
     score = bm25 / (bm25 + lexical_half) if bm25 > 0 else 0.0
-    weight = _SEMANTIC_WEIGHT
     if contextual is not None:
         share = min(max((contextual - _CONTEXTUAL_LOW) / (_CONTEXTUAL_HIGH - _CONTEXTUAL_LOW), 0.0), 1.0)
         score += _CONTEXTUAL_WEIGHT * share * (1 - score)
@@ -174,6 +177,7 @@ class Ranking:
         self.around: dict[int, tuple[float, float]] = {}
         self.lexical_half = self.segment_half = self.segment_weight = 0.0
         self.known = 1.0
+        self.size = 0
 
     def rank(
         self, found_in: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int
@@ -182,7 +186,8 @@ class Ranking:
         self.terms = terms
         candidates = found_in.candidates(terms, vector, filters, wide, wide)
         self.candidates = {candidate["rowid"]: candidate for candidate in candidates}
-        self.lexical_half = half(LEXICAL_SCALE, len(terms), found_in.size())  # a cluster knows its size only now
+        self.size = found_in.size()  # a cluster knows it only now
+        self.lexical_half = half(LEXICAL_SCALE, len(terms), self.size)
         nearness = self.contextual.cosines(list(self.candidates)) if self.contextual else {}
         raw = {}
         for rowid, candidate in self.candidates.items():
@@ -196,12 +201,15 @@ class Ranking:
         self.segment_half = half(_SEGMENT_SCALE, len(terms), segments)
         self.segment_weight = _SEGMENT_WEIGHT * segments / (segments + _SEGMENTS_HALF)
         absent = found_in.absent(self._said)
-        self.known = answerable(absent, found_in.size())
+        self.known = answerable(absent, self.size)
         if absent == 1 and max(raw.values()) * self.known < _MEANT:
             return []
         ranked: list[Ranked] = []
         for traits in found_in.traits(list(raw)):
             rowid = traits["rowid"]
+            if traits["stage"]:
+                bm25, cosine = self.candidates[rowid]["bm25"], self.candidates[rowid]["cosine"]
+                raw[rowid] = fuse(bm25, cosine, self.lexical_half, nearness.get(rowid), self.meant(traits))
             score = raw[rowid] * substance(traits["collection"], traits["chars"], traits["stage"])
             if rowid in around:
                 weight = self.weight_around(traits)
@@ -211,6 +219,11 @@ class Ranking:
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return concluded(ranked[:_LOOKED_AT]) + ranked[_LOOKED_AT:]
+
+    def meant(self, traits: Traits) -> float:
+        """The most that meaning alone can score of a document."""
+        less = _SEMANTIC_WEIGHT - _SEMANTIC_AT_WORK if traits["stage"] else 0.0
+        return _SEMANTIC_WEIGHT - less * self.size / (self.size + _ABSENT_HALF)
 
     def weight_around(self, traits: Traits) -> float:
         """What the turns around a document weigh beside its own words."""

@@ -70,7 +70,8 @@ def explanation(
         semantic: dict[str, Any] | None = None
         if cosine is not None:
             # both parts are a probabilistic sum: with no word, what is left is the meaning's
-            alone = ranking.fuse(0.0, cosine, order.lexical_half, near.get(row))
+            most = [order.meant(entries[row][3])] if row in entries else []
+            alone = ranking.fuse(0.0, cosine, order.lexical_half, near.get(row), *most)
             semantic = {"cosine": round(cosine, 4), "rank": by_meaning.index(row) + 1, "score": round(alone, 4)}
             semantic |= {"contextualCosine": round(near[row], 4)} if row in near else {}
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,12 @@ def test_words_and_meaning_are_added_as_chances(
     bm25: float, cosine: float | None, contextual: float | None, score: float
 ) -> None:
     assert ranking.fuse(bm25, cosine, 2.0, contextual) == pytest.approx(score)
+
+
+def test_where_an_agent_worked_meaning_alone_scores_less() -> None:
+    order: Any = SimpleNamespace(size=600)
+    assert [ranking.Ranking.meant(order, {"stage": stage}) for stage in ("", "ended")] == [0.35, pytest.approx(0.2375)]
+    assert ranking.fuse(0.0, 1.0, 2.0, None, 0.2) == 0.2
 
 
 def test_the_half_grows_with_the_query_and_the_store() -> None:
