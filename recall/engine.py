@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CANDIDATES = 50  # of each search; more than 50 changes nothing at 10 (docs/recall.md)
 _WIDER, _DIAGNOSTICS = 2, 10
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
+_ALIKE, _LEAST_ALIKE = 0.75, 8  # the share of their words, or of so many, that texts which say the same have in common
 _QUERY_CHARS = 4_000  # a longer query is one that was pasted: its first and last part stand for it
 
 
@@ -174,17 +175,17 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
         if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
-    hits: list[Hit] = []
-    told: list[tuple[tuple[str, str], set[str]]] = []
+    told: list[tuple[set[str], Hit]] = []
     for score, document, entry in scored:
-        of, said = (document["session_id"], document["project"]), set(words.split(document["text"]))
-        alike = (at for at, one in enumerate(told) if of == one[0] and ranking.alike(said, one[1]))
-        if of[0] and (at := next(alike, None)) is not None:
-            hits[at]["more"] += 1
-        elif len(hits) < most:
-            told.append((of, said))
-            hits.append(hit.of_document(document, score, *entry[1:3]))
-    return hits
+        said = set(words.split(document["text"]))
+        for others, better in told:
+            same = better["session"] == document["session_id"] != "" and better["project"] == document["project"]
+            if same and len(said & others) >= _ALIKE * max(len(said), len(others), _LEAST_ALIKE):
+                better["more"] += 1
+                break
+        else:
+            told += [(said, hit.of_document(document, score, *entry[1:3]))] if len(told) < most else []
+    return [one for _, one in told]
 
 
 def _filters_applied(query: Query, category: str) -> list[str]:

@@ -53,8 +53,6 @@ _STALE_DAYS = 90
 _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
 ECHO = 0.5  # what is left of the score of the question itself: an answer goes before it, and it stays findable
-_ALIKE, _LEAST_ALIKE = 0.75, 8
-"""The share of their words that texts have in common which say the same, where they have so many."""
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))
@@ -250,12 +248,6 @@ def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:
                 score = max(score, min(other * _ANSWER, 1.0) if stage == "asked" else other)
         order.append((-score, -row if traits["stage"] else place, (score, raw, boost, traits)))
     return [entry for *_, entry in sorted(order, key=lambda one: one[:2])]
-
-
-def alike(one: set[str], other: set[str]) -> bool:
-    """Whether two texts, of their words, say nearly the same."""
-    more = max(len(one), len(other))
-    return more >= _LEAST_ALIKE and len(one & other) >= _ALIKE * more
 
 
 def echoes(text: str, asked: frozenset[str]) -> bool:

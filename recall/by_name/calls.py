@@ -86,11 +86,8 @@ def _worked(db: apsw.Connection, failed: Found) -> str:
     """What ran the program of a failed command with its verb, and succeeded shortly after; "" for nothing else."""
     from core import shell_command
 
-    tried = [
-        {step["program"], *step["verb"].split()}
-        for step in shell_command.steps(failed["command"])
-        if shell_command.does(step)
-    ]
+    run = shell_command.steps(failed["command"])
+    tried = [{step["program"], *step["verb"].split()} for step in run if shell_command.does(step)]
     for number, command in found_calls.worked_behind(db, failed, _TRIES):
         ran = [{step["program"], *step["words"]} for step in shell_command.steps(command)]
         if any(one <= words for one in tried for words in ran):
