@@ -74,8 +74,9 @@ def matches(
 
     different: dict[str, Match] = {}  # a passage, a command or a file is shown once
     for match in sorted(found, key=order):
-        different.setdefault(_essence(match), match)
-    best = list(different.values())[:most]
+        if len(different) < most:
+            different.setdefault(_essence(match), match)
+    best = list(different.values())
     for match in best:
         if match.call["outcome"] == "failed" and match.call["command"]:
             match.worked = _worked(db, match.call)

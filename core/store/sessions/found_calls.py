@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from core.records import Filters, FoundCall
 
-MOST, MOST_SCORED = 200, 5_000
-"""Calls that a search returns; and, where words stand in more, the newest that BM25 is computed of (1 µs each)."""
+MOST, MOST_BY_WORDS, MOST_SCORED = 200, 50, 5_000
+"""Calls that a search returns, by any word; and where words stand in more, the newest that BM25 is computed of."""
 SMALL = 64  # so few calls tell little of how rare a word is
 _SHORTEST_PREFIX = 5
 _FOUND = (
@@ -51,7 +51,7 @@ def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tu
         if count and (not chosen or sum(chosen.values()) + count <= MOST_SCORED):
             chosen[_quoted(term)] = count
     scores: dict[int, float] = {}
-    found = _matching(db, " OR ".join(chosen), filters, scores) if chosen else []
+    found = _matching(db, " OR ".join(chosen), filters, scores, MOST_BY_WORDS) if chosen else []
     if number <= SMALL:  # FTS5's idf is 0 for a word that half of the few calls hold
         scores = dict.fromkeys(scores, 0.0)
         for term, count in chosen.items():
@@ -80,7 +80,7 @@ def worked_behind(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple
 
 
 def _matching(
-    db: apsw.Connection, match: str, filters: Filters, scores: dict[int, float] | None = None
+    db: apsw.Connection, match: str, filters: Filters, scores: dict[int, float] | None = None, most: int = MOST
 ) -> list[FoundCall]:
     """The best of the calls that match, best first; into `scores` goes the BM25 of each row."""
     session, projects, between = filters.get("session", ""), filters.get("projects", ()), filters.get("between", ())
@@ -98,7 +98,7 @@ def _matching(
         where = " AND rowid > ?"
         parameters.append(db.execute(later, (match, MOST_SCORED)).get or 0)
     ranked = f"SELECT rowid, -bm25(call_lexicon) FROM call_lexicon WHERE call_lexicon MATCH ?{where} ORDER BY 2 DESC"
-    scored: dict[int, float] = dict(db.execute(f"{ranked} LIMIT {MOST}", tuple(parameters)))
+    scored: dict[int, float] = dict(db.execute(f"{ranked} LIMIT {most}", tuple(parameters)))
     if scores is not None:
         scores.update(scored)
     place = {row: at for at, row in enumerate(scored)}
