@@ -174,8 +174,7 @@ class Ranking:
         self.candidates: dict[int, Candidate] = {}
         self.around: dict[int, tuple[float, float]] = {}
         self.lexical_half = self.segment_half = self.segment_weight = 0.0
-        self.known = 1.0
-        self.size = 0
+        self.known, self.size = 1.0, 0
 
     def rank(
         self, found_in: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int

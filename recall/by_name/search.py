@@ -31,6 +31,7 @@ SNIPPET_CHARS, LEAST_CHARS = 320, 160
 """Of a call where nobody says how long an answer may be; of a text in an answer of many: less is not understood."""
 _MUCH_TOLD = 2500
 """Characters of places from which on an answer has no room for calls."""
+_BEST = 2.5  # times the room of another hit that the best may have
 _LOOKED_AT = 50
 """Documents that are looked into for a name; more than that many hold none of its parts more often."""
 _NAME_CHARS, _LEAN_CHARS, _WORDS_CHARS, _HITS = 820, 1000, 1800, 5
@@ -201,7 +202,10 @@ class ByName:
                 rest = left - sum(len(hit["observation"]) + 1 for hit in hits)
                 if rest < LEAST_CHARS and self.places:
                     break
-                room = max(LEAST_CHARS, _share(rest, needed[at:]) - 1)
+                share = _share(rest, needed[at:])
+                if at == 0:  # the best has more than the others, if that leaves them enough
+                    share = max(share, min(int(_BEST * share), rest - (LEAST_CHARS + 1) * (len(needed) - 1)))
+                room = max(LEAST_CHARS, share - 1)
             if not isinstance(one, dict):
                 hits.append(one.hit(room or SNIPPET_CHARS))
             elif room is None or len(one["observation"]) <= room:
