@@ -144,7 +144,7 @@ complete -c joelclaw -n "__joelclaw_at 'recall'" -l project -x -d 'only this pro
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l everywhere -d 'no project'"'"'s hits go first, not even the current folder'"'"'s'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l since -x -d 'only what is as new: 2w (h, d, w, mo, y) ago, a day such as 2026-05-31, or `last week`'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l until -x -d 'only what is as old, or older; likewise'
-complete -c joelclaw -n "__joelclaw_at 'recall'" -l by -x -a session -d 'session: the best hit of each session, with how many more it has'
+complete -c joelclaw -n "__joelclaw_at 'recall'" -l by -x -a session -d 'session: the best hit of each, and how many more it has'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l explain -d 'how each score came about, and why the others were dropped'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l exit-code -d 'exit 1 where nothing is found, as grep does'
 complete -c joelclaw -n "__joelclaw_at 'recall'" -l batch -r -F -d 'one query a line from FILE (- is stdin), one JSON line each (of a file without the query)'

@@ -32,12 +32,7 @@ COMMANDS: tuple[Command, ...] = (
             P("everywhere", ("--everywhere",), "no project's hits go first, not even the current folder's", "flag"),
             P("since", ("--since",), _TIME, metavar="TIME"),
             P("until", ("--until",), "only what is as old, or older; likewise", metavar="TIME"),
-            P(
-                "by",
-                ("--by",),
-                "session: the best hit of each session, with how many more it has",
-                choices=("session",),
-            ),
+            P("by", ("--by",), "session: the best hit of each, and how many more it has", choices=("session",)),
             P("explain", ("--explain",), "how each score came about, and why the others were dropped", kind="flag"),
             P("exit_code", ("--exit-code",), "exit 1 where nothing is found, as grep does", kind="flag"),
             P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),

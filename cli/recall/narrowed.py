@@ -89,10 +89,8 @@ def unknown(result: RecallResult) -> list[str]:
             given["category"] = result["categoryFilter"]["input"] or ""
     if "session" in given and not id_beginnings.whole_id(db, given["session"]):
         known["session"] = sessions
-    return [
-        f"No {name} {given[name][:80]!r} is kept; the nearest: {', '.join(_nearest(name, given[name], near)) or 'none'}."
-        for name, near in known.items()
-    ]
+    nearest = {name: ", ".join(_nearest(name, given[name], near)) or "none" for name, near in known.items()}
+    return [f"No {name} {given[name][:80]!r} is kept; the nearest: {near}." for name, near in nearest.items()]
 
 
 def _nearest(name: str, given: str, known: list[str]) -> list[str]:

@@ -61,9 +61,8 @@ def run(options: dict[str, Any]) -> Answer | int:
         unknown = narrowed.unknown(result)
         if raw is not None:
             sys.stderr.writelines(f"{told}\n" for told in unknown)
-    return Answer(
-        result, _next_actions(result, unknown), raw, exit_code=int(options["exit_code"] and not result["hits"])
-    )
+    code = int(options["exit_code"] and not result["hits"])
+    return Answer(result, _next_actions(result, unknown), raw, exit_code=code)
 
 
 def search(options: dict[str, Any]) -> Answer | int:
@@ -137,7 +136,6 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     project, given = options["project"] or "", options["session"] or ""
     session = recalls.session_meant(given) or given
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())
-    raw = bool(options["raw"] or options["verbatim"])
     limit: int | None = options["limit"]
     between: tuple[int, ...] = ()
     if options["since"] or options["until"] or options["by"]:
@@ -152,8 +150,8 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
             text, limit=limit, min_score=options["min_score"], budget=options["budget"],
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,
             project=project, prefer=prefer, include_hold=options["include_hold"],
-            include_discard=options["include_discard"], by_name=True, own=own, raw=raw, explain=options["explain"],
-            between=between,
+            include_discard=options["include_discard"], by_name=True, own=own,
+            raw=bool(options["raw"] or options["verbatim"]), explain=options["explain"], between=between,
         )  # fmt: skip
 
     return asked
