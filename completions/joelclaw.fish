@@ -13,7 +13,7 @@ complete -c joelclaw -f
 complete -c joelclaw -n "__joelclaw_at ''" -a recall -d 'Search memory for what answers a query.'
 complete -c joelclaw -n "__joelclaw_at ''" -a show -d 'The conversation around a hit, with its calls: `recall show 1` after a recall.'
 complete -c joelclaw -n "__joelclaw_at ''" -a how -d 'Commands that were run here, the latest form that worked first.'
-complete -c joelclaw -n "__joelclaw_at ''" -a fix -d 'What ended an error that came before, and what was done.'
+complete -c joelclaw -n "__joelclaw_at ''" -a fix -d 'What was done after an error like this, and the run that then worked.'
 complete -c joelclaw -n "__joelclaw_at ''" -a search -d 'One question to all that is kept: synced notes, memories, what sessions said, events.'
 complete -c joelclaw -n "__joelclaw_at ''" -a lost -d 'What the last compaction dropped, by kind, each with how to get it back.'
 complete -c joelclaw -n "__joelclaw_at ''" -a report -d 'All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.'

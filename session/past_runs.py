@@ -1,4 +1,4 @@
-"""Commands that archived sessions ran: the forms that worked (`how`), and what ended an error before (`fix`)."""
+"""Commands that archived sessions ran: forms that worked (`how`), and what worked after an error (`fix`)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ TOOLS: dict[str, Tool] = {
         },
     ),
     "fix": Tool(
-        "What ended an error when it came before: what was done, and the command that then worked.",
+        "What was done after an error like this, and the command that then worked.",
         "fix",
         _past,
         {"error": ("query", "the line of the error"), "limit": ("limit", "most errors, 3 unless given")},

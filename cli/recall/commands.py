@@ -69,7 +69,12 @@ COMMANDS: tuple[Command, ...] = (
         )
         for name, about, what, most in (
             ("how", "Commands that were run here, the latest form that worked first.", "a tool, or words of it", 5),
-            ("fix", "What ended an error that came before, and what was done.", "the error, or a part of it", 3),
+            (
+                "fix",
+                "What was done after an error like this, and the run that then worked.",
+                "the error, or a part of it",
+                3,
+            ),
         )
     ),
     Command(

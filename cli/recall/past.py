@@ -1,4 +1,4 @@
-"""`joelclaw how` and `joelclaw fix`: commands that were run here, and what ended an error that came before."""
+"""`joelclaw how` and `joelclaw fix`: commands that were run here, and the runs that worked after an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def how(options: dict[str, Any]) -> Answer:
 
 
 def fix(options: dict[str, Any]) -> Answer:
-    """What ended an error like this."""
+    """What was done after an error like this."""
     db = sqlite.open_reading() or migrate.in_memory()
     found = past_runs.endings(db, options["query"], options["limit"])
     return _answer({"query": options["query"], "count": len(found), "errors": found}, found, options["raw"])

@@ -1,4 +1,4 @@
-"""`how`: commands that were run here, the form that worked first; `fix`: what ended an error that came before."""
+"""`how`: commands that were run here, the form that worked first; `fix`: what was done after an error."""
 
 from __future__ import annotations
 
