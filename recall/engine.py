@@ -163,9 +163,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
 
 
 def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:
-    """The best `most` that score enough, after what only asks the same has lost half of its score; what says nearly the
-    same as a better one of its session is counted there.
-    """
+    """The best `most` that score enough; what only asks the same lost half, what repeats its session is counted."""
     asked = frozenset(words.split(query.text))
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: 2 * most + _ECHOES]}

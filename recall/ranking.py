@@ -102,11 +102,6 @@ def usage_boost(priority: float, recall_count: int) -> float:
     return max(0.35, (1 + 0.15 * held) * (1 + min(0.3, 0.06 * log(1 + max(recall_count, 0)))))
 
 
-def counted(traits: Traits) -> int:
-    """The recalls of a memory that count as use: of what was said none, which is returned for each question near it."""
-    return 0 if traits["collection"] == "episodes" else traits["recall_count"]
-
-
 def age_factor(collection: str, age_ms: int, episode_decay: float) -> float:
     """What age leaves of a score: of observations exp(-.01·days) as in the mirrored CLI, and .4 at least.
 
@@ -212,7 +207,10 @@ class Ranking:
                 weight = self.weight_around(traits)
                 score = (1 - weight) * score + weight * evidence(around[rowid], self.segment_half)
             score *= self.aged(traits)[0] * self.scope.factor(traits["project"], traits["session"])
-            boost = usage_boost(traits["retrieval_priority"], counted(traits))
+            used = (
+                traits["recall_count"] if traits["collection"] != "episodes" else 0
+            )  # they come back for all near them
+            boost = usage_boost(traits["retrieval_priority"], used)
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return concluded(ranked[:_LOOKED_AT]) + ranked[_LOOKED_AT:]

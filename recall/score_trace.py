@@ -126,7 +126,8 @@ def _scored(order: ranking.Ranking, entry: ranking.Ranked) -> dict[str, Any]:
         "decay": {"factor": round(aged, 4), "days": days, "by": rule},
         "project": order.scope.factor(traits["project"], traits["session"]),
         "boost": {
-            "factor": round(boost, 4), "priority": traits["retrieval_priority"], "recalls": ranking.counted(traits),
+            "factor": round(boost, 4), "priority": traits["retrieval_priority"],
+            "recalls": traits["recall_count"] if traits["collection"] != "episodes" else 0,
         },
         "known": round(order.known, 4),
     }  # fmt: skip

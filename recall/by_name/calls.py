@@ -31,8 +31,7 @@ _WORK, _LINES = 3, 2
 _PLACE_CHARS, _HEAD_CHARS = 110, 60
 _LEAST_ROOM, _LONGEST_COMMAND = 60, 400
 _LONGEST_NUMBER = 10
-_TRIES = 10
-"""Calls behind one that failed among which is looked for the form that worked."""
+_TRIES = 10  # calls behind one that failed among which is looked for the form that worked
 
 
 class Match:
@@ -42,8 +41,7 @@ class Match:
         self.call = call
         self.score = self.raw = score
         self.wanted = wanted
-        self.worked = ""
-        """Of a command that failed: the form of it that worked then, and the number of its call."""
+        self.worked = ""  # of a command that failed: the form of it that worked then, and the number of its call
 
     def hit(self, room: int) -> Hit:
         """The hit, its text within `room` characters."""
