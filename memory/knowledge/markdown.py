@@ -90,7 +90,7 @@ def front_matter(text: str) -> tuple[FrontMatter, str]:
         return {}, text
     end = next((at for at, line in enumerate(lines[1:_FRONT_LINES], 1) if line.rstrip() in ("---", "...")), 0)
     inside = [line for line in lines[1:end] if line.strip() and not line.lstrip().startswith("#")]
-    if not end or (inside and not _KEY.match(inside[0])):
+    if not end or (any(map(str.strip, lines[1:end])) and not any(map(_KEY.match, inside[:1]))):
         return {}, text
     found: FrontMatter = {}
     key = ""

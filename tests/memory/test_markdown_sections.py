@@ -75,6 +75,7 @@ def bare(text: str) -> str:
 @settings(max_examples=150, deadline=None)
 @given(lines)
 @example(["---"])
+@example(["---", "# One", "---"])
 @example(["a", "===", "```", "# x"])
 @example(["# A", "", "w" * 3000, "", "## B", "x"])
 def test_no_line_is_lost_and_none_is_too_long(drawn: list[str]) -> None:
