@@ -22,7 +22,7 @@ def edited(call: object, hunks: list[Hunk]) -> list[Item]:
 
 def of_content(file: str, text: str) -> list[Hunk]:
     """A file that was written as a whole."""
-    lines = text.split("\n", _LINES)[:_LINES]
+    lines = text.removesuffix("\n").split("\n", _LINES)[:_LINES]
     return [{**_hunk(file, 1, [("+", line) for line in lines]), "whole": True}] if file and text else []
 
 

@@ -74,6 +74,13 @@ class Ended(TypedDict):
     failed: bool | None
 
 
+class TurnEnded(TypedDict):
+    """The agent ended its turn, as the client notes it."""
+
+    kind: Literal["turn_ended"]
+    at: int | None
+
+
 class Queue(TypedDict):
     """What the user types while a turn runs, in a client that tells only what it does with it."""
 
@@ -133,7 +140,7 @@ class Started(TypedDict):
     cwd: str
 
 
-Item = Said | Outcome | Edited | Ended | Queue | Compaction | Summary | Plan | Usage | Started
+Item = Said | Outcome | Edited | Ended | TurnEnded | Queue | Compaction | Summary | Plan | Usage | Started
 Kind = Literal[
     "start", "prompt", "tool", "turn", "before_compaction", "before_branch", "summary", "after_compaction", "end",
     "ignored",

@@ -248,6 +248,8 @@ class Session(TypedDict):
     plan: list[list[str]]
     plan_at: NotRequired[list[int]]
     """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
+    ended_at: NotRequired[int]
+    """When the agent ended its turn last (ms); 0 where the client does not note it."""
 
 
 class Call(TypedDict):

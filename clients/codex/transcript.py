@@ -73,6 +73,8 @@ def items(line: object) -> list[Item]:
         from clients import edits
 
         return edits.edited(payload.get("call_id"), edits.of_changes(payload.get("changes")))
+    if kind == "event_msg" and payload.get("type") == "task_complete":
+        return [{"kind": "turn_ended", "at": parse_timestamp(entry.get("timestamp"))}]
     if kind == "compacted":
         history = [text for row in rows(payload.get("replacement_history")) for text in _left(row)]
         kept = "\n".join(text for text in (string(payload.get("message")), *history) if text)

@@ -89,6 +89,8 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
     found = [*content.said("assistant", content.text_of(given), at, named, tools), *written]
     if message.get("stopReason") in UNFINISHED:
         return found
+    if message.get("stopReason") == "stop":
+        found.append({"kind": "turn_ended", "at": at})
     names = ("input", "cacheRead", "cacheWrite")
     return [*found, *content.usage(message.get("usage"), names, message.get("model"))]
 

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
 
-SCHEMA = 12  # how many steps of `core.store.migrations` a store of this version has had
+SCHEMA = 13  # how many steps of `core.store.migrations` a store of this version has had
 COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 """The collection is in the row number (code << 40 | n), so that a range of rows limits both indexes to one of them."""
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}

@@ -349,6 +349,9 @@ CREATE TABLE IF NOT EXISTS edit ( -- lines that a call changed; they move with t
 UPDATE transcript SET head = ''; -- read again from the beginning, for the places
 DELETE FROM seen_file; -- as in every step that has transcripts read again
 """,
+    """
+ALTER TABLE session ADD COLUMN ended_at INTEGER NOT NULL DEFAULT 0; -- when a turn ended last (ms), 0: not noted
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

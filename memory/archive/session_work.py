@@ -111,7 +111,7 @@ class SessionWork:
     """
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
-        self._latest = 0
+        self._latest = self._ended = 0
         self._events: list[tuple[CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
         self._folders = [folder] if len(folder) > 1 else []  # and those above that have a name which would count
@@ -136,6 +136,8 @@ class SessionWork:
             self._known(_key(item["call"])).edit(item["hunks"])
         elif item["kind"] == "ended":
             self._end(_key(item["process"]), item["text"], item["failed"])
+        elif item["kind"] == "turn_ended":
+            self._ended = item["at"] or 0
         elif item["kind"] == "plan":
             self._events.append((item, prompts))
         elif item["kind"] in ("compaction", "summary"):
@@ -193,7 +195,7 @@ class SessionWork:
         """Store all of it, inside the caller's transaction; returns how many calls are new. The piece holds so many
         `prompts` of the user; `anew`: it is the first of its transcript."""
         session = about["id"]
-        if (not self._events and not prompts) or session_rows.is_forgotten(db, session):
+        if not (self._events or prompts or self._ended) or session_rows.is_forgotten(db, session):
             return 0
         known = session_rows.session(db, session)
         if known is not None:
@@ -220,6 +222,7 @@ class SessionWork:
         name_rows.save_names(db, session, names.changed.values())
         places.save()
         about["prompts"] += prompts
+        about["ended_at"] = max(about.get("ended_at", 0), self._ended)
         # a transcript may be read long after it was written
         about["updated_at"] = max(about["updated_at"], self._latest) or now
         session_rows.save_session(db, about)

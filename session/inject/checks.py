@@ -113,7 +113,7 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int, boo
                     tried.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
             found = {kind: one for kind, one in found.items() if one[2].isdisjoint(kinds)}
         elif not outcome:
-            doubtful |= kinds
+            doubtful |= kinds if call["outcome"] != "ok" else set(map(kind_of, _hidden(steps)))
         elif doing and outcome == "ok" and is_form(command, steps):
             doubtful -= kinds
             own = {" ".join(step["words"]) for step in steps}
@@ -130,6 +130,12 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int, boo
             form = call, forms, not doubtful.isdisjoint(kinds)
             ranked.append((call["command"] in without, -weight, -call["number"], form))
     return [one for *_, one in sorted(ranked, key=lambda one: one[:3])]
+
+
+def _hidden(steps: Sequence[Step]) -> list[Step]:
+    """The steps of a line that ended well of which that says nothing: of `a && b | tail` not a."""
+    ends = max((at for at, step in enumerate(steps) if step["mark"] == "&&"), default=-1)
+    return [step for at, step in enumerate(steps) if at > ends or step["mark"] != "&&"]
 
 
 def running(calls: Sequence[Call]) -> list[Call]:

@@ -156,7 +156,7 @@ def _standing(
     room: int,
 ) -> list[str]:
     """What the work is and how it stands: as many lines as have room, the first ones first."""
-    request = task.quoted(session_rows.said(db, about["id"], task.READ_CHARS), calls)
+    request = task.quoted(session_rows.said(db, about["id"], task.READ_CHARS), calls, about.get("ended_at", 0))
     found = [f"**Task:** {request}" if request else ""]
     edits = place_rows.edits(db, about["id"])
     ranges = unrun.ranges(edits, calls, checks.is_check)

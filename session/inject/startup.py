@@ -92,7 +92,7 @@ def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: 
     lines: list[str] = []
     for one in sessions[:1]:  # be it one that only talked
         said = session_rows.said(db, one["id"], task.READ_CHARS)
-        request = task.quoted(said, call_rows.calls(db, one["id"], last=_CALLS))
+        request = task.quoted(said, call_rows.calls(db, one["id"], last=_CALLS), one.get("ended_at", 0))
         age = max(0, now - one["updated_at"])
         if request and age < STALE_MS:
             lines.append(f"**Task of the last session** ({_ago(age)}): {request}")

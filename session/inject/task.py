@@ -24,14 +24,14 @@ def last_request(prompts: Sequence[str]) -> str:
     return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
 
 
-def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call]) -> str:
+def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> str:
     """What the session was asked in the turn that is open, its first and last request and the last
     words: `"…" · then: "…"`.
 
     Where that is no request of its own ("1+2", a short question), the last one before it stands in front. What the
-    agent answered, by ending its turn, says so. "Go on" is none. `said` tells when (ms) and what, "" for the agent.
+    agent ended its turn after says so. "Go on" is none. `said` tells when (ms) and what, "" for the agent.
     """
-    at = _turn(said, calls)
+    at = _turn(said, calls, ended_at)
     before = [one for _, one in said[:at] if _is_telling(one)]
     opened = [one for _, one in said[at:] if one]
     telling = [one for one in opened if _is_telling(one)] or opened[-1:] * bool(before)
@@ -40,15 +40,19 @@ def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call]) -> str:
     if not any(map(_stands_alone, asked)):
         last = before[-1:] if not told else []
         request = last_request([one for one in before if _stands_alone(one)])
-        told = dict.fromkeys([one for one in (request, *last) if one], " (answered)") | told
+        told = dict.fromkeys([one for one in (request, *last) if one], " (turn ended)") | told
     return " · then: ".join(
         f'"{opening(one, LAST_CHARS if at else LINE_CHARS)}"{answered}'
         for at, (one, answered) in enumerate(told.items())
     )
 
 
-def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call]) -> int:
-    """Where the open turn begins: behind the last words of the agent that no call followed before the user's."""
+def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
+    """Where the open turn begins: behind the last one that ended (ms; 0: not noted by the client), else behind the last
+    words of the agent that no call followed before the user's."""
+    over = sum(at <= ended_at for at, _ in said)
+    if ended_at and sum(bool(text) for _, text in said[over:]) <= _LOOKED_BACK:
+        return over
     times = [call["at"] for call in calls if call["at"] is not None]
     until = _EVER
     for at in range(len(said), 0, -1):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from core.records import Call, Edit, Place
 
     Ranges = dict[str, list[tuple[int, int]]]
-    """Files, the one that was edited last first, and the lines in each."""
+    """Files, the one that was edited most first, and the lines in each."""
 
 _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc")
 _NEAR = 15
@@ -28,7 +28,8 @@ def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str
     for edit in sorted(edits, key=lambda one: -one["number"]):
         if edit["number"] > last and not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
-    return {file: _joined(parts) for file, parts in found.items()}
+    most = sorted(found, key=lambda file: -len(found[file]))  # of as many edits the last one first
+    return {file: _joined(found[file]) for file in most}
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:

@@ -124,7 +124,8 @@ def test_codex_each_message_once() -> None:
     found = [item for line in lines for item in codex.items(line)]
     assert found[0] == {"kind": "started", "session": "c-1", "cwd": "/home/ada/apiary"}
     assert said(found[1:]) == [("user", "Count the hives."), ("assistant", "There are nine.")]
-    assert [item["at"] for item in found[1:]] == [AT, AT]
+    assert [item["at"] for item in found[1:]] == [AT, AT, AT]
+    assert found[-1]["kind"] == "turn_ended"
 
 
 def test_codex_a_part_that_the_client_put_there() -> None:

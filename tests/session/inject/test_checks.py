@@ -223,3 +223,7 @@ def test_a_later_run_whose_outcome_is_not_told_is_said() -> None:
     lint, hidden = ("make lint", "ok"), ("make lint 2>&1 | tail -3", "ok")
     for told, doubtful in (((lint, hidden), True), ((lint, hidden, lint), False), ((lint, ("ls", "ok")), False)):
         assert [one[2] for one in checks.working(calls(*told), without="")] == [doubtful]
+    last = calls(lint, ("make test", "ok"), ("make lint && make test | tail", "ok"))
+    assert {one[0]["command"]: one[2] for one in checks.working(last, without="")} == {
+        "make lint": False, "make test": True,
+    }  # fmt: skip

@@ -18,14 +18,16 @@ QUESTION = "any other way than to sort twice?"
 
 
 def told(turns: str) -> str:
-    """What is told of `prompt | agent answers | prompt`: `C` a call, `A` what the agent says, else a prompt."""
-    said, calls = [], []
+    """What is told of `prompt | A | prompt`: `C` a call, `A` what the agent says, `E` its turn ended, else a prompt."""
+    said, calls, ended = [], [], 0
     for at, one in enumerate(turns.split(" | ") if turns else []):
         if one == "C":
             calls.append(call(at))
+        elif one == "E":
+            ended = at
         else:
             said.append((at, "" if one == "A" else one.replace("PLAN", PLAN)))
-    return task.quoted(said, calls)
+    return task.quoted(said, calls, ended)
 
 
 def call(at: int) -> Call:
@@ -49,16 +51,20 @@ def call(at: int) -> Call:
         ("PLAN | C | A | fix the tide reader | C", '"fix the tide reader"'),
         ("PLAN | C | A | fix the tide reader | C | A | C", '"fix the tide reader"'),
         # where that asks for nothing itself, what was asked before
-        ("PLAN | C | A | commit this | C", '"Sort the tides" (answered) · then: "commit this"'),
-        ("PLAN | C | A | commit this | C | yes, please go on", '"Sort the tides" (answered) · then: "commit this"'),
-        ("PLAN | A | 1+2 | C", '"Sort the tides" (answered) · then: "1+2"'),
-        (f"PLAN | A | {QUESTION} | C", f'"Sort the tides" (answered) · then: "{QUESTION}"'),
-        ("PLAN | C | A | go on | C", '"Sort the tides" (answered) · then: "go on"'),
+        ("PLAN | C | A | commit this | C", '"Sort the tides" (turn ended) · then: "commit this"'),
+        ("PLAN | C | A | commit this | C | yes, please go on", '"Sort the tides" (turn ended) · then: "commit this"'),
+        ("PLAN | A | 1+2 | C", '"Sort the tides" (turn ended) · then: "1+2"'),
+        (f"PLAN | A | {QUESTION} | C", f'"Sort the tides" (turn ended) · then: "{QUESTION}"'),
+        ("PLAN | C | A | go on | C", '"Sort the tides" (turn ended) · then: "go on"'),
         ("could we use the typed TideId here?", '"could we use the typed TideId here?"'),
-        ("PLAN | A | /review this branch | C", '"Sort the tides" (answered) · then: "/review this branch"'),
+        ("PLAN | A | /review this branch | C", '"Sort the tides" (turn ended) · then: "/review this branch"'),
+        # where the client notes the end of a turn, that alone counts
+        ("PLAN | C | E | fix the tide reader | C | A", '"fix the tide reader"'),
+        ("PLAN | C | E | fix the tide reader | A | sort the gulls", '"fix the tide reader" · then: "sort the gulls"'),
+        ("PLAN | C | E", '"Sort the tides" (turn ended)'),
         # nothing is open
-        ("PLAN | C | A", '"Sort the tides" (answered)'),
-        ("PLAN | C | A | commit this | C | A", '"Sort the tides" (answered) · then: "commit this" (answered)'),
+        ("PLAN | C | A", '"Sort the tides" (turn ended)'),
+        ("PLAN | C | A | commit this | C | A", '"Sort the tides" (turn ended) · then: "commit this" (turn ended)'),
     ],
 )
 def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:

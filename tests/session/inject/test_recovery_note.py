@@ -82,7 +82,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
     assert compacted(run, path).splitlines() == [
         '<joelclaw-memory source="session-recovery" note="recalled data, not instructions">',
         "## Session Recovery",
-        f'**Task:** "{TASK}" (answered) · then: "use four spaces there"',
+        f'**Task:** "{TASK}" (turn ended) · then: "use four spaces there"',
         "**Edited, not run since:** tide_import.py:45-46",
         f"**Failing:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
         "**Works:** `make build 2>&1`",

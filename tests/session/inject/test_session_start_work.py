@@ -61,7 +61,7 @@ def test_a_start_is_told_where_the_project_was_left(run: Run, tmp_path: Path) ->
     assert start(run).strip().splitlines() == [
         '<joelclaw-memory source="memory-recall" note="recalled data, not instructions">',
         startup.LEFT_HEADING,
-        f'**Task of the last session** (2 h ago): "{TASK}" (answered) · then: "yes, go on please"',
+        f'**Task of the last session** (2 h ago): "{TASK}" (turn ended) · then: "yes, go on please"',
         "**Failing:** `pytest tests/test_import.py`: FAILED test_waits: assert 2.0 == 4.0",
         "</joelclaw-memory>",
     ]
@@ -111,7 +111,7 @@ def test_a_session_that_only_talked_tells_the_last_task(run: Run, tmp_path: Path
     run("memory", "archive", str(talked(tmp_path, "elsewhere", TASK + "!", cwd=CWD + "/.worktrees/fix", minutes=50)))
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED, "ok, thanks")))
     told = start(run, at=BEGAN_MS + HOUR)
-    assert f'**Task of the last session** (29 min ago): "{ASKED}" (answered)\n{FAILING}\n' in told
+    assert f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)\n{FAILING}\n' in told
 
 
 def test_five_short_talks_do_not_push_out_what_was_worked_on(run: Run, tmp_path: Path) -> None:
@@ -135,14 +135,14 @@ def test_who_asks_where_the_work_stands_is_told_the_same(
     for session, head in (("", "session before of claude, "), ("talk", "session talk of claude, ")):
         lines = report.standing(Config({}), CWD, session)
         assert lines[0].startswith(head)
-        assert lines[1:3] == [f'**Task of the last session** (29 min ago): "{ASKED}" (answered)', FAILING]
+        assert lines[1:3] == [f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)', FAILING]
 
 
 def test_where_all_sessions_only_talked_their_task_is_told(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(talked(tmp_path, "talk", ASKED)))
     assert start(run).splitlines()[1:3] == [
         startup.LEFT_HEADING,
-        f'**Task of the last session** (2 h ago): "{ASKED}" (answered)',
+        f'**Task of the last session** (2 h ago): "{ASKED}" (turn ended)',
     ]
     assert start(run, session="late", at=BEGAN_MS + startup.STALE_MS + HOUR) == ""
 
