@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PROFILES = {"lean": (False, 1.8, 5), "balanced": (True, 3.0, 10), "deep": (True, 5.0, 10)}
 _LONG_QUERY = 90
-OTHER_PROJECT = 0.9
+OTHER_PROJECT = 0.8
 """What is left of the score of another project's hit, where one project is preferred. Measured, see docs/recall.md."""
 _PAIRS = (
     "db database auth authentication authz authorization config configuration repo repository env environment"
