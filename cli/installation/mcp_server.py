@@ -22,7 +22,7 @@ from core import VERSION, config, json_text
 from core.errors import Failure, usage
 from core.output import shown
 from core.process import extras
-from core.quoting import clip, enclose, one_line
+from core.quoting import as_code, clip, enclose, one_line
 from core.store.sqlite import apsw
 from core.words import clean
 from session import own_command
@@ -71,7 +71,8 @@ def _shown(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _past(result: dict[str, Any]) -> Iterator[str]:
-    yield from map(one_line, past.lines(result))
+    for line in map(str.strip, past.lines(result)):  # a command stays as it can be run
+        yield (as_code(line) if "$ " in line else "") or one_line(line)
 
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:

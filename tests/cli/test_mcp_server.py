@@ -133,6 +133,25 @@ def test_where_the_session_of_this_folder_stands(run: Run, home: Path, tmp_path:
 
 
 @pytest.mark.spawned
+def test_a_command_that_was_run_before_comes_as_it_can_be_run(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("Test the tide tables")
+    for command, output in (
+        ("make tides 2>&1", "Exit code 2\nError: no table of harbour 7"),
+        ("make tides 2>&1", "ok"),
+    ):
+        made.call(output[:4], "Bash", command=command)
+        made.outcome(output[:4], output, failed="Error" in output)
+    run("memory", "archive", str(made.path), env=NOW)
+
+    async def use(_: Any, call: Call) -> None:
+        for tool, asked in (("how", {"query": "tides"}), ("fix", {"error": "no table of harbour 9"})):
+            text, failed = await call(tool, **asked)
+            assert not failed and "$ make tides 2>&1" in text, text
+
+    serve(home, tmp_path, use)
+
+
 def test_what_is_wrong_is_told_with_its_fix_and_the_server_goes_on(home: Path, tmp_path: Path) -> None:
     async def use(_: Any, call: Call) -> None:
         for name, given, code in (
