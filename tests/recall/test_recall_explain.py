@@ -9,6 +9,8 @@ import pytest
 from conftest import NOW_MS, Run
 from terminal import on_terminal
 
+from recall.query import OTHER_PROJECT
+
 DAY = 86_400_000
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "tide gauge of the north pier"
@@ -87,7 +89,7 @@ def test_another_project_s_hit_says_what_that_costs(filled: Run, tmp_path: Any) 
     (here / ".git").mkdir(parents=True)
     result = filled("recall", QUERY, "--explain", env=NOW, cwd=here).result
     by_id = {one["id"]: one for one in result["explanation"]["hits"]}
-    assert (by_id["best"]["project"], by_id["second"]["project"]) == (0.9, 1.0)
+    assert (by_id["best"]["project"], by_id["second"]["project"]) == (OTHER_PROJECT, 1.0)
 
 
 def test_without_the_flag_the_answer_is_as_it_was(filled: Run) -> None:
