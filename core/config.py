@@ -1,8 +1,8 @@
 """Settings: flags beat the environment, that beats `./.joelclaw/config.toml`, that beats `$JOELCLAW_HOME/config.toml`.
 
 A TOML file costs 15 ms to parse (`tomllib` imports `re`), so what was read is kept as JSON in the home's `cache/`.
-Until the user trusts the folder of a project's file, it may say what is recalled and shown (`is_harmless`); a fault in
-it drops it as a whole. Settings marked `trusted` are read from the user's own file and environment only.
+Until the user trusts the folder of a project's file, it may only say what is asked of its own memories (`NARROWING`); a
+fault in it drops it as a whole. Settings marked `trusted` are read from the user's own file and environment only.
 """
 
 from __future__ import annotations
@@ -129,19 +129,8 @@ FORMERLY = {
 }
 """Names that settings had before all were spelled alike; they are still read."""
 
-_HARMLESS = ("inject.", "recall.", "refresh.", "checkpoint.", "context.")
-_HARMLESS_TOO = (
-    *("compaction.reserve_tokens", "compaction.keep_recent_tokens"),
-    *("compaction.notify_on_start", "compaction.idle_trigger_percent"),
-)
-"""What is recalled, shown and counted; not what waits, costs, or switches something on."""
-
-
-def is_harmless(name: str) -> bool:
-    """Whether a project's file may say it before its folder is trusted."""
-    if SETTINGS[name].trusted or name == "refresh.named":
-        return False
-    return name.startswith(_HARMLESS) or name in _HARMLESS_TOO
+NARROWING = ("inject.query", "inject.gateway_query")
+"""What a project's file may say before its folder is trusted, beside `[scopes]`: what is asked of its own memories."""
 
 
 class Config:
@@ -186,8 +175,8 @@ class Config:
             return
         self.unknown += _unknown(table, path)
         if not trust.is_trusted(root):
-            self.withheld = tuple(name for name in values if not is_harmless(name))
-            values = {name: value for name, value in values.items() if is_harmless(name)}
+            self.withheld = tuple(name for name in values if name not in NARROWING)
+            values = {name: value for name, value in values.items() if name in NARROWING}
             self.foreign, self.foreign_scopes = frozenset(values), frozenset(scopes)
         self._values.update(values)
         self.scopes = {**self.scopes, **scopes}

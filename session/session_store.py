@@ -118,12 +118,10 @@ class SessionStore:
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
 
-        They are of the project and global, or with `everywhere` of all projects; with `strictly`, and where a project
-        that is not trusted chose the least score, only the project's own.
+        They are of the project and global, or with `everywhere` of all projects; with `strictly` only the project's own.
         """
         if self.faults:
             return None
-        strictly = strictly or least in self._config.foreign
         if strictly and not project:
             return []
         with fault_boundary(self.faults, "recall"):

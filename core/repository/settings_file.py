@@ -55,7 +55,7 @@ def choices(folder: str) -> dict[str, Any] | None:
             told["never"].append(name)
         elif name in config.SETTINGS:
             told["settings"][name] = value
-    told["withheld"] = [name for name in told["settings"] if not config.is_harmless(name)]
+    told["withheld"] = [name for name in told["settings"] if name not in config.NARROWING]
     return told
 
 

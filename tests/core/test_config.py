@@ -32,6 +32,9 @@ def test_environment_beats_the_project_and_that_beats_the_home(run: Run, home: P
     put(home, "[checkpoint]\nwarm_percent = 25\n")
     assert zone(run, 30) == "warm"
     put(tmp_path / ".joelclaw", "[checkpoint]\nwarm_percent = 35\n")
+    assert zone(run, 30) == "warm", "nobody trusts the folder"
+    (tmp_path / ".git").mkdir()
+    run("trust", str(tmp_path))
     assert zone(run, 30) == "cold"
     assert zone(run, 30, JOELCLAW_CHECKPOINT_WARM_PERCENT="20") == "warm"
 

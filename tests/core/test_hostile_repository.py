@@ -167,7 +167,6 @@ def injected(run: Run, repo: Path, *words: str, session: str) -> dict[str, Any]:
 
 CHOSEN = {
     "query": (f'[inject]\nquery = "{TOPIC}"\n', ("memory",)),
-    "scores": ("[inject]\nstartup_min_score = 0\nmin_score = 0\n", ("memory", "--query", TOPIC)),
     "scopes": (f'[scopes]\nsrc = "{TOPIC}"\n', ("project", "--file", "src/a.py")),
 }
 
@@ -185,6 +184,22 @@ def test_what_it_chooses_is_its_own_until_the_folder_is_trusted(run: Run, repo: 
     assert FOREIGN not in trusted["content"], "another project's memories are never its own"
     run("trust", "--revoke", str(repo), env=NOW)
     assert GLOBAL not in injected(run, repo, *words, session="s3")["content"]
+
+
+SILENCING = {
+    "inject.startup_min_score": "1", "inject.max_tokens": "60", "inject.cooldown_seconds": "86400", "recall.limit": "1",
+    "refresh.minutes": "0", "checkpoint.warm_percent": "100", "context.window": "100000000",
+}  # fmt: skip
+
+
+def test_it_cannot_silence_until_the_folder_is_trusted(run: Run, repo: Path, private: None) -> None:
+    lines = "".join(f"{name} = {value}\n" for name, value in SILENCING.items())
+    (repo / ".joelclaw/config.toml").write_text(lines)
+    words = ("memory", "--query", TOPIC)
+    assert GLOBAL in injected(run, repo, *words, session="s1")["content"]
+    assert run("status", env=NOW, cwd=repo).result["config"]["project"]["withheld"] == list(SILENCING)
+    run("trust", cwd=repo, env=NOW)
+    assert GLOBAL not in (injected(run, repo, *words, session="s2").get("content") or "")
 
 
 def test_what_the_user_chooses_is_not_narrowed(run: Run, repo: Path, home: Path, private: None) -> None:
@@ -225,12 +240,12 @@ def test_what_waits_costs_or_switches_something_on_needs_trust(
              "inject": "max_tokens = 100"}  # fmt: skip
     text = "".join(f"[{section}]\n{line}\n" for section, line in lines.items())
     (repo / ".joelclaw/config.toml").write_text(text + '[notify]\ncommand = "touch x"\n')
-    names = {f"{section}.{line.partition(' ')[0]}" for section, line in lines.items()} - {"inject.max_tokens"}
+    names = {f"{section}.{line.partition(' ')[0]}" for section, line in lines.items()}
     names = {config.FORMERLY.get(name, name) for name in names}
     found = config.load(str(repo))
     assert set(found.withheld) == names
     assert found.get_float("hook.deadline_ms") == config.SETTINGS["hook.deadline_ms"].default
-    assert found.get_float("inject.max_tokens") == 100
+    assert found.get_float("inject.max_tokens") == 300
     assert run("status", env=NOW, cwd=repo).result["config"]["withheld"] == list(found.withheld)
     run("trust", str(repo), env=NOW)
     trusted = config.load(str(repo))

@@ -15,7 +15,7 @@ from core.repository import trust
 
 FILE = """
 [inject]
-min_score = 0.5
+query = "tides"
 [hook]
 deadline_ms = 900
 [model]
@@ -53,10 +53,10 @@ def test_what_is_no_repository_is_refused(run: Run, home: Path, tmp_path: Path) 
 def test_what_is_let_in_is_shown(run: Run, home: Path, repo: Path) -> None:
     chosen = run("trust", str(repo)).result["chooses"]
     assert chosen["file"] == str(repo / ".joelclaw/config.toml")
-    assert chosen["settings"] == {"inject.min_score": 0.5, "hook.deadline_ms": 900}
+    assert chosen["settings"] == {"inject.query": "tides", "hook.deadline_ms": 900}
     assert (chosen["scopes"], chosen["never"]) == ({"src": "harbour gauge"}, ["model.command"])
     shown = read_on_terminal(home, repo)
-    for part in ("hook.deadline_ms 900", "inject.min_score 0.5", "src harbour gauge", "stays yours",
+    for part in ("hook.deadline_ms 900", "inject.query tides", "src harbour gauge", "stays yours",
                  "never model.command"):  # fmt: skip
         assert part in shown
     assert "curl" not in shown
@@ -80,13 +80,13 @@ def test_status_says_what_comes_from_the_folder(run: Run, repo: Path, tmp_path: 
     assert run("status", cwd=tmp_path, env=env).result["config"]["project"] is None
     about = run("status", cwd=repo, env=env).result["config"]["project"]
     assert about == {
-        "file": str(repo / ".joelclaw/config.toml"), "trusted": False, "inForce": {"inject.min_score": 0.5},
+        "file": str(repo / ".joelclaw/config.toml"), "trusted": False, "inForce": {"inject.query": "tides"},
         "scopes": {"src": "harbour gauge"}, "withheld": ["hook.deadline_ms"], "never": ["model.command"], "fault": None,
     }  # fmt: skip
     run("trust", cwd=repo)
     about = run("status", cwd=repo, env=env).result["config"]["project"]
     assert about["trusted"] is True and about["withheld"] == []
-    assert about["inForce"] == {"inject.min_score": 0.5, "hook.deadline_ms": 900}
+    assert about["inForce"] == {"inject.query": "tides", "hook.deadline_ms": 900}
     about = run("status", cwd=repo, env={"JOELCLAW_HOOK_DEADLINE_MS": "800"}).result["config"]["project"]
     assert "hook.deadline_ms" not in about["inForce"], "the environment decides"
 
@@ -96,7 +96,7 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     def shown() -> str:
         return " ".join(without_style(on_terminal(home, "status", cwd=repo).out).split())
 
-    for part in ("trusted no", "in force inject.min_score 0.5", "withheld hook.deadline_ms", "never model.command"):
+    for part in ("trusted no", "in force inject.query tides", "withheld hook.deadline_ms", "never model.command"):
         assert part in shown()
     run("trust", str(repo))
     assert "trusted yes" in shown() and "withheld" not in shown()
