@@ -1,8 +1,9 @@
 """Which project a folder belongs to: all worktrees and clones of a repository are one project. Hot path.
 
-A project's name is `owner/name` of the repository's remote `origin`; without one the name of the repository's folder;
-of a folder that is not there (any more) what its path tells: `X/.worktrees/…`, `X.worktrees/…`, `X-worktrees/X-…`.
-Memories of before that hold the folder's name.
+A project is the host and path of the repository's remote `origin`: `owner/name` on GitHub, elsewhere with the host in
+front; without a remote the name of the repository's folder; of a folder that is not there (any more) what its path
+tells: `X/.worktrees/…`, `X.worktrees/…`, `X-worktrees/X-…`. Memories of before that hold the folder's name, or no host.
+A submodule belongs to the repository around it until the user trusts its folder: what it names was chosen there.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
 OUTSIDE = ("/", "~", "../")
 """How the paths begin that `relative` leaves outside the folder."""
-_WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
-_WITHIN = (".worktrees/", ".claude/worktrees/")
+WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
+"""What stands between a repository's folder and a worktree's."""
 _BESIDE = "-worktrees"
 """Behind a project's name, the folder beside it whose folders begin with that name."""
 _MOST_UP = 40
 _READ_BYTES = 65_536
 _LONGEST = 200
+_IMPLIED = "github.com"
+"""The host that a name leaves out."""
 _SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
 
@@ -39,7 +42,7 @@ def name_of(cwd: str) -> str:
 
 def _named_by_path(root: str) -> str:
     """The name of the folder that a path leads to, or of the one whose worktree it is by its folders' names."""
-    for mark in _WORKTREES:
+    for mark in WORKTREES:
         root = root.partition(mark)[0]
     parts = root.split("/")
     for at, folder in enumerate(parts[:-1]):
@@ -54,25 +57,25 @@ def folder_of(cwd: str) -> str:
     top = here = os.path.normpath(cwd) if cwd else ""
     for _ in range(_MOST_UP):
         if os.path.lexists(here + "/.git"):
-            return here
+            top = here
+            if not _is_submodule(here):
+                break
         here, below = os.path.dirname(here), here
         if not here or here == below:
             break
     return top
 
 
-def relative(path: str, folder: str) -> str:
-    """A path relative to such a folder, where it lies in it or, of a worktree of it, to that worktree's folder."""
-    inside = folder.rstrip("/") + "/"
-    if not folder or not path.startswith(inside[:-1]):
-        return path
-    within = path.removeprefix(inside)
-    if within == path or within.startswith(_WITHIN):
-        for mark in _WORKTREES:
-            base, found, rest = path.partition(mark)
-            if found and base == inside[:-1] and "/" in rest:
-                return rest.partition("/")[2]
-    return within
+def _is_submodule(folder: str) -> bool:
+    """Whether a folder is a submodule, in a repository around it, that the user does not trust."""
+    if not os.path.isfile(folder + "/.git"):
+        return False
+    pointer = start_of(folder + "/.git", _READ_BYTES).strip().removeprefix("gitdir:").strip()
+    if "/modules/" not in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]:
+        return False
+    from core.repository import trust
+
+    return not trust.is_trusted(os.path.realpath(folder))
 
 
 def repository_of(cwd: str) -> str:
@@ -88,6 +91,12 @@ def same(one: str, other: str) -> bool:
         return bool(one)
     short = one.rpartition("/")[2]
     return short == other.rpartition("/")[2] and short in (one, other)
+
+
+def without_host(name: str) -> str:
+    """What a project was called before its name had a host; "" for one whose name has none."""
+    host, _, path = name.partition("/")
+    return path if "." in host else ""
 
 
 def names_of(name: str, known: Iterable[str]) -> list[str]:
@@ -162,15 +171,19 @@ def _value(path: str, section: list[str], name: str) -> str:
 
 
 def _named_by(url: str) -> str:
-    """`owner/name` of a remote's URL, in lower case, without host and `.git`; of a path its last folder."""
+    """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its end."""
     scheme, mark, rest = url.partition("://")
+    host = ""
     if mark and scheme.lower() in _SCHEMES:
-        path = rest.partition("/")[2]
+        host, _, path = rest.partition("/")
     elif mark or url.startswith(("/", ".", "~")) or ":" not in url.partition("/")[0]:
         path = _root_of(rest if mark else url.rstrip("/")).rstrip("/").rpartition("/")[2]
     else:  # user@host:owner/name
-        path = url.partition(":")[2]
+        host, _, path = url.partition(":")
+    host = host.rpartition("@")[2].partition(":")[0].lower().removeprefix("www.").removeprefix("ssh.")
+    if host == _IMPLIED or ("." not in host and not scheme.lower().startswith("http")):  # one of ssh's own names
+        host = ""
     path = path.partition("?")[0].partition("#")[0].strip("/").removesuffix(".git")
-    parts = [part for part in "-".join(path.lower().split()).split("/") if part not in ("", "~", ".", "..")]
+    parts = [part for part in [host, *"-".join(path.lower().split()).split("/")] if part not in ("", "~", ".", "..")]
     name = "/".join(parts)
     return name if len(name) <= _LONGEST else ""

@@ -118,7 +118,7 @@ class SessionStore:
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
 
-        They are of the project and global, or with `everywhere` of all projects; with `strictly` only the project's own.
+        They are of the project and global, with `everywhere` of all projects, with `strictly` only the project's own.
         """
         if self.faults:
             return None

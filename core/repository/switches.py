@@ -96,7 +96,7 @@ def concerning(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
     silences = switches["silences"]
     yield from (one for one in silences if one["scope"] == EVERYWHERE)
     here = project.name_of(cwd) if cwd and any(one["scope"] == PROJECT for one in silences) else ""
-    yield from (one for one in silences if one["scope"] == PROJECT and project.same(one["name"], here))
+    yield from (one for one in silences if one["scope"] == PROJECT and _means(one["name"], here))
     yield from (one for one in silences if one["scope"] == SESSION and one["name"] == session)
 
 
@@ -165,7 +165,12 @@ def include(folder: str) -> bool:
 
 
 def _is(one: Silence, scope: Scope, name: str) -> bool:
-    return one["scope"] == scope and (project.same(one["name"], name) if scope == PROJECT else one["name"] == name)
+    return one["scope"] == scope and (_means(one["name"], name) if scope == PROJECT else one["name"] == name)
+
+
+def _means(stored: str, name: str) -> bool:
+    """Whether what was switched off, maybe before its name had a host, is this project."""
+    return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
 
 
 def _change(change: Callable[[Switches], Switches]) -> bool:

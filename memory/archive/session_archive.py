@@ -71,6 +71,8 @@ class SessionArchive:
         with sqlite.transaction(self.db):
             if transcripts.position(self.db, source) != found:
                 return None
+            if former := project.without_host(self.project):
+                transcripts.rename_project(self.db, self.project, former, self.folder)
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
             known = [documents.by_id(self.db, one["id"]) for one, _ in ready]

@@ -10,12 +10,11 @@ from math import exp
 
 from core import ids
 from core.names import is_file, names_in_order
-from core.project import relative
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
 from memory.archive.plain_text import both_ends, file_path, one_line, plain, start
-from memory.archive.session_places import SessionPlaces
+from memory.archive.session_places import SessionPlaces, relative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

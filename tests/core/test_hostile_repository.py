@@ -293,7 +293,7 @@ def git_elsewhere(kind: str, repo: Path, victim: Path) -> None:
 )
 def test_it_cannot_pass_for_another_project(repo: Path, tmp_path: Path, kind: str) -> None:
     victim = tmp_path / "victim"
-    origin = '[remote "origin"]\n\turl = https://example.org/acme/tides.git\n'
+    origin = '[remote "origin"]\n\turl = https://github.com/acme/tides.git\n'
     (victim / ".git/worktrees/one").mkdir(parents=True)
     (victim / ".git/modules/sub").mkdir(parents=True)
     (victim / ".git/config").write_text(origin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import project
+from memory.archive.session_places import relative
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
@@ -43,8 +45,11 @@ def repository(folder: Path, origin: str = "") -> Path:
         ("https://github.com/Acme/Gateway.git", "acme/gateway"),
         ("https://user:token@github.com/acme/gateway", "acme/gateway"),
         ("git@github.com:acme/gateway.git", "acme/gateway"),
-        ("ssh://git@example.org:2222/acme/gateway.git/", "acme/gateway"),
-        ("https://gitlab.example.org/group/part/gateway.git", "group/part/gateway"),
+        ("ssh://git@ssh.github.com:443/acme/gateway.git", "acme/gateway"),
+        ("git@github-at-work:acme/gateway.git", "acme/gateway"),
+        ("http://localhost:3000/acme/gateway", "localhost/acme/gateway"),
+        ("ssh://git@example.org:2222/acme/gateway.git/", "example.org/acme/gateway"),
+        ("https://gitlab.example.org/group/part/gateway.git", "gitlab.example.org/group/part/gateway"),
         ("/srv/git/gateway.git", "gateway"),
         ("../gateway", "gateway"),
         ("file:///srv/git/gateway.git", "gateway"),
@@ -62,7 +67,9 @@ def test_worktrees_are_the_project_of_their_repository(tmp_path: Path, origin: s
     folder = repository(tmp_path / "gateway", origin)
     git(folder, "worktree", "add", "-q", str(tmp_path / "elsewhere" / "fix"))
     tree = str(tmp_path / "elsewhere" / "fix")
-    assert project.name_of(tree) == project.name_of(str(folder)) == ("acme/gateway" if origin else "gateway")
+    assert (
+        project.name_of(tree) == project.name_of(str(folder)) == ("example.org/acme/gateway" if origin else "gateway")
+    )
     assert project.folder_of(tree) == tree
     shutil.rmtree(folder)
     assert project.name_of(tree) == "gateway", "the repository is gone: what names it is left"
@@ -108,27 +115,33 @@ def test_a_remote_goes_before_the_names_of_folders(tmp_path: Path) -> None:
     (folder / ".git").mkdir(parents=True)
     assert project.name_of(str(folder)) == "gateway"
     (folder / ".git" / "config").write_text('[remote "origin"]\nurl = https://example.org/acme/sluice\n')
-    assert project.name_of(str(folder)) == "acme/sluice"
+    assert project.name_of(str(folder)) == "example.org/acme/sluice"
 
 
 WHAT_A_CONFIGURATION_SAYS = [
-    ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "acme/sluice"),
-    ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "acme/sluice"),
-    ('[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c', "acme/sluice"),
+    ('[remote "origin"]\n\turl = https://example.org/acme/sluice.git\n', "example.org/acme/sluice"),
+    ('  [ REMOTE  "origin" ] # ours\n\tfetch = x\n\tURL=https://example.org/acme/sluice\n', "example.org/acme/sluice"),
+    (
+        '[remote "origin"]\nurl = "https://example.org/acme/sluice"\nurl = https://example.org/b/c',
+        "example.org/acme/sluice",
+    ),
     ('[remote "origin"]\n[core]\nurl = https://example.org/acme/other', "gateway"),
     ("url = https://example.org/acme/other\n", "gateway"),
     ("[remote]\nurl = https://example.org/acme/other\n", "gateway"),
     ('[branch "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
     ('[remote "fork"]\nurl = https://example.org/acme/other\n', "gateway"),
     # URLs
-    ('[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n', "~acme/my-sluice"),
+    (
+        '[remote "origin"]\nurl = git+ssh://git@example.org/~acme/../My Sluice.git?x=1#y\n',
+        "example.org/~acme/my-sluice",
+    ),
     ('[remote "origin"]\nurl = ~/git/sluice.git/\n', "sluice"),
     ('[remote "origin"]\nurl = sluice\n', "sluice"),
     ('[remote "origin"]\nurl = ./a:b/sluice\n', "sluice"),
-    ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "acme/sluice"),
-    ('[remote "origin"]\nurl = https://example.org/' + "a" * 200 + "\n", "a" * 200),
-    ('[remote "origin"]\nurl = https://example.org/' + "a" * 201 + "\n", "gateway"),
-    ('[remote "origin"]\nurl = https://example.org/\n', "gateway"),
+    ('[remote "origin"]\nurl = HTTPS://example.org/acme/sluice/\n', "example.org/acme/sluice"),
+    ('[remote "origin"]\nurl = https://example.org/' + "a" * 188 + "\n", "example.org/" + "a" * 188),
+    ('[remote "origin"]\nurl = https://example.org/' + "a" * 189 + "\n", "gateway"),
+    ('[remote "origin"]\nurl = https://github.com/\n', "gateway"),
     ("#" * 65_536 + '\n[remote "origin"]\nurl = https://example.org/acme/other\n', "gateway"),
 ]
 
@@ -149,9 +162,64 @@ def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path
     (folder / ".git").write_text("gitdir: ../sluice.git/worktrees/elsewhere\n")
     assert project.name_of(str(folder)) == "sluice"
     (folder / ".git").write_text("gitdir: ../gateway/.git/modules/part\n")
-    assert project.name_of(str(folder)) == "elsewhere", "a submodule is a project of its own"
+    assert project.name_of(str(folder)) == "elsewhere", "there is no repository around it"
     (folder / ".git").write_text("no pointer\n")
     assert project.name_of(str(folder)) == "elsewhere"
+
+
+def test_a_submodule_is_its_own_project_only_where_its_folder_is_trusted(run: Run, tmp_path: Path) -> None:
+    part = repository(tmp_path / "part")
+    outer = repository(tmp_path / "outer", "https://github.com/acme/outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "lib/part")
+    inner = outer / "lib" / "part"
+    git(inner, "remote", "set-url", "origin", "https://elsewhere.example/acme/orders.git")
+    assert project.name_of(str(inner)) == "acme/outer" and project.folder_of(str(inner)) == str(outer)
+    memory = "The settlement batch of orders is retried by hand"
+    run("memory", "import", "-", stdin=json.dumps({"text": memory, "project": "acme/orders"}) + "\n", env=NOW)
+    asked = ("inject", "memory", "--query", "settlement batch of orders", "--session")
+    assert memory not in run(*asked, "s1", cwd=inner, env=NOW).out
+    run("trust", str(inner), env=NOW)
+    assert memory not in run(*asked, "s2", cwd=inner, env=NOW).out, "the same path on another host is another project"
+    git(inner, "remote", "set-url", "origin", "git@github.com:acme/orders.git")
+    assert memory in run(*asked, "s3", cwd=inner, env=NOW).out
+
+
+def test_what_was_stored_before_names_had_a_host_goes_on(run: Run, home: Path, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "sluice", "https://git.example.org/acme/sluice.git")
+    lines = [
+        {"type": "user", "sessionId": "s-1", "parentUuid": None, "cwd": str(folder), "uuid": "u1",
+         "timestamp": "2026-07-01T10:00:00Z", "message": {"role": "user", "content": "The weir opens at ebb tide"}},
+    ]  # fmt: skip
+    transcript = tmp_path / "s-1.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("memory", "archive", str(transcript), env=NOW)
+    run("memory", "write", "The weir gate is painted green", "--project", "git.example.org/acme/sluice", env=NOW)
+    with sqlite3.connect(home / "store.db") as db:
+        for table in ("session", "document"):
+            db.execute(f"UPDATE {table} SET project = 'acme/sluice'")
+    elsewhere = repository(tmp_path / "copy", "https://elsewhere.example/acme/sluice.git")
+    for where, wanted in ((elsewhere, False), (folder, True)):
+        for number in (2, 3):
+            line = {
+                **lines[0],
+                "sessionId": f"{where.name}-{number}",
+                "cwd": str(where),
+                "uuid": f"{where.name}{number}",
+            }
+            another = tmp_path / f"{where.name}-{number}.jsonl"
+            another.write_text(json.dumps(line) + "\n")
+            run("memory", "archive", str(another), env=NOW)
+        hits = run("recall", "weir gate painted", "--project", project.name_of(str(where)), env=NOW).result["hits"]
+        assert ("green" in json.dumps(hits)) is wanted
+
+
+def test_what_was_off_before_names_had_a_host_stays_off(run: Run, home: Path, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "sluice", "https://git.example.org/acme/sluice.git")
+    assert run("off", "--project", cwd=folder, env=NOW).result["name"] == "git.example.org/acme/sluice"
+    file = home / "switches.json"
+    file.write_text(file.read_text().replace("git.example.org/", ""))
+    assert run("on", "--project", cwd=folder, env=LATER).result["changed"]
+    assert not run("on", "--project", cwd=folder, env=LATER).result["changed"]
 
 
 A_NAME_WITHOUT_OWNER_MEANS_ANY_O = [
@@ -261,4 +329,4 @@ def test_a_sessions_task_is_of_its_project(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_a_path_in_a_folder_or_in_a_worktree_of_it(path: str, folder: str, expected: str) -> None:
-    assert project.relative(path, folder) == expected
+    assert relative(path, folder) == expected

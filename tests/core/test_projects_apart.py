@@ -31,7 +31,7 @@ def repository(folder: Path, name: str) -> Path:
     folder.mkdir(parents=True)
     git(folder, "init", "-q")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")
-    git(folder, "remote", "add", "origin", f"git@example.org:acme/{name}.git")
+    git(folder, "remote", "add", "origin", f"git@github.com:acme/{name}.git")
     (folder / "package.json").write_text(json.dumps({"name": "gauge", "description": WORDS}))
     return folder
 

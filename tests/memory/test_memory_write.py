@@ -157,7 +157,7 @@ def places(tmp_path: Path) -> dict[str, Path]:
     """Two repositories, a folder below one, and a folder in none."""
     for name in ("alpha", "beta"):
         (tmp_path / name / ".git").mkdir(parents=True)
-        origin = f'[remote "origin"]\n\turl = https://example.org/acme/{name}\n'
+        origin = f'[remote "origin"]\n\turl = https://github.com/acme/{name}\n'
         (tmp_path / name / ".git" / "config").write_text(origin)
     for folder in ("alpha/src", "plain"):
         (tmp_path / folder).mkdir()

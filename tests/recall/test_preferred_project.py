@@ -35,7 +35,7 @@ def alpha(run: Run, tmp_path: Path) -> Path:
 
 def repository(folder: Path) -> Path:
     (folder / ".git").mkdir(parents=True)
-    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = git@example.org:acme/{folder.name}.git\n')
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = git@github.com:acme/{folder.name}.git\n')
     return folder
 
 

@@ -46,3 +46,10 @@ def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]]) -> None:
 def forget_seen(db: apsw.Connection, paths: Iterable[str]) -> None:
     """Forget that files were seen, inside the caller's transaction."""
     db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in paths])
+
+
+def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
+    """Give what is stored of a project its new name where a session of it began in the folder; in a transaction."""
+    if db.execute("SELECT 1 FROM session WHERE project = ? AND folder = ? LIMIT 1", (former, folder)).get:
+        for table in ("session", "document"):
+            db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
