@@ -1,9 +1,8 @@
 """Which project a folder belongs to: all worktrees and clones of a repository are one project. Hot path.
 
-A project is the host and path of the repository's remote `origin`: `owner/name` on GitHub, elsewhere with the host in
-front; without a remote the name of the repository's folder; of a folder that is not there (any more) what its path
-tells: `X/.worktrees/…`, `X.worktrees/…`, `X-worktrees/X-…`. Memories of before that hold the folder's name, or no host.
-A submodule belongs to the repository around it until the user trusts its folder: what it names was chosen there.
+A project is host and path of the repository's remote `origin`, on GitHub only `owner/name`; without a remote the name of
+the repository's folder; of a folder that is gone what its path tells: `X/.worktrees/…`, `X-worktrees/X-…`. Memories of
+before that hold the folder's name, or no host. A submodule is part of the repository around it until it is trusted.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ _BESIDE = "-worktrees"
 _MOST_UP = 40
 _READ_BYTES = 65_536
 _LONGEST = 200
-_IMPLIED = "github.com"
-"""The host that a name leaves out."""
+_IMPLIED = "github.com"  # the host that a name leaves out
 _SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
 

@@ -112,7 +112,7 @@ def search(
     for session, hits in list(by_session.items())[:limit]:
         best, told = hits[0], _about(db, session)
         said = [snippet.around(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
-        role = best["observation"].partition(":")[0] if best["collection"] == "episodes" else "tool"
+        role = {"prompt": "user", "agent": "assistant"}.get(best["origin"], "tool")
         found.append({
             "source": "local", "id": session, "runId": session, **told, "machineId": machine, "role": role,
             "client": told["client"] or best["source"], "project": told["project"] or best["project"],

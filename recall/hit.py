@@ -1,6 +1,6 @@
-"""A hit: its fields, its line of text, and its origin: user, assistant, tool NAME, web NAME, file PATH or import.
+"""A hit: its fields, its line of text, and its origin: prompt, agent, written, tool NAME, web NAME, file PATH or import.
 
-An agent must be able to tell what its user said from what stood on a page that it once read. Hot path.
+An agent must be able to tell a prompt from a page that it once read; whose words it holds nobody knows. Hot path.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.records import Document, Hit
 
-USER, ASSISTANT, TOOL, WEB, FILE, IMPORT = "user", "assistant", "tool", "web", "file", "import"
-_KINDS = (USER, ASSISTANT, TOOL, WEB, FILE, IMPORT)
-_FOREIGN = (TOOL, WEB, FILE)  # what neither the user nor the agent said
-_ON_THE_WEB = ("web", "fetch", "browse", "http", "url")
-"""What the names of tools hold that read pages: WebFetch, web_search, google_web_search, browser_navigate."""
+PROMPT, AGENT, WRITTEN = "prompt", "agent", "written"
+TOOL, WEB, FILE, IMPORT = "tool", "web", "file", "import"
+_KINDS = ("user", PROMPT, AGENT, TOOL, WEB, FILE, IMPORT)
+_FOREIGN = (TOOL, WEB, FILE)
+_ON_THE_WEB = ("web", "fetch", "browse", "http", "url")  # in names of tools that read pages: WebFetch, web_search
 _BY_AGENTS = ("observe", "mcp")
-_IMPORTED = "im-"
-_PATH_CHARS = 80
+_IMPORTED, _PATH_CHARS = "im-", 80
 
 
 def made(
@@ -36,18 +35,21 @@ def made(
 
 
 def of_document(document: Document, score: float, raw: float, boost: float) -> Hit:
-    """The hit of a memory."""
-    return {
-        "id": document["id"], "score": round(score, 4), "rawScore": round(raw, 4), "usageBoost": round(boost, 4),
-        "observation": document["text"], "type": document["observation_type"] or document["collection"],
-        "source": document["source"], "collection": document["collection"], "writeVerdict": document["write_verdict"],
-        "categoryId": document["category_id"], "categoryConfidence": document["category_confidence"],
-        "session": document["session_id"], "timestamp": clock.iso(document["created_at"]),
-        "recallCount": document["recall_count"], "retrievalPriority": document["retrieval_priority"],
-        "privacy": document["privacy"], "path": document["path"], "title": document["title"],
-        "tags": document["tags"], "project": document["project"], "context": document["context"],
-        "origin": origin_of(document), "more": 0,
-    }  # fmt: skip
+    """The hit of a memory; what was said in a session begins with its origin."""
+    origin, text, collection = origin_of(document), document["text"], document["collection"]
+    if collection == "episodes":
+        text = f"{origin}:{text.partition(':')[2]}"
+    found = made(
+        document["id"], score, text, kind=document["observation_type"] or collection, source=document["source"],
+        collection=collection, session=document["session_id"], timestamp=clock.iso(document["created_at"]),
+        path=document["path"], project=document["project"], origin=origin, raw=raw,
+    )  # fmt: skip
+    found["usageBoost"], found["writeVerdict"] = round(boost, 4), document["write_verdict"]
+    found["categoryId"], found["categoryConfidence"] = document["category_id"], document["category_confidence"]
+    found["recallCount"], found["retrievalPriority"] = document["recall_count"], document["retrieval_priority"]
+    found["privacy"], found["title"], found["tags"] = document["privacy"], document["title"], document["tags"]
+    found["context"] = document["context"]
+    return found
 
 
 def origin_of_call(tool: str) -> str:
@@ -58,11 +60,11 @@ def origin_of_call(tool: str) -> str:
 
 
 def origin_of(document: Document) -> str:
-    """Of a memory. What was written by hand is the user's, unless `memory write --source` says tool, web, file …"""
+    """Of a memory. What `memory write` brought is written, unless its `--source` says tool, web, file …"""
     if document["collection"] == "knowledge":
         return f"{FILE} {document['path']}".rstrip()
     if document["collection"] == "episodes":
-        return USER if document["text"].startswith("user:") else ASSISTANT
+        return PROMPT if document["text"].startswith("user:") else AGENT
     said = document["source"].partition(" ")[0].partition(":")[0].lower()
     if said in _FOREIGN:
         return document["source"]
@@ -70,7 +72,7 @@ def origin_of(document: Document) -> str:
         return IMPORT
     if said in _KINDS:
         return said
-    return ASSISTANT if said in _BY_AGENTS else USER
+    return AGENT if said in _BY_AGENTS else WRITTEN
 
 
 def line(hit: Hit) -> str:
@@ -86,5 +88,4 @@ def line(hit: Hit) -> str:
         return shown_line(text)
     if kind == FILE:
         return shown_line(f"[{FILE} {clip_path(name, _PATH_CHARS)}] {text}" if name else f"[{FILE}] {text}")
-    # the text of a call begins with the tool's name
     return shown_line(f"[{kind}] {text}" if hit["collection"] == "calls" else f"[{hit['origin']}] {text}")

@@ -90,7 +90,7 @@ def _told(hit: dict[str, Any]) -> str:
     """The text of a hit without what its heading says: who spoke; of a tool call the tool and the session."""
     text = str(hit["observation"])
     if hit["collection"] == "episodes":
-        text = text.removeprefix("user: ").removeprefix("assistant: ")
+        text = text.removeprefix("prompt: ").removeprefix("agent: ")
     elif hit["collection"] == "calls":
         where, found, said = text.replace(f"(session {ids.shown(hit['session'])}, ", "(", 1).partition("): ")
         text = where.removeprefix(hit["origin"].partition(" ")[2] + " ") + (f")\n{said}" if found else "")

@@ -149,7 +149,7 @@ def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
         if tells and key not in found and not summary.has_text(text):
             get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
             said_then = clip(" ".join(text.split()), TEXT_CHARS)
-            found[key] = {"text": said_then, "by": "user", "id": identifier, "promptsBefore": behind, "get": get}
+            found[key] = {"text": said_then, "by": "prompt", "id": identifier, "promptsBefore": behind, "get": get}
     return list(found.values())
 
 

@@ -38,7 +38,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
         (
             "recall staging",
-            ["user system-architecture the staging queue drains at noon", "1 of 1 found → joelclaw recall show 1"],
+            ["written system-architecture the staging queue drains at noon", "1 of 1 found → joelclaw recall show 1"],
         ),
         ("memory recent", ["system-architecture the staging queue drains at noon"]),
         (

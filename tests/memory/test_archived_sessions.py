@@ -121,7 +121,7 @@ def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("search", "webhook retry queue"), f"{SESSION[:8]} claude 2026-09-20T10:00 {CWD} user: the webhook"),
+        (("search", "webhook retry queue"), f"{SESSION[:8]} claude 2026-09-20T10:00 {CWD} prompt: the webhook"),
         (("search", "webhook retry queue"), "1 of 1 sessions found"),
         (("extract", SESSION), "the webhook retry queue drops jobs"),
         (("extract", SESSION, "--query", "zeppelin"), "Nothing in it matches 'zeppelin': this is its beginning."),

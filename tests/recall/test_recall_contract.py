@@ -336,7 +336,7 @@ def test_raw(stocked: Path) -> None:
     take_in(stocked, {"id": "m", "text": "Zebra rules:\n  one\n\n  two\tthree"})
     assert attempt(stocked, "recall", "zebra rules", "--raw", env=NOW).out == "Zebra rules: one two three\n"
     lines = attempt(stocked, "recall", "gateway retries", "--raw", env=NOW).out.splitlines()
-    said = {fact["text"] for fact in FACTS if fact["id"] != "d"}
+    said = {fact["text"].replace("user: ", "prompt: ") for fact in FACTS if fact["id"] != "d"}
     assert set(lines) == {*said, "[file docs/retry.md] Gateway retries follow the policy of the platform handbook"}
     assert len(lines) == len(FACTS)
     assert attempt(stocked, "recall", "xylophone", "--raw", env=NOW).out == ""

@@ -134,7 +134,7 @@ def test_an_identifier_beside_a_file_is_found(archived: Path) -> None:
 
 def test_a_question_in_words_is_answered_by_what_was_said(archived: Path) -> None:
     hits = ask(archived, "what should be sorted before the gauges are touched")
-    assert any(hit["observation"].startswith("user: Please sort the tide tables") for hit in hits[:2])
+    assert any(hit["observation"].startswith("prompt: Please sort the tide tables") for hit in hits[:2])
 
 
 def test_the_more_words_of_a_call_are_asked_for_the_surer_it_is_meant(archived: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_answer_to_what_was_asked_goes_before_the_question(run: Run, tmp_pat
     session.assistant("It was nothing, the gauge of the sluice gate is an old one." + FILLER)
     run("memory", "archive", str(session.path), env=NOW)
     hits = run("recall", "gauge of the sluice gate shows neap tide at noon", env=NOW).result["hits"]
-    assert [hit["observation"][:9] for hit in hits[:2]] == ["assistant", "user: the"]
+    assert [hit["origin"] for hit in hits[:2]] == ["agent", "prompt"]
     assert "hand was bent" in hits[0]["observation"]
 
 

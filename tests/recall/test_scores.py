@@ -125,9 +125,9 @@ def test_the_budget_that_a_query_gets(requested: str, query: str, applied: str, 
     ("about", "said"),
     [
         ({"collection": "knowledge", "path": "a/b.md"}, "file a/b.md"),
-        ({"collection": "episodes", "text": "assistant: user: x"}, "assistant"),
+        ({"collection": "episodes", "text": "assistant: user: x"}, "agent"),
         ({"source": "Web https://h"}, "Web https://h"), ({"source": "user", "id": "im-1"}, "import"),
-        ({"source": "MCP x"}, "assistant"), ({"source": "cli"}, "user"),
+        ({"source": "MCP x"}, "agent"), ({"source": "cli"}, "written"),
     ],
 )  # fmt: skip
 def test_who_said_what_a_memory_holds(about: dict[str, str], said: str) -> None:
@@ -138,7 +138,7 @@ def test_who_said_what_a_memory_holds(about: dict[str, str], said: str) -> None:
 @pytest.mark.parametrize(
     ("about", "printed"),
     [
-        ({"origin": "user"}, "a b"), ({"origin": "tool Bash"}, "[tool Bash] a b"),
+        ({"origin": "prompt"}, "a b"), ({"origin": "tool Bash"}, "[tool Bash] a b"),
         ({"origin": "file x.md"}, "[file x.md] a b"), ({"origin": "tool Bash", "collection": "calls"}, "[tool] a b"),
         ({"origin": "tool Bash", "collection": "work"}, "a\nb"),
     ],
