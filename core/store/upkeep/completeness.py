@@ -83,6 +83,14 @@ def is_lost(store: str) -> None:
         pass
 
 
+def begin_anew(store: str) -> None:
+    """A new store begins: what was found of the file before is over, unless it is that the file is gone."""
+    wrong = finding(store)
+    if wrong is not None and wrong["code"] != "STORE_LOST":
+        _unlink(store + _FOUND)
+        _unlink(store + _FOUND + _TOLD)
+
+
 def _unlink(path: str) -> None:
     if os.path.lexists(path):
         os.unlink(path)
