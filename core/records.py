@@ -198,6 +198,8 @@ class RecallResult(TypedDict):
     fallback: NotRequired[dict[str, str]]
     explanation: NotRequired[dict[str, Any]]
     """With `explain`: see `recall.score_trace`."""
+    warnings: NotRequired[list[str]]
+    """That the store was lost, and what brings it back."""
 
 
 class Event(TypedDict):

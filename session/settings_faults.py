@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from typing import Any
 
 from core import config, files, ids, json_text
 from core.records import Event
@@ -76,15 +78,36 @@ def _untold(faults: Places, name: str) -> list[tuple[str, str]]:
     return []  # where nothing can be kept, nothing is told: it would be every time
 
 
+def of_store() -> dict[str, Any] | None:
+    """What the store lacks (`completeness.finding`), None where nothing is known; with what brings a lost one back."""
+    from core.store import sqlite
+    from core.store.upkeep import completeness
+
+    wrong = completeness.finding(sqlite.path())
+    if wrong is not None and wrong["code"] == "STORE_LOST":
+        from session.backup import archive
+
+        again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
+        newest = archive.newest_readable()
+        if newest is None:
+            how = f"no backup is known that can be read; {again}. What was written by hand, observed or imported, "
+            how += "and feedback, only a backup of yours brings back: `joelclaw restore FILE --force`"
+        else:
+            put = f"`joelclaw restore {shlex.quote(newest['file'])} --force`"
+            how = f"{put} brings back what there was at {newest['at']} (what is here now is kept aside); then {again}"
+        wrong["fix"] = f"{how}; {wrong['fix']}"
+    return wrong
+
+
 def tell_older(now: int) -> str:
     """Tell once that the store lacks what was acknowledged: as an event; returns the sentence, "" where it was told."""
     from core.store import sqlite
     from core.store.upkeep import completeness
 
-    wrong = completeness.untold(sqlite.path())
-    if wrong is None:
+    wrong = of_store()
+    if wrong is None or not completeness.is_untold(sqlite.path()):
         return ""
     about = {name: wrong[name] for name in ("acknowledged", "has", "fix")}
     told = {"component": "store", "level": "error", "success": False, "error": wrong["message"]}
-    spool.keep([new_event("store.older", **told, metadata=about, now=now)])
+    spool.keep([new_event(wrong["code"].lower().replace("_", "."), **told, metadata=about, now=now)])
     return f"{wrong['message']}\n  {wrong['fix']}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from core import clock, config, ids, project, words
+from cli.answer import runnable
+from cli.stdout import tell
+from core import clock, config, files, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
 from core.store.sessions import id_beginnings, session_rows
@@ -68,7 +70,14 @@ def by_session(result: Any, limit: int | None) -> None:
 
 
 def unknown(result: RecallResult) -> list[str]:
-    """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
+    """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest.
+
+    That the store was lost is told, too: on stderr, and in the answer's `warnings`.
+    """
+    if files.is_store_older():
+        _tell_loss(result)
+        if result["hits"]:
+            return []
     db = sqlite.open_reading()
     if db is None:
         return []
@@ -91,6 +100,16 @@ def unknown(result: RecallResult) -> list[str]:
         known["session"] = sessions
     nearest = {name: ", ".join(_nearest(name, given[name], near)) or "none" for name, near in known.items()}
     return [f"No {name} {given[name][:80]!r} is kept; the nearest: {near}." for name, near in nearest.items()]
+
+
+def _tell_loss(result: RecallResult) -> None:
+    from session import settings_faults
+
+    lacking = settings_faults.of_store()
+    if lacking is not None and lacking["code"] == "STORE_LOST":
+        settings_faults.tell_older(clock.now_ms())  # as an event, and not once more at the end of this command
+        result["warnings"] = [runnable(f"{lacking['message']}; {lacking['fix']}")]
+        tell(f"joelclaw: {result['warnings'][0]}\n")
 
 
 def _nearest(name: str, given: str, known: list[str]) -> list[str]:

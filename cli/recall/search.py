@@ -55,7 +55,7 @@ def run(options: dict[str, Any]) -> Answer | int:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
     unknown: list[str] = []
-    if not result["hits"] and (query.session or query.project or query.category):
+    if files.is_store_older() or (not result["hits"] and (query.session or query.project or query.category)):
         from cli.recall import narrowed
 
         unknown = narrowed.unknown(result)

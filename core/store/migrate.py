@@ -36,6 +36,10 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
         if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
             raise _foreign(where)
         if not version:
+            if files.is_store_older() and not os.stat(where).st_size:
+                from core.store.upkeep import completeness
+
+                completeness.begin_anew(where)
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")

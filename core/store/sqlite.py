@@ -51,8 +51,8 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     """
     where = path()
     try:
+        _is_there(where)
         files.touch_private(where)
-        _look_for_log(where)
         db = _connect(where, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
         if db.execute("PRAGMA user_version").get != SCHEMA:
@@ -73,13 +73,10 @@ def open_reading() -> apsw.Connection | None:
     """
     where = path()
     try:
-        if os.stat(where).st_size == 0:
+        if not _is_there(where):
             return None
-    except FileNotFoundError:
-        return None
     except OSError as error:
         raise as_failure(error) from None
-    _look_for_log(where)
     try:
         try:
             db = _connect(where, 1000)
@@ -113,15 +110,18 @@ def open_unchanged(where: str) -> apsw.Connection:
     return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
-def _look_for_log(where: str) -> None:
-    """A store of ours has a log beside it from its first day; one without may be but a part."""
-    if not os.path.lexists(where + "-wal"):
+def _is_there(where: str) -> bool:
+    """Whether there is a store. One of ours has a log and a mark: one without a log may be but a part, a mark alone is
+    of one that is lost. Raises OSError."""
+    try:
+        there = os.stat(where).st_size > 0
+    except FileNotFoundError:
+        there = False
+    if os.path.lexists(where + ("-wal" if there else MARK)) != there:
         from core.store.upkeep import completeness
 
-        if os.stat(where).st_size:
-            completeness.came_alone(where)
-        else:
-            completeness.forget(where)
+        (completeness.came_alone if there else completeness.is_lost)(where)
+    return there
 
 
 def log_bytes(where: str = "") -> int:

@@ -182,6 +182,15 @@ def known(home: str = "") -> list[dict[str, Any]]:
         return []
 
 
+def newest_readable() -> dict[str, Any] | None:
+    """The last known backup of this home that is still there and begins as one; it is not verified."""
+    for one in sorted(known(), key=lambda one: str(one["at"]), reverse=True):
+        with suppress(*_UNREADABLE, OSError), tarfile.open(one["file"], "r:gz") as tar:
+            if (first := tar.next()) is not None and (first.name == MANIFEST or is_kept(first.name)):
+                return one
+    return None
+
+
 def note(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
     """Keep, in a home, where a backup of it is, besides those of before: a purge tells of them."""
     kept = [*(one for one in before if one["file"] != path), {"file": path, "at": at}]

@@ -143,9 +143,8 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         facts["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         seen.failed("store", failure)
         seen.db = None  # nothing more is asked of it
-    incomplete = completeness.finding(where)
-    if incomplete is not None:
-        seen.findings.append(error("STORE_OLDER", "store", str(incomplete["message"]), str(incomplete["fix"])))
+    if (lacking := settings_faults.of_store()) is not None:
+        seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
     sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
     return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export
 

@@ -1,7 +1,7 @@
-"""Finds out that a store has lost what was acknowledged: its file was copied without its log, or put back older.
+"""Finds out that a store has lost what was acknowledged: it is gone, was copied without its log, or put back older.
 
 `store.db.mark` holds the number of the last event that was acknowledged, and a store of ours always has a log and a
-mark. What was found stays in `store.db.older` until the user has read it. Hot path.
+mark. What was found stays in `store.db.older` until the user has read it, and removes that. Hot path.
 """
 
 from __future__ import annotations
@@ -65,55 +65,83 @@ def begin(store: str, number: int) -> None:
     files.write_whole(store + sqlite.MARK, b"%020d" % number)
 
 
-def forget(store: str) -> None:
-    """A new store begins in place of one that is gone: its signs go, too."""
-    for end in (sqlite.MARK, _FOUND, _FOUND + _TOLD):
-        try:
-            os.unlink(store + end)
-        except OSError:
-            pass
+def is_lost(store: str) -> None:
+    """Before an empty store, or none, is opened beside its mark: note that what it held is gone.
+
+    The mark goes with it: the store that begins now counts anew, and is older than nothing.
+    """
+    try:
+        with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may have begun the new one
+            if os.path.exists(store) and os.stat(store).st_size:
+                return
+            with open(store + sqlite.MARK, "rb") as file:
+                known = file.read()
+            _found(store, int(known) if known.isdigit() else 0, 0, is_gone=True)
+            _unlink(store + _FOUND + _TOLD)
+            _unlink(store + sqlite.MARK)
+    except (OSError, files.LockTimeout):  # noted meanwhile; or a home that cannot be written
+        pass
 
 
-def untold(store: str) -> dict[str, Any] | None:
-    """As `finding`, once: from now on it counts as told. Where nothing can be kept, nothing is told."""
+def begin_anew(store: str) -> None:
+    """A new store begins: what was found of the file before is over, unless it is that the file is gone."""
+    wrong = finding(store)
+    if wrong is not None and wrong["code"] != "STORE_LOST":
+        _unlink(store + _FOUND)
+        _unlink(store + _FOUND + _TOLD)
+
+
+def _unlink(path: str) -> None:
+    if os.path.lexists(path):
+        os.unlink(path)
+
+
+def is_untold(store: str) -> bool:
+    """Whether a finding was not told yet; from now on it was. Where nothing can be kept, nothing is told."""
     told = store + _FOUND + _TOLD
     try:
-        wrong = None if os.path.exists(told) else finding(store)
-        if wrong is not None:
-            files.touch_private(told)
-        return wrong
+        if os.path.exists(told):
+            return False
+        files.touch_private(told)
+        return True
     except OSError:
-        return None
+        return False
 
 
 def finding(store: str) -> dict[str, Any] | None:
     """What is known to be missing from the store; None where nothing is.
 
-    `acknowledged` and `has` are numbers of events, 0 where nothing is known. Only files are read.
+    `acknowledged` and `has` are numbers of events, 0 where nothing is known. Only files are read. How a store that is
+    gone (STORE_LOST) comes back, `session.settings_faults.of_store` knows.
     """
     import shlex
 
-    from core import json_text
+    from core import clock, json_text
 
     try:
         with open(store + _FOUND, "rb") as file:
             kept = json_text.loads(file.read())
         acknowledged, has = int(kept["acknowledged"]), int(kept["has"])
+        noted = clock.iso(int(kept["at"]))
     except (OSError, json_text.InvalidJSON, TypeError, KeyError, ValueError):
         return None
+    fix = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
+    if kept.get("gone"):
+        held = f", which had come to event {acknowledged}," if acknowledged else ""
+        message = f"the store was lost: at {noted} {store}{held} was gone or empty; what it held is not found any more"
+        return {"code": "STORE_LOST", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
     message = f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
     if acknowledged:
         message = (
             f"{store} is older than what was acknowledged: it had come to event {has}, and {acknowledged} were stored."
             " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
         )
-    accepting = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
-    fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {accepting}"
+    fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {fix}"
     return {"code": "STORE_OLDER", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
 
 
-def _found(store: str, acknowledged: int, has: int) -> None:
+def _found(store: str, acknowledged: int, has: int, *, is_gone: bool = False) -> None:
     from core import clock, json_text
 
-    kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms()}
+    kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms(), "gone": is_gone}
     files.write_whole(store + _FOUND, json_text.dumps(kept).encode())
