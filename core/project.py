@@ -1,8 +1,8 @@
 """Which project a folder belongs to: all worktrees and clones of a repository are one project. Hot path.
 
-A project is host and path of the repository's remote `origin`, on GitHub only `owner/name`; without a remote the name of
-the repository's folder; of a folder that is gone what its path tells: `X/.worktrees/…`, `X-worktrees/X-…`. Memories of
-before that hold the folder's name, or no host. A submodule is part of the repository around it until it is trusted.
+A project is host and path of the repository's remote `origin`, on GitHub only `owner/name`; without a remote the name
+of the repository's folder; of a folder that is gone what its path tells: `X/.worktrees/…`, `X-worktrees/X-…`. Memories
+of before that hold the folder's name, or no host. A submodule is part of the repository around it until it is trusted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A hit: its fields, its line of text, and its origin: prompt, agent, written, tool NAME, web NAME, file PATH or import.
+"""A hit: its fields, its line of text, and its origin: prompt, agent, written, tool NAME, web NAME, file PATH, import.
 
 An agent must be able to tell a prompt from a page that it once read; whose words it holds nobody knows. Hot path.
 """
