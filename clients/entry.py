@@ -55,7 +55,7 @@ def lines(handle: BinaryIO, problems: Problems) -> Iterator[tuple[Line, dict[str
             continue
         value = parsed(bare)
         if not isinstance(value, dict):
-            what = "no JSON object" if data.endswith(b"\n") else "cut off"
+            what = "not a JSON object" if data.endswith(b"\n") else "cut off"
             problems.append(f"line {number} is {what}")
             value = None
         yield Line(number, start, len(bare)), value
@@ -211,7 +211,7 @@ def path_to(leaf: str, tree: Mapping[str, Entry], problems: Problems) -> list[En
     entry = tree.get(leaf)
     while entry is not None:
         if entry.id in seen:
-            problems.append(f"the parents of {entry.id} go round in a circle; the branch begins at {path[-1].id}")
+            problems.append(f"the parents of {entry.id} form a circle; the branch begins at {path[-1].id}")
             break
         seen.add(entry.id)
         path.append(entry)

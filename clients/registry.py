@@ -37,7 +37,7 @@ def row(name: str) -> Client:
 def transcript(name: str) -> Format:
     """What reads a line of a client's session file; UNKNOWN_AGENT (exit 2) for one that keeps none."""
     if name not in KEEPING_FILES:
-        raise usage("UNKNOWN_AGENT", f"no transcripts of {name!r} are known", f"name one of {', '.join(KEEPING_FILES)}")
+        raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name one of {', '.join(KEEPING_FILES)}")
     return CLIENTS[name].transcript()
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clients.client import Client
 
 # The first line of a file with rules.
-ABOUT_RULES = "joelclaw: its search of memory runs without a question (joelclaw install, and uninstall)"
+ABOUT_RULES = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
 _COMMENTS = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
 _MOST_BYTES = 16_000_000
 
@@ -110,7 +110,7 @@ class Settings:
 
     def notes(self, *, project: bool) -> list[str]:
         """What the user has to know or to do before the hooks run."""
-        trust = f"{self.name} runs a project's hooks only in a folder that it was told to trust"
+        trust = f"{self.name} runs a project's hooks only in a trusted folder"
         return [trust] * (project and self.asks_trust) + [one.message for one in self.switched_off(project=project)]
 
     def shell(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def damage(path: str) -> str:
 def _parsed(path: str) -> Any:
     """What a regular file of a fair size holds: a repository may have a pipe or a device in its place."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(0, "it is no regular file")
+        raise OSError(0, "it is not a regular file")
     with open(path, encoding="utf-8-sig") as file:
         text = file.read(_MOST_BYTES)
     if path.endswith(".toml"):

@@ -62,22 +62,22 @@ class Setting:
 
 SETTINGS: dict[str, Setting] = {
     "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
-    "store.backend": Setting("sqlite", "where recall reads", choices=("sqlite", "typesense"), trusted=True),
+    "store.backend": Setting("sqlite", "which store recall reads", choices=("sqlite", "typesense"), trusted=True),
     "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)", trusted=True),
     "store.key_command": Setting("", "a command that prints the API key (TYPESENSE_API_KEY wins)", trusted=True),
     "store.prefix": Setting("", "what the names of the cluster's collections begin with", trusted=True),
-    "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster in all, in ms", 10, 600_000),
-    "store.sync_seconds": Setting(30, "least time between two syncs in the background of other commands", 1, 86_400),
-    "store.batch": Setting(500, "documents sent to the cluster in one request, of which 250 is the most", 1, 10_000),
+    "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster in total, in ms", 10, 600_000),
+    "store.sync_seconds": Setting(30, "shortest time between two background syncs", 1, 86_400),
+    "store.batch": Setting(500, "documents sent to the cluster in one request, at most 250", 1, 10_000),
     "recall.limit": Setting(5, "hits a recall returns unless --limit says otherwise", 1, 100),
-    "recall.episode_decay": Setting(0.05, "share of an archived episode's score that age takes at most", 0, 0.5),
-    "memory.max_chars": Setting(20_000, "longest text `memory write` takes, in characters", 100, 1_000_000),
+    "recall.episode_decay": Setting(0.05, "largest share of an episode's score that age takes", 0, 0.5),
+    "memory.max_chars": Setting(20_000, "longest text that `memory write` accepts, in characters", 100, 1_000_000),
     "checkpoint.warm_percent": Setting(40, "context usage at which recall begins (ADR-0203), in percent", 1, 100),
     "checkpoint.hot_percent": Setting(60, "context usage at which the task is written to memory (ADR-0203)", 1, 100),
-    "inject.cooldown_seconds": Setting(60, "a second compaction so soon injects nothing (ADR-0203)", 0, 86_400),
-    "inject.max_tokens": Setting(300, "longest recovery text, in estimated tokens (ADR-0203)", 60, 2_000),
-    "inject.min_score": Setting(0.3, "lowest score of a memory that is injected unasked", 0, 1),
-    "inject.startup_min_score": Setting(0.1, "the same for a new session, whose query is a broad one", 0, 1),
+    "inject.cooldown_seconds": Setting(60, "no second recovery note within this time (ADR-0203)", 0, 86_400),
+    "inject.max_tokens": Setting(300, "longest recovery note, in estimated tokens (ADR-0203)", 60, 2_000),
+    "inject.min_score": Setting(0.3, "lowest score of a memory that is injected", 0, 1),
+    "inject.startup_min_score": Setting(0.1, "the same for a new session, whose query is broad", 0, 1),
     "inject.query": Setting(
         "recent decisions, active work, unresolved failures, and operational context",
         "what a new interactive session recalls (ADR-0204)",
@@ -85,38 +85,40 @@ SETTINGS: dict[str, Setting] = {
     "inject.gateway_query": Setting(
         "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls (ADR-0204)"
     ),
-    "context.window": Setting(0, "the model's window in tokens, if its client tells none; 0 by name", 0, 100_000_000),
-    "refresh.minutes": Setting(30, "a message so long after a refresh brings another (ADR-0204); 0 never", 0, 100_000),
-    "refresh.idle_minutes": Setting(10, "so does one after the session was idle this long; 0 never", 0, 100_000),
-    "refresh.percent": Setting(50, "context usage at which to refresh, once a compaction; 0 never", 0, 100),
-    "refresh.named": Setting(True, "tell where the files and functions of a prompt stand, and what was noted"),
-    "workspace.folder": Setting("", "where the daily log lies (default: workspace in JOELCLAW_HOME)", trusted=True),
-    "hook.deadline_ms": Setting(2_000, "after this a hook answers nothing and lets the agent go on", 50, 60_000),
+    "context.window": Setting(0, "window in tokens, if no client reports it; 0: by the model's name", 0, 100_000_000),
+    "refresh.minutes": Setting(30, "a prompt this long after a refresh brings another (ADR-0204); 0 never", 0, 100_000),
+    "refresh.idle_minutes": Setting(10, "a prompt after this much idle time brings a refresh; 0 never", 0, 100_000),
+    "refresh.percent": Setting(50, "context usage at which to refresh, once for each compaction; 0 never", 0, 100),
+    "refresh.named": Setting(True, "say where files and functions that a prompt names stand"),
+    "workspace.folder": Setting("", "folder of the daily log (default: workspace in JOELCLAW_HOME)", trusted=True),
+    "hook.deadline_ms": Setting(2_000, "after this time a hook gives an empty answer", 50, 60_000),
     "compaction.reserve_tokens": Setting(16_384, "tokens kept free for the answer (pi)", 0, 100_000_000),
-    "compaction.keep_recent_tokens": Setting(20_000, "tokens of new messages that are kept (pi)", 0, 100_000_000),
+    "compaction.keep_recent_tokens": Setting(20_000, "tokens of recent messages that are kept (pi)", 0, 100_000_000),
     "compaction.summary": Setting("client", "who writes the summary", choices=("client", "joelclaw"), trusted=True),
-    "compaction.idle_trigger_minutes": Setting(0, "idle so long, `idle run` compacts it; off unless set", 1, 525_600),
-    "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be used for it", 0.1, 0.95),
+    "compaction.idle_trigger_minutes": Setting(0, "idle time before `idle run` compacts; off unless set", 1, 525_600),
+    "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be in use", 0.1, 0.95),
     "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
     "compaction.notify_on_start_text": Setting("🧹 Context compacting, back in a moment…", "the text", trusted=True),
-    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; by default its agent's", trusted=True),
-    "idle.timeout_seconds": Setting(600, "after this the compaction command is ended", 1, 86_400),
-    "notify.command": Setting("", "tells the user something: its words, with {text}, or on stdin", trusted=True),
+    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; default: the client's", trusted=True),
+    "idle.timeout_seconds": Setting(600, "after this time the compaction command is stopped", 1, 86_400),
+    "notify.command": Setting("", "command that notifies the user, with {text} or the text on stdin", trusted=True),
     "model.command": Setting("", "a command that reads a prompt on stdin and writes text on stdout", trusted=True),
-    "model.timeout_seconds": Setting(120, "after this the model's command is ended", 1, 3_600),
-    "model.max_prompt_bytes": Setting(1_000_000, "longest prompt the model's command is given", 1_000, 100_000_000),
-    "model.max_output_bytes": Setting(200_000, "longest answer read from the model's command", 100, 100_000_000),
-    "observe.max_tokens": Setting(60_000, "estimated tokens that one `memory observe` may use", 6_000, 100_000_000),
-    "observe.seconds": Setting(300, "one `memory observe` asks the model no longer than this", 1, 86_400),
-    "observe.auto": Setting(True, "with a `model.command`, observe at compactions and ends", trusted=True),
+    "model.timeout_seconds": Setting(120, "after this time the model's command is stopped", 1, 3_600),
+    "model.max_prompt_bytes": Setting(1_000_000, "longest prompt sent to the model's command", 1_000, 100_000_000),
+    "model.max_output_bytes": Setting(200_000, "longest answer accepted from the model's command", 100, 100_000_000),
+    "observe.max_tokens": Setting(60_000, "most estimated tokens of one `memory observe`", 6_000, 100_000_000),
+    "observe.seconds": Setting(300, "longest run of one `memory observe`", 1, 86_400),
+    "observe.auto": Setting(True, "with `model.command`, observe at compactions and session ends", trusted=True),
     "otel.busy_ms": Setting(400, "how long an event waits for another process's write, in ms", 1, 60_000),
-    "otel.debug_limit": Setting(12, "debug events kept a minute of one component and action", 0, 100_000),
-    "otel.export": Setting("off", "auto sends to the OTEL_* collector", choices=("off", "auto"), trusted=True),
-    "otel.export_seconds": Setting(60, "least time between two such exports, in seconds", 1, 86_400),
-    "retention.events_days": Setting(90, "age at which events are dropped, in days; 0 never", 0, 36_500, trusted=True),
-    "retention.events_mb": Setting(200, "room for events: debug ones go first; 0: any", 0, 1_000_000, trusted=True),
-    "retention.episodes_days": Setting(0, "age at which archived turns go, in days; 0 never", 0, 36_500, trusted=True),
-    "retention.store_mb": Setting(0, "size beyond which old things go; 0: any", 0, 1_000_000, trusted=True),
+    "otel.debug_limit": Setting(12, "debug events kept per minute, component and action", 0, 100_000),
+    "otel.export": Setting("off", "auto: send events to the OTEL_* collector", choices=("off", "auto"), trusted=True),
+    "otel.export_seconds": Setting(60, "shortest time between two such exports, in seconds", 1, 86_400),
+    "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500, trusted=True),
+    "retention.events_mb": Setting(
+        200, "space for events, debug ones go first; 0: no limit", 0, 1_000_000, trusted=True
+    ),
+    "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500, trusted=True),
+    "retention.store_mb": Setting(0, "size beyond which old turns expire; 0: no limit", 0, 1_000_000, trusted=True),
 }
 
 
@@ -289,7 +291,7 @@ def _checked_value(name: str, setting: Setting, given: Value | None, where: str)
                 return int(number) if kind is int else number
         except (ValueError, OverflowError):
             pass
-    found = "a list, a table, a date or too long a number" if given is None else repr(given)
+    found = "a list, a table, a date or a number that is too long" if given is None else repr(given)
     message = f"{where}: {name} is {found}, which is not {setting.wanted()}"
     raise Failure("CONFIG_INVALID", message, f"set {name} to {setting.wanted()}")
 

@@ -145,7 +145,7 @@ def _key(key: object) -> str:
         return key
     if key is None or isinstance(key, (int, float)):
         return dumps(key)
-    raise TypeError(f"a {type(key).__name__} is no key in JSON")
+    raise TypeError(f"a {type(key).__name__} cannot be a key in JSON")
 
 
 def _escape_surrogates(text: str) -> str:

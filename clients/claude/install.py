@@ -50,7 +50,7 @@ class Settings(settings.Settings):
         for path in _MANAGED:
             rules = read_settings(path)
             found += [
-                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask who administers {path}")
+                Obstacle(f"hooks are switched off by `{name}` in {path}", f"ask the administrator of {path}")
                 for name in ("disableAllHooks", "allowManagedHooksOnly", "strictPluginOnlyCustomization")
                 if rules.get(name)
             ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clients.settings import Place
 
 _REVIEW = (
-    "start `codex` once: it says `Hooks need review`; choose `Trust all and continue`, or trust them later with"
+    "start `codex` once; when it says `Hooks need review`, choose `Trust all and continue`, or trust them later with"
     " `/hooks`"
 )
 

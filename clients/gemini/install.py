@@ -20,7 +20,7 @@ class Settings(settings.Settings):
     variable = "GEMINI_CLI_HOME"
     folder = ".gemini"
     file = "settings.json"
-    applies = "takes effect when Gemini CLI is started anew"
+    applies = "takes effect when Gemini CLI restarts"
     transcripts = "tmp/*.jsonl"
     timeout = 5000  # milliseconds
     comments = True

@@ -14,7 +14,7 @@ class Settings(settings.Settings):
     folder = ".config/opencode"
     local_folder = ".opencode"
     file = "plugin/joelclaw.js"
-    applies = "takes effect when OpenCode is started anew"
+    applies = "takes effect when OpenCode restarts"
 
     def home(self) -> str:
         """As OpenCode finds it: without its own variable, below the folder of all configuration."""

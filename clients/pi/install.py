@@ -30,7 +30,7 @@ class Settings(settings.Settings):
     folder = ".pi/agent"
     local_folder = ".pi"
     file = "extensions/joelclaw.ts"
-    applies = "takes effect in the next pi, or after /reload"
+    applies = "takes effect when pi starts next, or after /reload"
     transcripts = "sessions/*.jsonl"
 
     def switched_off(self, *, project: bool) -> list[Obstacle]:
@@ -64,7 +64,7 @@ def compaction(client: Client, folder: str) -> CompactionSettings:
     except project_file.Unusable as fault:
         dropped = ((path, fault.reason),)
     except ValueError:
-        dropped = ((path, "is no JSON object"),)
+        dropped = ((path, "is not a JSON object"),)
     enabled = own.get("enabled") is not False
     if isinstance(projects.get("enabled"), bool) and projects["enabled"] != enabled:
         from core.repository import trust
@@ -79,7 +79,7 @@ def compaction(client: Client, folder: str) -> CompactionSettings:
 
 
 def _table(data: bytes | None) -> dict[str, Any]:
-    """The table `compaction` of a file, empty where there is none; ValueError where the file is no JSON object."""
+    """The table `compaction` of a file, empty where there is none; ValueError where the file is not a JSON object."""
     if data is None or not data.strip():
         return {}
     value = content.parsed(data)

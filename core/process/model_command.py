@@ -55,7 +55,7 @@ def from_config(config: Config, override: str = "") -> Model | None:
 def not_configured() -> Failure:
     """The Failure for a command that cannot do without a model."""
     fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
-    return Failure("MODEL_NOT_CONFIGURED", "no model's command is set", fix)
+    return Failure("MODEL_NOT_CONFIGURED", "no model command is set", fix)
 
 
 def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
@@ -71,24 +71,24 @@ def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_outpu
     try:
         words = shlex.split(command)
     except ValueError as error:
-        message = f"the model's command cannot be read: {str(error).lower()}"
+        message = f"the model command cannot be parsed: {str(error).lower()}"
         raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
     if not words:
         raise not_configured()
     words[0] = os.path.expanduser(words[0])
     name = _one_line(words[0])
     if "\0" in command or shutil.which(words[0]) is None:
-        fix = "install it, or give its full path; no shell runs the line, so pipes and variables need sh -c '...'"
+        fix = "install it, or give its full path; no shell runs the command, so pipes and variables need sh -c '...'"
         raise Failure("MODEL_NOT_FOUND", f"there is no program {name!r} to run", fix)
     data = redact(clean(prompt))[0].encode()
     if len(data) > max_prompt:
-        message = f"the prompt has {len(data)} bytes; the model's command is given {max_prompt} at most"
+        message = f"the prompt has {len(data)} bytes; the limit is {max_prompt}"
         raise Failure("MODEL_TOO_LONG", message, "raise model.max_prompt_bytes in config.toml if the model takes more")
     ended = process_group.run(
         words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
     )
     if ended.reason == "timeout":
-        fix = "raise model.timeout_seconds in config.toml, or name a faster model"
+        fix = "raise model.timeout_seconds in config.toml, or use a faster model"
         raise Failure("MODEL_TIMEOUT", f"{name} gave no answer within {timeout:g} s", fix)
     if ended.reason == "too-long":
         fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
@@ -110,7 +110,7 @@ def _refuse_within_model() -> None:
     """No model asks a model: a command line that leads back to us would never end."""
     if os.environ.get(IN_MODEL):
         fix = f"call joelclaw without {IN_MODEL} in the environment"
-        raise Failure("MODEL_FAILED", "a model's command asked for a model", fix)
+        raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
 
 
 def _one_line(text: str) -> str:

@@ -51,10 +51,10 @@ class Ended:
         said = " ".join((self.output + b"\n" + self.errors).decode("utf-8", "replace").split())[-500:]
         how = {
             "": f"exit status {self.status}",
-            "timeout": "it took too long and was ended",
-            "stopped": "it was ended with us",
+            "timeout": "it took too long and was stopped",
+            "stopped": "it was stopped when joelclaw ended",
             "not-started": "it could not be started",
-            "too-long": "it printed too much and was ended",
+            "too-long": "it printed too much and was stopped",
         }[self.reason]
         return f"{how}: {said}" if said else how
 

@@ -50,7 +50,7 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
     """The real path of a file of the project at the real path `root`, and its status; None where there is none.
 
     Raises:
-        Unusable: it is a link out of the project, no regular file, or cannot be looked at.
+        Unusable: it is a link that leads out of the project, no regular file, or cannot be looked at.
     """
     try:
         os.lstat(path)
@@ -61,9 +61,9 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
     except OSError as error:
         raise Unusable(path, f"cannot be read: {error.strerror}") from None
     if not is_below(real, root):
-        raise Unusable(path, "is a link out of the project")
+        raise Unusable(path, "is a link that leads out of the project")
     if not stat.S_ISREG(status.st_mode):
-        raise Unusable(path, "is no regular file")
+        raise Unusable(path, "is not a regular file")
     return real, status
 
 

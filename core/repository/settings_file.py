@@ -128,4 +128,4 @@ def _parse(path: str, root: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise Unusable(path, "is not UTF-8") from None
     except ValueError as error:
-        raise Unusable(path, f"is no TOML: {error}") from None
+        raise Unusable(path, f"is not TOML: {error}") from None

@@ -80,8 +80,8 @@ def trust(folder: str) -> tuple[Trusted, bool]:
         raise Failure("TRUST_NO_FOLDER", f"there is no folder {folder}", "name the folder of a project") from None
     home = os.path.realpath(os.path.expanduser("~"))
     if not os.path.lexists(os.path.join(root, ".git")) or root == home or is_below(home, root):
-        fix = "name a folder in a repository; of a project that is none yet make one: git init, in its folder"
-        raise Failure("TRUST_NO_REPOSITORY", f"{root} is no repository, so no project of its own", fix)
+        fix = "name a folder inside a repository; to make one of a project: git init, in its folder"
+        raise Failure("TRUST_NO_REPOSITORY", f"{root} is not in a repository, so it is no project", fix)
     row: Trusted = {"path": root, "device": status.st_dev, "inode": status.st_ino, "mark": "", "at": clock.now_ms()}
 
     def add(rows: list[Trusted]) -> list[Trusted]:

@@ -23,7 +23,7 @@ def opened(path: str) -> Iterator[apsw.Connection]:
         finally:
             db.close()
     except apsw.Error as error:
-        fix = "name an SQLite file that is whole, or a copy of it"
+        fix = "name an intact SQLite file"
         raise Failure("IMPORT_FAILED", f"{path} cannot be read: {error}", fix) from None
 
 

@@ -117,6 +117,6 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
 def _foreign(where: str) -> Failure:
     return Failure(
         "STORE_FOREIGN",
-        f"{where} is a database of another program",
+        f"{where} is another program's database",
         "nothing was changed; point JOELCLAW_HOME at another folder, or move the file away",
     )

@@ -88,7 +88,7 @@ def _destination(signal: str) -> Destination:
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https"):
-        raise usage(_CONFIG, f"{name} is no http URL", f"set {name} to a URL such as {_DEFAULT}")
+        raise usage(_CONFIG, f"{name} is not an http URL", f"set {name} to a URL such as {_DEFAULT}")
     host = f"[{host}]" if ":" in host else host
     return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
 
@@ -164,7 +164,7 @@ def run(config: Config) -> list[Delivered] | None:
     if not parts:
         return done
     parts += [f"taken: {one['signal']} {one['sent']}" for one in done if one["sent"]]
-    fix = "what waits is sent by the next export; see to OTEL_EXPORTER_OTLP_ENDPOINT and _HEADERS, and the collector"
+    fix = "what waits is sent by the next export; check OTEL_EXPORTER_OTLP_ENDPOINT and _HEADERS, and the collector"
     raise Failure(FAILED, "; ".join(parts), fix)
 
 

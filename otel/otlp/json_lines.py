@@ -136,7 +136,7 @@ def read_line(number: int, line: bytes | None, report: Report, now: int) -> list
         if line is None:
             reason = "the line is too long"
         elif not isinstance(found, dict):
-            reason = "no JSON object"
+            reason = "not a JSON object"
         elif "resourceLogs" in found:
             json_format.ParseDict(found, request, ignore_unknown_fields=True)
         elif "resourceSpans" in found or "resourceMetrics" in found:
@@ -144,9 +144,9 @@ def read_line(number: int, line: bytes | None, report: Report, now: int) -> list
         else:
             reason = "no resourceLogs"
     except orjson.JSONDecodeError as error:
-        reason = f"no JSON: {error}"
+        reason = f"not JSON: {error}"
     except json_format.ParseError as error:
-        request, reason = ExportLogsServiceRequest(), f"no OTLP: {error}"[:_LONGEST_REASON]
+        request, reason = ExportLogsServiceRequest(), f"not OTLP: {error}"[:_LONGEST_REASON]
     if reason:
         report.fail(number, reason)
     events = []

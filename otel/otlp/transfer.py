@@ -198,7 +198,7 @@ class _Transfer:
         try:
             reply.ParseFromString(answer.content)
         except DecodeError:
-            return _Outcome(taken=True, message="the receiver's answer is no OTLP, though its status is 2xx")
+            return _Outcome(taken=True, message="the receiver's answer is not OTLP, though its status is 2xx")
         partial = reply.partial_success
         rejected = partial.rejected_log_records if self._destination.signal == "logs" else partial.rejected_spans
         return _Outcome(taken=True, rejected=max(0, int(rejected)), message=_line(str(partial.error_message)))

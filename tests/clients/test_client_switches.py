@@ -107,7 +107,7 @@ def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
         f"our hook is switched off by `hooksConfig.disabled` in {user}",
     ]
     assert told(GEMINI.switched_off(project=False)) == GEMINI.notes(project=False) == by_user
-    assert GEMINI.notes(project=True)[0] == "gemini runs a project's hooks only in a folder that it was told to trust"
+    assert GEMINI.notes(project=True)[0] == "gemini runs a project's hooks only in a trusted folder"
     project = written(GEMINI.path(project=True), {"hooksConfig": {"disabled": ["joelclaw"]}})
     by_project = f"our hook is switched off by `hooksConfig.disabled` in {project}"
     assert told(GEMINI.switched_off(project=False)) == [by_project, *by_user]

@@ -25,7 +25,7 @@ def test_every_line_has_its_number_its_place_and_its_size() -> None:
 def test_a_line_without_an_object_is_told_and_one_that_was_cut_off() -> None:
     assert read(b'[1]\nhm\n{"a":') == (
         [(Line(1, 0, 4), None), (Line(2, 4, 3), None), (Line(3, 7, 5), None)],
-        ("line 1 is no JSON object", "line 2 is no JSON object", "line 3 is cut off"),
+        ("line 1 is not a JSON object", "line 2 is not a JSON object", "line 3 is cut off"),
     )
 
 
@@ -57,5 +57,5 @@ def test_a_branch_ends_where_its_parents_do_or_go_round() -> None:
     assert [one.id for one in path_to("d", tree, problems)] == ["e", "d"]
     assert problems.told() == (
         "gone, the parent of c, is not in the file; the branch begins there",
-        "the parents of d go round in a circle; the branch begins at e",
+        "the parents of d form a circle; the branch begins at e",
     )

@@ -20,7 +20,7 @@ from core.process.process_group import Ended, Interrupts
         (Ended(0, b""), "exit status 0"),
         (Ended(3, b"a\n b", "", b"c"), "exit status 3: a b c"),
         (Ended(None, b"x", "not-started"), "it could not be started: x"),
-        (Ended(1, b"", "timeout"), "it took too long and was ended"),
+        (Ended(1, b"", "timeout"), "it took too long and was stopped"),
         (Ended(1, b"b" + b"a" * 500), "exit status 1: " + "a" * 500),
     ],
 )

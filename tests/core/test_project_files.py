@@ -71,10 +71,10 @@ def test_what_is_no_plain_file_of_the_project_is_refused(project: Path) -> None:
     (project / "in").symlink_to("inside")
     (project / "loop").symlink_to("loop")
     os.mkfifo(project / "pipe")
-    assert why(project / "out", project) == "is a link out of the project"
-    assert why(project / "pipe", project) == why(project / ".git", project) == "is no regular file"
+    assert why(project / "out", project) == "is a link that leads out of the project"
+    assert why(project / "pipe", project) == why(project / ".git", project) == "is not a regular file"
     assert read(str(project / "in"), str(project), 10) == b"y"
-    assert why(project.parent / "outside", project) == "is a link out of the project"
+    assert why(project.parent / "outside", project) == "is a link that leads out of the project"
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_a_file_of_settings_is_read_once_for_each_state_of_it(project: Path, mon
     assert settings_file.table(*given) == {"parsed": 1}
     monkeypatch.setattr(settings_file, "_parse", parse)
     bad = settings(project, "a = ")
-    with pytest.raises(Unusable, match="is no TOML"):
+    with pytest.raises(Unusable, match="is not TOML"):
         settings_file.table(*bad)
     monkeypatch.setattr(settings_file, "_parse", lambda path, root: {"parsed": 1})
-    with pytest.raises(Unusable, match="is no TOML"):
+    with pytest.raises(Unusable, match="is not TOML"):
         settings_file.table(*bad)
 
 

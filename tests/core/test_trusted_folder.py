@@ -101,7 +101,7 @@ def test_status_on_a_terminal(run: Run, home: Path, repo: Path) -> None:
     run("trust", str(repo))
     assert "trusted yes" in shown() and "withheld" not in shown()
     (repo / ".joelclaw/config.toml").write_text("[hook\n")
-    assert "fault is no TOML" in shown()
+    assert "fault is not TOML" in shown()
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path) -> None:
         put(home, f"[recall]\nlimit = {value}\n")
         failed = run("recall", "deploy", env=NOW, ok=False)
         assert failed.json["error"]["code"] == "CONFIG_INVALID"
-        assert "recall.limit is a list, a table, a date or too long a number" in failed.json["error"]["message"]
+        assert "recall.limit is a list, a table, a date or a number that is too long" in failed.json["error"]["message"]
 
 
 def test_scopes_and_what_was_read_before_are_known(run: Run, home: Path) -> None:

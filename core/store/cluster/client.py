@@ -83,7 +83,7 @@ def key(config: Config) -> str:
     if not found or not found.isascii() or not found.isprintable():
         raise Failure(
             KEY_MISSING,
-            "the cluster's key holds what no key can hold" if found else "the key that the cluster wants is not set",
+            "the cluster's key has characters that no key has" if found else "the cluster's key is not set",
             "set TYPESENSE_API_KEY, or store.key_command in config.toml to a command that prints it",
         )
     return found
@@ -111,7 +111,7 @@ def unreachable(nodes: Sequence[str], why: str) -> Failure:
     return Failure(
         UNREACHABLE,
         f"the Typesense cluster ({', '.join(node.partition('://')[2] for node in nodes)}) cannot be reached: {why}",
-        "check that it runs, and store.urls (TYPESENSE_URL); recall goes by the local file meanwhile",
+        "check that it runs, and store.urls (TYPESENSE_URL); recall uses the local file meanwhile",
     )
 
 
@@ -121,7 +121,7 @@ def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
     if status in (401, 403):
         return Failure(UNAUTHORIZED, "the Typesense cluster refuses the key", "check TYPESENSE_API_KEY")
     if status == 404:
-        return Failure(NOT_INITIALISED, f"the Typesense cluster says: {said}", "run `joelclaw store init`")
+        return Failure(NOT_INITIALISED, f"the Typesense cluster reports: {said}", "run `joelclaw store init`")
     if status >= 500 or status == 0:
         return unreachable(nodes, said or f"status {status}")
     return Failure(
@@ -137,7 +137,7 @@ def recent_fault(config: Config) -> Failure | None:
         with open(_down(), "rb") as handle:
             kept = json_text.loads(handle.read())
         if kept["nodes"] == _asked_as(config) and 0 <= clock.now_ms() - kept["at"] < _HOLDS_MS:
-            return Failure(str(kept["code"]), str(kept["message"]), "wait some seconds")
+            return Failure(str(kept["code"]), str(kept["message"]), "wait a few seconds")
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return None
@@ -276,7 +276,7 @@ class SearchClient:
         try:
             return json_text.loads(data)
         except json_text.InvalidJSON:
-            raise unreachable(self.nodes, "what answers there is no Typesense") from None
+            raise unreachable(self.nodes, "the server there is not Typesense") from None
 
     def _ask(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         why = "no answer in time"

@@ -169,7 +169,7 @@ class Cluster:
         except httpx.HTTPError as error:
             raise client.unreachable(self.nodes, str(error) or type(error).__name__) from None
         except ValueError:
-            raise client.unreachable(self.nodes, "what answers there is no Typesense") from None
+            raise client.unreachable(self.nodes, "the server there is not Typesense") from None
 
 
 def _missing(wanted: Row, row: Row) -> list[Row]:
@@ -181,6 +181,6 @@ def _missing(wanted: Row, row: Row) -> list[Row]:
                 "TYPESENSE_SCHEMA_FOREIGN",
                 f"the cluster's collection {row['name']} has a field {field['name']} of type {other['type']},"
                 f" not {field['type']}",
-                "it is another program's: set store.prefix in config.toml, and run `joelclaw store init` again",
+                "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again",
             )
     return [field for field in wanted["fields"] if field["name"] not in known]

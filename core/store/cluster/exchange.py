@@ -266,7 +266,7 @@ class Exchange:
         outcomes: list[str | None] = []
         trouble = ""
         for result in self.cluster.import_(collection, rows):
-            code, said = int(result.get("code", 500)), str(result.get("error", "")) or "it says no reason"
+            code, said = int(result.get("code", 500)), str(result.get("error", "")) or "it gives no reason"
             if result.get("success") is True:
                 outcomes.append("")
             elif 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT:
@@ -319,5 +319,5 @@ class Exchange:
 
 def _complain(trouble: str) -> None:
     if trouble:
-        said = f"the cluster did not take everything: {' '.join(trouble.split())[:200]}"
-        raise Failure(client.REFUSED, said, "see to its disk and memory; what it did not take is kept and sent again")
+        said = f"the cluster did not accept everything: {' '.join(trouble.split())[:200]}"
+        raise Failure(client.REFUSED, said, "check its disk and memory; what it did not accept is kept and sent again")

@@ -221,13 +221,13 @@ def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]
     if found is None:
         if backend != "typesense":
             return []
-        said = 'store.backend is "typesense", but nothing is carried to a cluster yet'
+        said = 'store.backend is "typesense", but nothing is sent to a cluster yet'
         return [{"code": "TYPESENSE_NOT_INITIALISED", "message": said, "fix": "run `joelclaw store init`"}]
     wrong = []
     if found["error"]:
         code, _, message = found["error"].partition(": ")
         said = f"{message} ({found['tries']} tries, the next at {found['nextTry']})"
-        fix = "see to the cluster, then run `joelclaw store sync`; nothing is lost meanwhile"
+        fix = "check the cluster, then run `joelclaw store sync`; nothing is lost meanwhile"
         wrong.append({"code": code, "message": said, "fix": fix})
     if found["refused"]:
         said = f"the cluster refuses {found['refused']} documents or events: {found['refusal']}"

@@ -126,7 +126,9 @@ def opened(
                 yield Exchange(db, remote, config.get_int("store.batch"), embed, search_text)
         except files.LockTimeout:
             raise Failure(
-                "STORE_SYNC_BUSY", "another process is carrying to the cluster", "wait for it, or see `joelclaw status`"
+                "STORE_SYNC_BUSY",
+                "another process is syncing with the cluster",
+                "wait for it, or look at `joelclaw status`",
             ) from None
 
 

@@ -101,8 +101,10 @@ def wipe(db: apsw.Connection) -> None:
             merge(db, name)
         _vacuum(db)
         if not _patiently(lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0):
-            what = "everything was deleted, but another process reads the store, and its log may hold some of it"
-            raise Failure("PURGE_UNFINISHED", what, "end what reads it, then run joelclaw store prune")
+            what = (
+                "everything was deleted, but another process has the store open, and its log may still hold some of it"
+            )
+            raise Failure("PURGE_UNFINISHED", what, "stop that process, then run joelclaw store prune")
         with sqlite.transaction(db):
             db.execute("DELETE FROM upkeep WHERE name = ?", (_OWED,))
 
@@ -214,12 +216,14 @@ def examine(path: str) -> Examined:
                 raise apsw.CorruptError(first[:200])
             names = {str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not schema or "document" not in names:
-                raise Failure("STORE_FOREIGN", f"{path} is no store of joelclaw", "name a backup of `joelclaw backup`")
+                raise Failure(
+                    "STORE_FOREIGN", f"{path} is not a joelclaw store", "name a file that `joelclaw backup` wrote"
+                )
             counted = [name for name in _COUNTED if name in names]
             counts = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in counted}
             return Examined(schema, completeness.last_event(db), counts)
         finally:
             db.close()
     except apsw.Error as error:
-        fix = "take another backup: this one is no good"
-        raise Failure("STORE_DAMAGED", f"{path} is not a whole store: {error}", fix) from None
+        fix = "use another backup: this one is damaged"
+        raise Failure("STORE_DAMAGED", f"{path} is damaged: {error}", fix) from None

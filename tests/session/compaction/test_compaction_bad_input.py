@@ -113,7 +113,7 @@ def half_a_character(session: PiSession) -> None:
     ("damage", "problems"),
     [
         (cut_off, ["line 4 is cut off"]),
-        (no_json, [f"line {number} is no JSON object" for number in (4, 5, 6, 7)]),
+        (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
         (no_parent, ["gone, the parent of e003, is not in the file; the branch begins there"]),
         (twice, ["line 4 has the id of line 2, and takes its place"]),
         (newer, ["the session has version 9; it was read as version 3", "'oracle'"]),
