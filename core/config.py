@@ -114,9 +114,7 @@ SETTINGS: dict[str, Setting] = {
     "otel.export": Setting("off", "auto: send events to the OTEL_* collector", choices=("off", "auto"), trusted=True),
     "otel.export_seconds": Setting(60, "shortest time between two such exports, in seconds", 1, 86_400),
     "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500, trusted=True),
-    "retention.events_mb": Setting(
-        200, "space for events, debug ones go first; 0: no limit", 0, 1_000_000, trusted=True
-    ),
+    "retention.events_mb": Setting(200, "space for events, debug ones first; 0: no limit", 0, 1_000_000, trusted=True),
     "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500, trusted=True),
     "retention.store_mb": Setting(0, "size beyond which old turns expire; 0: no limit", 0, 1_000_000, trusted=True),
 }
@@ -258,7 +256,7 @@ def _read(path: str) -> dict[str, Any]:
             with open(path, "rb") as handle:
                 return {"table": settings_file.flat(tomllib.load(handle))}
         except (OSError, ValueError) as error:
-            raise Failure("CONFIG_INVALID", f"{path}: {error}", f"correct {path}, or move it away") from None
+            raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
 
     table: dict[str, Any] = settings_file.parsed_once(path, [path, status.st_mtime_ns, status.st_size], parse)["table"]
     return table
