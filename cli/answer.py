@@ -105,5 +105,5 @@ def write_verbatim(text: str) -> int:
 def refuse_terminal(code: str) -> None:
     """`--verbatim` is for programs: what is stored may hold anything, and a terminal would act on it."""
     if is_terminal():
-        raise usage(code, "--verbatim prints what is stored as it is, and stdout is a terminal",
-                    "send it into a file or a pipe, or leave --verbatim out")  # fmt: skip
+        raise usage(code, "--verbatim prints stored text unchanged, and stdout is a terminal",
+                    "write to a file or a pipe, or leave out --verbatim")  # fmt: skip

@@ -27,7 +27,7 @@ from core.errors import Failure
 
 _NAME = "joelclaw"
 _ABOUT = "Lets a coding agent keep what a context compaction throws away."
-_AFTER = "--json, anywhere: one JSON object on stdout, as when stdout is no terminal."
+_AFTER = "--json, anywhere: one JSON object on stdout, the default when stdout is not a terminal."
 # Typer brings its own copy of click in some versions and depends on it in others; its base class is public in both.
 _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 

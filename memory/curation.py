@@ -65,7 +65,7 @@ def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = Fal
     name, newest = document["id"], document["superseded_by"]
     if document["collection"] != write.COLLECTION:
         what = "what a file says" if document["collection"] == "knowledge" else "what was said in a session"
-        fix = "write what holds as a memory of its own: joelclaw memory write TEXT"
+        fix = "write a new memory instead: joelclaw memory write TEXT"
         raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and stays as it is", fix)
     if document["forgotten_at"] is not None:
         fix = f"bring it back first: joelclaw memory forget --undo {name}"
@@ -125,7 +125,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             same = documents.by_fingerprint(db, fresh["fingerprint"], write.COLLECTION)
             is_told = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
             if same is not None and is_told and same["id"] != older["id"]:
-                fix = f"take this one out: joelclaw memory forget {older['id']}"
+                fix = f"forget this one: joelclaw memory forget {older['id']}"
                 raise Failure("MEMORY_DUPLICATE", f"another memory says that already: {same['id']}", fix)
             one["history"] = write.with_history(older)
             write.take(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
@@ -187,8 +187,8 @@ def supersede(
     kinds: list[str] = []
     fresh = write.composed(text, kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
-        message = f"the new text would not be handed out ({fresh['write_reason']}), and the old one stays"
-        raise Failure("MEMORY_NOT_ALLOWED", message, "say it in a sentence; or put [gate=allow] in front of it")
+        message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
+        raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         if older["fingerprint"] == fresh["fingerprint"]:
@@ -219,8 +219,8 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=True)
         if not older["superseded_by"]:
-            fix = f"to say what holds now: joelclaw memory supersede {older['id']} TEXT"
-            raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing took the place of {older['id']}", fix)
+            fix = f"to replace it: joelclaw memory supersede {older['id']} TEXT"
+            raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing superseded {older['id']}", fix)
         newer = documents.by_id(db, older["superseded_by"])
         curation.unlink(db, older, now)
         if newer is not None and newer["supersedes"] == older["id"]:
@@ -249,7 +249,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
         found = _found(db, identifiers)
         for one in found:
             if one["write_reason"] == PURGED and not one["text"]:
-                message = f"{one['id']} was purged: nothing of it is kept"
+                message = f"{one['id']} was purged: nothing of it is left"
                 raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
             if one["forgotten_at"] is not None:
                 write.store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
@@ -288,7 +288,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         found = documents.of_session(db, session)
         known = session_rows.session(db, session)
         if not found and known is None and history.extent(db, session) is None:
-            message = f"nothing is kept of a session {session}"
+            message = f"nothing is stored of session {session}"
             raise Failure("SESSION_NOT_FOUND", message, "sessions are in the hits of recall")
         signatures = vectors and document_rows.has_signatures(db)
         for rowid, _ in found:

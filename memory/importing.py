@@ -60,7 +60,7 @@ def form_of(path: str) -> str:
                 with foreign_file.opened(path) as db:
                     if {"type", "project", "created_at_epoch"} <= foreign_file.columns(db, "observations"):
                         return "claude-mem"
-                fix = f"export it as JSON or markdown: --format takes {', '.join(READERS)}"
+                fix = f"export it as JSON or markdown; --format takes {', '.join(READERS)}"
                 raise usage("MEMORY_INVALID_ARGS", f"{path} is an SQLite file, but not claude-mem's", fix)
             if path.lower().endswith((".md", ".markdown", ".mdc")):
                 return "basic-memory" if other_stores.is_note(data.decode("utf-8-sig", "replace")) else "markdown"
@@ -186,7 +186,7 @@ class _Import:
         if older is None:
             return "added", store(db, one.document, vectors=vectors)
         if older["collection"] != one.document["collection"]:  # which its row number says
-            self._refuse(one.where, f"its id is that of a document in {older['collection']}")
+            self._refuse(one.where, f"its id belongs to a document in {older['collection']}")
             return "", older
         if older["forgotten_at"] is not None:
             return "forgotten", older

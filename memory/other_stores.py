@@ -182,7 +182,7 @@ def mcp_memory(path: str) -> Pieces:
                 tags = _tags(["mcp-memory", one.get("entityType")])
                 yield Item(full, f"{where}, observation {at}", f"{one['name']}\0{text}", tags)
             else:
-                yield LeftOut(f"{where}, observation {at}", "an observation that is no text")
+                yield LeftOut(f"{where}, observation {at}", "an observation that is not text")
 
 
 def claude_mem(path: str) -> Pieces:
@@ -193,7 +193,7 @@ def claude_mem(path: str) -> Pieces:
     with foreign_file.opened(path) as db:
         waiting = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
         if waiting:
-            reason = f"{waiting:,} bytes of changes are not in the file yet: end claude-mem, and import again"
+            reason = f"{waiting:,} bytes of changes are not in the file yet: stop claude-mem, and import again"
             yield LeftOut(os.path.basename(path) + "-wal", reason)
         about = ("id", "project", "created_at", "created_at_epoch")
         told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
@@ -275,7 +275,7 @@ def _pieces(text: str) -> tuple[dict[str, Any], list[_Piece]]:
 def _text(path: str) -> str:
     text = markdown_files.decode(_read(path, MOST_MARKDOWN_BYTES))
     if text is None:
-        raise Failure("IMPORT_FAILED", f"{path} is no text file", "name a file of markdown in UTF-8")
+        raise Failure("IMPORT_FAILED", f"{path} is not a text file", "name a file of markdown in UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

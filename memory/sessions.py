@@ -134,10 +134,10 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
     session = id_beginnings.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         message = f"no session is archived whose id is {given[:80]!r} or begins so"
-        fix = "look for it by what it says: joelclaw sessions search --help"
+        fix = "search for it: joelclaw sessions search --help"
         if path:
             shown = "'" + path.replace("'", "'\\''") + "'"
-            message, fix = f"{path} is not archived", f"take it in: joelclaw memory archive {shown}"
+            message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {shown}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
     lines = _lines(session_rows.last_turns(db, session, MOST_LINES), call_rows.calls(db, session, last=MOST_LINES))
     redacted = any(MARK in line.text for line in lines)

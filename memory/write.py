@@ -122,7 +122,7 @@ def trimmed(text: str, longest: int) -> str:
         raise usage("EMPTY_TEXT", "there is no text to remember", fix)
     if len(text) > longest:
         message = f"the text has {len(text)} characters; a memory has {longest} at most"
-        fix = "write the fact, not its source; or raise memory.max_chars in the configuration"
+        fix = "write the fact, not its source, or raise memory.max_chars in config.toml"
         raise usage("TEXT_TOO_LONG", message, fix)
     return text
 

@@ -34,7 +34,7 @@ def observe_in_background(config: Config, session: str, words: list[str]) -> Non
     """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do."""
     lock = work_lock(session, observation_queue.LOCK)
     if not background_process.begin(lock, words, observation_queue.seconds(config)):
-        raise Failure("OBSERVE_FAILED", "no process of its own could be started", "run it without --detach")
+        raise Failure("OBSERVE_FAILED", "no background process could be started", "run it without --detach")
 
 
 def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
             if not locked:
                 stack.enter_context(files.FileLock(work_lock(session, observation_queue.LOCK), 0))
         except files.LockTimeout:
-            fix = "wait for it; what it leaves, the next run takes"
-            raise Failure("OBSERVE_BUSY", "another process observes this session", fix) from None
+            fix = "wait for it; the next run takes what it leaves"
+            raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
         except OSError as error:
             raise state_file.failure_of(error) from None
         return _observe(config, model, session, transcript, _BY_HAND)

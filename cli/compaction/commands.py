@@ -11,15 +11,15 @@ _FILES = registry.either(f"{row.session_file} of {row.title}" for row in registr
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
 _WHOSE = f"whose it is: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)"
 _CLIENT = P("client", ("--client",), _WHOSE, choices=registry.WITH_ENTRIES, metavar="NAME")
-_ROOM = "size of the model's context in tokens (default: as the file or context.window tells it, else by the model)"
+_ROOM = "the model's context window in tokens (default: from the file or context.window, else by the model)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
-_KEPT_FREE = "tokens kept free for the answer (default: compaction.reserve_tokens, else by the client's settings)"
+_KEPT_FREE = "tokens kept free for the answer (default: compaction.reserve_tokens, else the client's settings)"
 _RESERVE = P("reserve", ("--reserve",), _KEPT_FREE, kind="whole", low=0, metavar="N")
-_STAYS = "tokens of the newest messages that stay (default: compaction.keep_recent_tokens, else the client's)"
+_STAYS = "tokens of recent messages to keep (default: compaction.keep_recent_tokens, else the client's)"
 _KEEP_RECENT = P("keep_recent", ("--keep-recent",), _STAYS, kind="whole", low=0, metavar="N")
-_STANDS = "id of the entry that the session stands at (default: the newest)"
+_STANDS = "id of the session's current entry (default: the newest)"
 _AT = P("at", ("--at",), _STANDS, default="", metavar="ENTRY")
-_PARTS = "context: what the model sees; branch: all that was said; summarize, prefix: as prepare finds them"
+_PARTS = "context: what the model sees; branch: everything said; summarize, prefix: as prepare finds them"
 _PART_NAMES = ("context", "branch", "summarize", "prefix")
 _PART = P("part", ("--part",), _PARTS, default="context", choices=_PART_NAMES, metavar="PART")
 _PROGRAM = "command that reads a prompt on stdin and writes text (default: model.command)"
@@ -27,9 +27,9 @@ _SUMMARY = (
     P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
     P("command", ("--command",), _PROGRAM, default="", metavar="CMD"),
 )
-_FROM = P("leaf", ("--from",), "id of the entry that is left (default: the newest)", default="", metavar="LEAF")
-_TO = P("to", ("--to",), "id of the entry that the session goes to", default="", metavar="ENTRY")
-_MOST = "most tokens of messages, the newest first; 0 for all (default: the window less the reserve)"
+_FROM = P("leaf", ("--from",), "id of the entry to leave (default: the newest)", default="", metavar="LEAF")
+_TO = P("to", ("--to",), "id of the entry to go back to", default="", metavar="ENTRY")
+_MOST = "most tokens of messages, newest first; 0 for all (default: the window minus the reserve)"
 _BUDGET = P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS")
 
 
@@ -55,7 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _command(
         "summarize",
-        "The structured summary: by a model's command, or without one quoted from the transcript.",
+        "The structured summary, by your model command, or without one from the transcript.",
         (_TRANSCRIPT, *_SUMMARY, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT, RAW),
         "text_first",
     ),

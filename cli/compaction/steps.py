@@ -17,7 +17,7 @@ from session.compaction.preparation import Limits, Preparation
 if TYPE_CHECKING:
     from core.envelope import NextAction
 
-_NOTHING_YET = "there is nothing to compact yet: this sums up the whole conversation"
+_NOTHING_YET = "there is nothing to compact yet: this summarizes the whole conversation"
 _QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"
 
 
@@ -146,7 +146,7 @@ def summarize(options: dict[str, Any]) -> Answer:
         problems.append(_NOTHING_YET)
         messages = summary.spoken(session_file.messages(asked.transcript, asked.transcript.entries))
         if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
-            fix = "name a session in which something was said"
+            fix = "name a session with messages"
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {asked.transcript.path}", fix)
         parts, reserve = [summary.Part("history", messages)], 0
         done = together(entry.files for entry in asked.transcript.entries)
@@ -166,7 +166,7 @@ def summarize(options: dict[str, Any]) -> Answer:
 def branch(options: dict[str, Any]) -> Answer:
     """What is left behind on the way from one entry to another."""
     if not options["to"]:
-        fix = "give --to ID, the entry that the session goes back to"
+        fix = "give --to ID, the entry to go back to"
         raise usage("COMPACTION_INVALID_ARGS", "--to is missing", fix)
     asked = _Session(options)
     budget = options["budget"]

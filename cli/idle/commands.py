@@ -5,8 +5,8 @@ from __future__ import annotations
 from cli.parameter import SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_USED = "context usage, 0 to 100 (default the last known)"
-_LONG = "how long (default compaction.idle_trigger_minutes)"
+_USED = "context usage, 0 to 100 (default: the last known)"
+_LONG = "how long, in minutes (default: compaction.idle_trigger_minutes)"
 
 _SCHEDULED = (
     SESSION,
@@ -14,12 +14,12 @@ _SCHEDULED = (
     TOKENS,
     WINDOW,
     P("minutes", ("--minutes",), _LONG, kind="whole", low=1, high=525_600, metavar="N"),
-    P("agent", ("--agent",), "which agent runs it (default the one last known)"),
-    P("cwd", ("--cwd",), "where it runs (default the folder last known)", metavar="DIR", file=True),
+    P("agent", ("--agent",), "which client runs it (default: the last known)"),
+    P("cwd", ("--cwd",), "the folder it runs in (default: the last known)", metavar="DIR", file=True),
 )
 _RUN = (
-    P("once", ("--once",), "compact what is due now, and end", kind="flag"),
-    P("until_empty", ("--until-empty",), "end when no timer is left", kind="flag"),
+    P("once", ("--once",), "compact what is due now, then stop", kind="flag"),
+    P("until_empty", ("--until-empty",), "stop when no timer is left", kind="flag"),
 )
 
 
@@ -30,11 +30,9 @@ def _command(name: str, help_: str, parameters: tuple[P, ...] = (), run: str = "
 
 
 COMMANDS: tuple[Command, ...] = (
-    _command(
-        "schedule", "Call it at the end of a turn: from then on the session is idle. Replaces its timer.", _SCHEDULED
-    ),
-    _command("cancel", "Call it when a message arrives: takes the session's timer away.", (SESSION,)),
+    _command("schedule", "Set the session's idle timer. Call it at the end of a turn.", _SCHEDULED),
+    _command("cancel", "Remove the session's idle timer. Call it when a message arrives.", (SESSION,)),
     _command("list", "All timers, the soonest first.", run="list_"),
-    _command("due", "The timers that have come due."),
-    _command("run", "Wait, and compact the sessions whose timers come due, until Ctrl-C.", _RUN),
+    _command("due", "The timers that are due."),
+    _command("run", "Wait, and compact sessions when their timers are due, until Ctrl-C.", _RUN),
 )

@@ -22,7 +22,7 @@ _RUN = "compact what comes due, until Ctrl-C"
 _WHY_NOT = {
     timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
     timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
-    timers.UNKNOWN: "No timer: how full its context is is not known; give --percent, or --tokens and --window.",
+    timers.UNKNOWN: "No timer: its context usage is not known; give --percent, or --tokens and --window.",
     timers.BELOW: "No timer: its context is not full enough.",
 }
 
@@ -73,7 +73,7 @@ def _listed() -> list[dict[str, Any]]:
 def run(options: dict[str, Any]) -> Answer:
     """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
     if options["once"] and options["until_empty"]:
-        raise usage(_CODE, "--once and --until-empty say different things", "give one of them")
+        raise usage(_CODE, "--once and --until-empty exclude each other", "give one of them")
     from core.process.process_group import Interrupts
     from session.idle import run as running
 

@@ -89,7 +89,7 @@ def _from_stdin() -> dict[str, Any]:
     except json_text.InvalidJSON as error:
         raise usage("INVALID_JSON", f"stdin is not JSON: {error}", f"give one object, such as {_EXAMPLE}") from None
     if not isinstance(given, dict):
-        raise usage(CODE, "stdin holds JSON, but no object", f"give one object, such as {_EXAMPLE}")
+        raise usage(CODE, "stdin has JSON, but not an object", f"give one object, such as {_EXAMPLE}")
     return given
 
 

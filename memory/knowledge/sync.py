@@ -80,7 +80,7 @@ def sync_folders(
     folders = [os.path.realpath(os.path.expanduser(one)) if one else "" for one in given]
     for folder, one in zip(folders, given, strict=True):
         if not folder or not (os.path.isdir(folder) or folder in kept):  # a kept one may have vanished
-            raise usage("KNOWLEDGE_INVALID_ARGS", f"{one!r} is no folder", "name a folder that holds markdown files")
+            raise usage("KNOWLEDGE_INVALID_ARGS", f"{one!r} is not a folder", "name a folder that holds markdown files")
     if not folders and not kept:
         fix = "name one with markdown files: joelclaw knowledge sync ~/Vault/docs"
         raise usage("KNOWLEDGE_NO_FOLDERS", "no folder has been synced yet", fix)

@@ -261,7 +261,7 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not os.path.isdir(target):
-        raise Failure("RESTORE_NOT_EMPTY", f"{target} is no folder", "name a folder, or one that is not there yet")
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, or one that is not there yet")
     names = sorted(os.listdir(target))
     again = f"joelclaw restore {shlex.quote(file)}"
     if foreign := [name for name in names if not home_files.is_in_homes(name)]:

@@ -43,7 +43,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             if entry is None:
                 continue
             if entry.id in tree:
-                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}, and takes its place")
+                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}, and replaces it")
             entries.append(entry)
             tree[entry.id] = entry
         if leaf:
@@ -60,7 +60,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
 
 def unknown_entry(path: str, identifier: str) -> Failure:
     """That a session has no entry of this id."""
-    fix = "name the id of an entry; `joelclaw compaction prepare` shows some"
+    fix = "name an entry by its id; `joelclaw compaction prepare` shows some"
     return usage("ENTRY_UNKNOWN", f"{path} has no entry {identifier[:80]!r}", fix)
 
 
@@ -101,11 +101,11 @@ def _again(handle: BinaryIO, entry: Entry) -> dict[str, Any] | None:
 def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         with open(path, "rb", buffering=buffer) as handle:
             yield handle
     except (FileNotFoundError, NotADirectoryError):
-        raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name a session file that is there") from None
+        raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name an existing session file") from None
     except OSError as error:
         fix = f"check its permissions and its disk, or name a session file of {_titles()}"
         raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None
@@ -126,9 +126,9 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
         if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
             break
     if not first:
-        raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session in which something was said")
+        raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")
     fix = f"name a session file of {_titles()}; --client says whose a damaged one is"
-    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is no transcript: its lines are of no client known", fix)
+    raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
 
 
 def _titles() -> str:

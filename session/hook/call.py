@@ -63,13 +63,13 @@ class Call:
         """What is printed for a payload."""
         client = registry.CLIENTS.get(self._agent)
         if client is None:
-            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is no agent", "see joelclaw hook --help")
+            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         try:
             payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
         except json_text.InvalidJSON as error:
             raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
         if not isinstance(payload, dict):
-            raise Failure("INVALID_JSON", "stdin holds JSON, but no object", "")
+            raise Failure("INVALID_JSON", "stdin has JSON, but not an object", "")
         event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context

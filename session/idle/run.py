@@ -169,7 +169,7 @@ def _compact(
         at = known["lastCompactionAt"] if known is not None else None
         # Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
         if not error and before is not None and not (at and at > since) and told(path, current["agent"])[1] == before:
-            error = f"the command ended well, and the session is not compacted; {ended.explained()}"
+            error = f"the command succeeded, but the session is not compacted; {ended.explained()}"
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
     became = {
@@ -224,14 +224,14 @@ def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: 
     session_id, agent = current["sessionId"], current["agent"]
     template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
     if not template:
-        who = agent or "an agent of which nothing is known"
-        raise Failure("IDLE_NO_COMMAND", f"no command is known that compacts a session of {who}", "set idle.command")
+        who = agent or "an unknown client"
+        raise Failure("IDLE_NO_COMMAND", f"no command is known to compact a session of {who}", "set idle.command")
     if session_id.startswith(("-", "hash-")):
-        raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is no id that a command could be given", "set none for it")
+        raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is not an id that a command can take", "set no timer for it")
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
     folder = began_in or timer["cwd"] or current["cwd"]
     if not folder or not os.path.isdir(folder):
-        raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is no folder", "a session is compacted where it ran")
+        raise Failure("IDLE_NO_FOLDER", f"{folder[:200]!r} is not a folder", "a session is compacted where it ran")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:
         return timers.words(template, values), folder

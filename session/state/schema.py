@@ -157,7 +157,7 @@ def read(value: Any, session_id: str) -> SessionState:
     """The state that a JSON value holds; a field it lacks is as at first, one that is not ours is dropped."""
     version = value.get("version") if isinstance(value, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise Damaged("it holds no session state")
+        raise Damaged("it is not a session state")
     if version > VERSION:
         raise TooNew(version)
     if value.get("sessionId") != session_id:

@@ -130,7 +130,7 @@ def peek(session_id: str) -> SessionState | None:
         fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
         raise Failure("STATE_TOO_NEW", said, fix) from None
     except schema.Damaged as damaged:
-        fix = "the next `joelclaw checkpoint save` of this session sets it aside and goes on"
+        fix = "the next `joelclaw checkpoint save` of this session sets it aside and continues"
         raise Failure("STATE_DAMAGED", f"{where} is damaged: {damaged.args[0]}", fix) from None
     except OSError as error:
         raise failure_of(error) from None
@@ -151,7 +151,7 @@ def parse(where: str) -> Any:
     with open(where, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        raise schema.Damaged("it is far too long")
+        raise schema.Damaged("it is too long")
     try:
         return json_text.loads(data.decode())
     except (json_text.InvalidJSON, UnicodeDecodeError) as error:
@@ -162,7 +162,7 @@ def failure_of(error: OSError) -> Failure:
     """What an error of the file system means to the user."""
     where = folder()
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Failure("STATE_FULL", f"the disk of {where} is full", "free some space; the last state is still there")
+        return Failure("STATE_FULL", f"the disk of {where} is full", "free some space; the previous state is intact")
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         what = f"{where} cannot be used: {error.strerror}"
         return Failure("STATE_READ_ONLY", what, "check its permissions, or set JOELCLAW_HOME")

@@ -238,5 +238,5 @@ def test_claude_mem_s_file_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
     (tmp_path / "claude-mem.db-wal").write_bytes(b"x" * 100)
     before = path.read_bytes()
     result = run("memory", "import", str(path), env=NOW).result
-    assert "end claude-mem" in result["leftOut"][0]["reason"]
+    assert "stop claude-mem" in result["leftOut"][0]["reason"]
     assert path.read_bytes() == before

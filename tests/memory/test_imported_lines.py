@@ -164,6 +164,6 @@ def test_what_is_forgotten_and_what_has_the_id_of_another_collection_stays(run: 
     report = taken(run, {"id": "a", "text": "Another text of it"}, {"id": "b", "text": "Another text of it"}, [1])
     assert (report["forgotten"], report["failed"], report["updated"], report["unchanged"]) == (1, 2, 0, 0)
     assert sorted(report["errors"], key=lambda one: one["line"]) == [
-        {"line": 2, "reason": "its id is that of a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
+        {"line": 2, "reason": "its id belongs to a document in episodes"}, {"line": 3, "reason": "not a JSON object"},
     ]  # fmt: skip
     assert [run("memory", "show", name).result for name in "ab"] == before
