@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
     from clients.event import Format, Item
     from memory.archive.session_archive import Piece, SessionArchive
+    from memory.archive.stuck import Attempt
 
 PIECE_BYTES = 256 * 1024  # of a call with a deadline, which is looked at between two; a longer line is read, too
 LONGEST_LINE = 16 * 1024 * 1024  # a longer line is left out
+LARGE_BYTES = 64 * 1024
+"""Of a piece that may take longer than a hook has; a smaller one is read in time whatever it holds."""
 _BULK_BYTES = 1048576
 _BLOCK = 256 * 1024
 _GLANCE_BYTES = 16 * 1024  # up to so many, new lines without a message are skipped unread
@@ -108,7 +111,11 @@ def ingest_file(
             if end == offset:
                 return ingested
             piece = Piece(archive.session, archive.folder, carried)
-            bad = _add_lines(piece, lines, form, silences)
+            attempt = _attempt(source, offset) if until is not None and end - offset > LARGE_BYTES else None
+            bad, unread = _add_lines(piece, lines, form, silences, until, attempt)
+            if attempt is not None:
+                attempt.ended()
+            end -= unread
             stored = archive.store(source, found, piece, end, _head(descriptor, end))
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
@@ -189,9 +196,20 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silences) -> int:
+def _attempt(source: str, offset: int) -> Attempt:
+    from memory.archive.stuck import Attempt
+
+    return Attempt(source, offset)
+
+
+def _add_lines(
+    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None, attempt: Attempt | None
+) -> tuple[int, int]:
+    """Add what the lines say, up to the deadline but at least one: how many were no object, and the bytes left."""
     bad = 0
-    for line in lines:
+    for place, line in enumerate(lines):
+        if place and until is not None and time.monotonic() >= until:
+            return bad, sum(len(one) + 1 for one in lines[place:])
         if not line.strip():
             continue
         entry = content.parsed(line)
@@ -199,8 +217,8 @@ def _add_lines(piece: Piece, lines: list[bytes], form: Format, silences: _Silenc
             bad += 1
         elif not (silences.all and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
             for number, item in enumerate(form.items(entry)):
-                piece.add(item, line, number)
-    return bad
+                piece.add(attempt.cut(item) if attempt is not None else item, line, number)
+    return bad, 0
 
 
 def _has_nothing(descriptor: int, offset: int, form: Format | None, least: int) -> bool:

@@ -28,6 +28,7 @@ from core.repository.settings_file import choices
 from core.store import SCHEMA, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
+from memory.archive import stuck
 from otel.otlp import export as exporting
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
@@ -145,6 +146,11 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         seen.db = None  # nothing more is asked of it
     if (lacking := settings_faults.of_store()) is not None:
         seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
+    for transcript, told in stuck.left_out():
+        about = f"long outputs of {transcript} are archived by head and tail: they took longer than a hook has"
+        seen.findings.append(
+            note("OUTPUT_LEFT_OUT", "store", about, f"nothing is to be done; rm {told} ends this note")
+        )
     sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
     return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export
 
