@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TRIES = 2
 _END_CHARS = 2_000
-_FOLDER = "sessions/.work/slow"
+_FOLDER = ("sessions", ".work", "slow")
 
 
 class Attempt:
@@ -27,7 +27,7 @@ class Attempt:
     """
 
     def __init__(self, source: str, offset: int) -> None:
-        self._path = os.path.join(files.home(), _FOLDER, ids.fingerprint(source))
+        self._path = os.path.join(files.home(), *_FOLDER, ids.fingerprint(source))
         self._known = _read(self._path)
         self._source, self._offset = source, offset
         self._lock: files.FileLock | None = files.FileLock(self._path + ".lock", 0)
@@ -73,7 +73,7 @@ def _without_long_texts(value: Any) -> Any:
 
 def left_out() -> list[tuple[str, str]]:
     """The transcripts of which outputs were left out, each with the file that says so."""
-    folder = os.path.join(files.home(), _FOLDER)
+    folder = os.path.join(files.home(), *_FOLDER)
     try:
         paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.endswith(".lock")]
     except OSError:
