@@ -94,7 +94,7 @@ class Traits(TypedDict):
     project: str
     session: str
     stage: str
-    """Of what was said in a session that made calls: "asked" by the user, "under way", "ended" a turn; else ""."""
+    """In a session that made calls "asked", "under way", "ended" (a turn); in a talk "question", or ""."""
 
 
 class CandidateSource(Protocol):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from core.records import Candidate, CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
+    from recall.dates import Span
     from recall.query import Query, Scope
 
     Ranked = tuple[float, float, float, Traits]
@@ -42,6 +43,8 @@ _ABSENT_HALF = 200
 _MIN_CHARS = 12
 _STAGES = {"asked": 0.8, "under way": 0.85}
 """What is left of the score of what was no turn's end, in a session that made calls."""
+_TALK = ("", "question")
+"""Stages of what was said in a session without calls: nothing of that holds there."""
 _TALKED, _WORKED = (0.15, 150), (0.3, 300)
 """What a turn loses at most that has fewer characters; and what an agent says beside its calls."""
 _WORKED_AROUND = 0.7  # what the turns around count there, of what they do elsewhere
@@ -49,6 +52,7 @@ _CONCLUDES, _ON_THE_WAY, _LOOKED_AT = 0.8, 6, 50
 """What ends a turn knows more than what the agent said so many messages before, if it has so much of its score."""
 _ANSWERS, _ANSWER = 3, 1.2
 """What ends a turn at most so many messages behind what was asked answers that, and has so much of its score."""
+_REPLY = 0.75  # what the question directly before it counts of a reply's score, in a talk
 _STALE_DAYS = 90
 _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
@@ -56,8 +60,6 @@ ECHO = 0.5  # what is left of the score of the question itself: an answer goes b
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))
-_OUTSIDE, _NEAR, _OLDEST_DAYS = 0.7, 0.85, 3650.0
-"""What is left of the score of a memory of another time than the query names, and of one close to it."""
 _TIME_WORDS = frozenset(
     "ago today yesterday week month year days weeks months years monday tuesday wednesday"
     " thursday friday saturday sunday january february march april may june july august september october"
@@ -125,28 +127,13 @@ def substance(collection: str, chars: int, stage: str = "") -> float:
     return (1 - share * (1 - min(chars / enough, 1.0))) * _STAGES.get(stage, 1.0)
 
 
-class Span:
-    """From `start` to `end` (ms), and days of `slack` around; with no `start` what is recent is asked for."""
-
-    def __init__(self, start: int | None, end: int, now: int, slack: tuple[int, int] = (0, 0)) -> None:
-        self.start, self.end, self.now, self.slack = start, end, now, slack
-
-    def factor(self, at: int) -> float:
-        """What is left of the score of a memory of `at`: .7 to 1, of an old one .5 to 1."""
-        if self.start is None:
-            days = max(self.now - at, 0) / DAY_MS
-            return 1 - 0.5 * min(log(1 + days) / log(1 + _OLDEST_DAYS), 1.0)
-        if self.start <= at < self.end:
-            return 1.0
-        before, after = self.slack
-        return _NEAR if self.start - before * DAY_MS <= at < self.end + after * DAY_MS else _OUTSIDE
-
-
 def time_named(query: str, now: int) -> Span | None:
     """The time that a query names; what reads a calendar is imported where a word may name one."""
     said = words.split(query)
     for at, word in enumerate(said):
         if word in _RECENT or said[at : at + 2] == ["last", "time"]:
+            from recall.dates import Span
+
             return Span(None, now, now)
         if word in _TIME_WORDS or (len(word) == 4 and word[:2] in ("19", "20")):
             from recall import dates
@@ -199,7 +186,7 @@ class Ranking:
         ranked: list[Ranked] = []
         for traits in found_in.traits(list(raw)):
             rowid = traits["rowid"]
-            if traits["stage"]:
+            if traits["stage"] not in _TALK:
                 bm25, cosine = self.candidates[rowid]["bm25"], self.candidates[rowid]["cosine"]
                 raw[rowid] = fuse(bm25, cosine, self.lexical_half, nearness.get(rowid), self.meant(traits))
             score = raw[rowid] * substance(traits["collection"], traits["chars"], traits["stage"])
@@ -207,9 +194,7 @@ class Ranking:
                 weight = self.weight_around(traits)
                 score = (1 - weight) * score + weight * evidence(around[rowid], self.segment_half)
             score *= self.aged(traits)[0] * self.scope.factor(traits["project"], traits["session"])
-            used = (
-                traits["recall_count"] if traits["collection"] != "episodes" else 0
-            )  # they come back for all near them
+            used = 0 if traits["collection"] == "episodes" else traits["recall_count"]  # a turn comes back for others
             boost = usage_boost(traits["retrieval_priority"], used)
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
@@ -217,12 +202,12 @@ class Ranking:
 
     def meant(self, traits: Traits) -> float:
         """The most that meaning alone can score of a document."""
-        less = _SEMANTIC_WEIGHT - _SEMANTIC_AT_WORK if traits["stage"] else 0.0
+        less = 0.0 if traits["stage"] in _TALK else _SEMANTIC_WEIGHT - _SEMANTIC_AT_WORK
         return _SEMANTIC_WEIGHT - less * self.size / (self.size + _ABSENT_HALF)
 
     def weight_around(self, traits: Traits) -> float:
         """What the turns around a document weigh beside its own words."""
-        return self.segment_weight * (_WORKED_AROUND if traits["stage"] else 1.0)
+        return self.segment_weight * (1.0 if traits["stage"] in _TALK else _WORKED_AROUND)
 
     def aged(self, traits: Traits) -> tuple[float, str]:
         """What time leaves of a score, and by which rule: the time that the query names, a pin, or age."""
@@ -234,16 +219,24 @@ class Ranking:
 
 
 def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The same; what ends a turn, if it scores but little less, before what it answers and what led to it."""
+    """The same; what ends a turn, if it scores but little less, before what it answers and what led to it.
+
+    In a talk what was said directly after a question has most of its score; all of it, if its own is nearly as high.
+    """
     said = [(traits["session"], traits["rowid"], traits["stage"], score) for score, _, _, traits in ranked]
+    questions = {(session, at): score for session, at, stage, score in said if stage == "question"}
     order: list[tuple[float, int, Ranked]] = []
     for place, (own, raw, boost, traits) in enumerate(ranked):
         row, score = traits["rowid"], own
+        asked = questions.get((traits["session"], row - 1), 0.0) if traits["stage"] in _TALK else 0.0
+        if asked > own:
+            score = asked if own >= _CONCLUDES * asked else (1 - _REPLY) * own + _REPLY * asked
         for session, at, stage, other in said if traits["stage"] == "ended" else ():
             most = _ANSWERS if stage == "asked" else _ON_THE_WAY
             if session == traits["session"] and 0 < row - at <= most and own >= _CONCLUDES * other:
                 score = max(score, min(other * _ANSWER, 1.0) if stage == "asked" else other)
-        order.append((-score, -row if traits["stage"] else place, (score, raw, boost, traits)))
+        tied = place if traits["stage"] in _TALK and score == own else -row
+        order.append((-score, tied, (score, raw, boost, traits)))
     return [entry for *_, entry in sorted(order, key=lambda one: one[:2])]
 
 

@@ -23,8 +23,9 @@ COLUMNS = (
 NAMES = tuple(COLUMNS.replace(" ", "").split(","))
 _FIRST, _LAST = row_range("episodes")
 _STAGE = (
-    f"CASE WHEN rowid NOT BETWEEN {_FIRST} AND {_LAST} OR session_id = '' OR NOT EXISTS"
-    " (SELECT 1 FROM call WHERE call.session_id = document.session_id) THEN '' WHEN text LIKE 'user:%' THEN 'asked'"
+    f"CASE WHEN rowid NOT BETWEEN {_FIRST} AND {_LAST} THEN '' WHEN session_id = '' OR NOT EXISTS"
+    " (SELECT 1 FROM call WHERE call.session_id = document.session_id)"
+    " THEN iif(substr(rtrim(text), -1) IN ('?', '？', '؟'), 'question', '') WHEN text LIKE 'user:%' THEN 'asked'"
     " WHEN coalesce((SELECT next.text LIKE 'user:%' FROM document AS next WHERE next.session_id = document.session_id"
     f" AND next.session_id <> '' AND next.rowid > document.rowid AND next.rowid <= {_LAST}"
     " ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"

@@ -109,3 +109,19 @@ def test_the_best_hit_has_the_most_room(run: Run, tmp_path: Path) -> None:
     first, *others = run("recall", "which sluice gate leaks", "--raw", env=NOW).out.splitlines()
     assert len(first) > 2 * max(map(len, others)) and min(map(len, others)) >= 160
     assert len(first) + sum(map(len, others)) <= 1_900
+
+
+@pytest.mark.parametrize(("mark", "session"), [("?", "s"), ("？", "s"), ("?", ""), (".", "s")])
+def test_in_a_talk_the_reply_to_a_question_goes_before_it(run: Run, mark: str, session: str) -> None:
+    said = [
+        "Ada: Which colour has the new lamp of the sluice gate at the harbour" + mark,
+        "Ben: The new lamp of the sluice gate at the harbour is red, a good colour." + FILLER,
+        "Ada: Fine, and now for the boats, which lie on land since autumn." + FILLER,
+    ]
+    lines = [
+        {"id": f"t{at}", "collection": "episodes", "text": text, **({"session": session} if session else {})}
+        for at, text in enumerate(said)
+    ]
+    run("memory", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines), env=NOW)
+    hits = run("recall", "which colour has the new lamp of the sluice gate at the harbour", env=NOW).result["hits"]
+    assert [hit["id"] for hit in hits][:2] == (["t0", "t1"] if mark == "." else ["t1", "t0"]), hits
