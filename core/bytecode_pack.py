@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
-"""Of a `.pyc` file: magic number, flags, time and size of the source. Of the pack: magic number, the index's bytes."""
+"""The header of a `.pyc` file (magic number, flags, source time and size), and of the pack (magic number, index size).
+"""
 _MASK = 0xFFFF_FFFF
 _TAG = sys.implementation.cache_tag
 
@@ -39,7 +40,7 @@ class Pack:
         self._begin = 0
 
     def open(self) -> bool:
-        """Read the index; whether there is one."""
+        """Read the index; returns whether there is one."""
         try:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             head = os.pread(self._descriptor, _HEAD, 0)
@@ -56,7 +57,7 @@ class Pack:
     def find_spec(
         self, name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """How to import a module that the pack holds as its source is now."""
+        """The spec of a module whose bytecode in the pack matches its source."""
         entry = self._index.get(name)
         if entry is None:
             return None
@@ -72,7 +73,7 @@ class Pack:
         return spec
 
     def code(self, name: str) -> CodeType | None:
-        """The bytecode of a module; None where it cannot be read."""
+        """The bytecode of a module; None if it cannot be read."""
         try:
             code = marshal.loads(self._bytes(self._index[name]))  # noqa: S302  # likewise
         except (OSError, ValueError, EOFError, TypeError):
@@ -83,7 +84,7 @@ class Pack:
         return None
 
     def complete(self, already: frozenset[str]) -> None:
-        """Write the pack anew where this process imported modules of ours that it lacks; `already`: without it."""
+        """Write the pack again if this process imported modules that it lacks; `already`: those loaded without it."""
         lacking: dict[str, tuple[bool, int, int, bytes]] = {}
         for name, module in list(sys.modules.items()):
             if name in already or name.partition(".")[0] not in _ROOMS:
@@ -159,7 +160,7 @@ def _stamp(source: str) -> tuple[int, int] | None:
 
 
 def _compiled(name: str, source: str | None) -> tuple[bool, int, int, bytes] | None:
-    """What Python wrote of a module of ours, where that is of its source as it is now."""
+    """The bytecode that Python cached for one of our modules, if it matches the source."""
     is_package = source is not None and source.endswith("/__init__.py")
     stamp = _stamp(source) if source is not None and source == _source(name, is_package=is_package) else None
     if source is None or stamp is None:

@@ -19,7 +19,7 @@ def now_ms() -> int:
 
 
 def iso(ms: int | None) -> str:
-    """ISO 8601 in UTC with milliseconds; "unknown" where there is no usable time (the mirrored CLI's word)."""
+    """ISO 8601 in UTC with milliseconds; "unknown" (the mirrored CLI's word) if there is no usable time."""
     if ms is None or not 0 <= ms <= _LAST_MS:
         return "unknown"
     seconds, rest = divmod(ms, 1000)
@@ -28,7 +28,7 @@ def iso(ms: int | None) -> str:
 
 
 def parse_iso(text: str) -> int | None:
-    """Milliseconds of an ISO 8601 time (UTC where it names no zone), or None where it is none."""
+    """Milliseconds since the epoch of an ISO 8601 time (UTC if it names no zone); None if it is not one."""
     from datetime import UTC, datetime  # off the hot path: imports only
 
     try:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "the environment"
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-"""What the environment, which holds text only, may say of a boolean."""
+"""How the environment, which holds only text, spells a boolean."""
 _REASON_CHARS = 200
 _SCOPES = "scopes."
 _OTHER_VARIABLES = ("JOELCLAW_IDLE_RUN",)
-"""Variables of ours that begin like those of settings."""
+"""Our variables that look like settings and are not."""
 
 
 class Setting:
-    """One setting: its type is that of `default`; numbers are held to `low`..`high`."""
+    """One setting: `default` gives its type; `low` and `high` bound a number."""
 
     __slots__ = ("choices", "default", "high", "low", "trusted", "what")
 
@@ -49,7 +49,7 @@ class Setting:
         self.trusted = trusted
 
     def wanted(self) -> str:
-        """What its values are, in words."""
+        """Its permitted values, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         if isinstance(self.default, bool):
@@ -127,10 +127,10 @@ FORMERLY = {
     "compaction.notifyOnStart": "compaction.notify_on_start",
     "compaction.notifyOnStartText": "compaction.notify_on_start_text",
 }
-"""Names that settings had before all were spelled alike; they are still read."""
+"""Former spellings of settings, which are still read."""
 
 NARROWING = ("inject.query", "inject.gateway_query")
-"""What a project's file may say before its folder is trusted, beside `[scopes]`: what is asked of its own memories."""
+"""What a project's file may set before its folder is trusted, besides `[scopes]`: queries over its own memories."""
 
 
 class Config:
@@ -141,25 +141,25 @@ class Config:
     def __init__(self, values: dict[str, Value], scopes: dict[str, str] | None = None) -> None:
         self._values = values
         self.scopes = scopes or {}
-        """The table `[scopes]`: folder of a project → what is recalled when an agent first edits a file in it."""
+        """The table `[scopes]`: folder of a project → what to recall when an agent first edits a file in it."""
         self.foreign: frozenset[str] = frozenset()
-        """Settings that a project said whose folder is not trusted: what they choose is chosen from that project."""
+        """Settings from an untrusted project: what they select is limited to that project."""
         self.foreign_scopes: frozenset[str] = frozenset()
         """Scopes likewise."""
         self.withheld: tuple[str, ...] = ()
-        """What such a project's file says besides, and what would hold if its folder were trusted."""
+        """What else such a project's file sets, which would apply if its folder were trusted."""
         self.dropped: tuple[tuple[str, str], ...] = ()
-        """The project's file and what is wrong with it, where it was left out."""
+        """The project's file and what is wrong with it, if it was left out."""
         self.unknown: tuple[tuple[str, str], ...] = ()
-        """Files, and names in them that no setting has."""
+        """Files, and the unknown names in them."""
 
     def suggest(self, name: str, value: Value | None) -> None:
-        """Set one where nobody has said it; None is nothing."""
+        """Set a value that nobody has set yet; None changes nothing."""
         if value is not None:
             self._values.setdefault(name, value)
 
     def add_project(self, path: str, folder: str) -> None:
-        """Lay a project's file over the user's; where anything is wrong with it, nothing of it."""
+        """Apply a project's file over the user's; if anything in it is wrong, apply none of it."""
         from core.repository import settings_file, trust
         from core.repository.project_file import Unusable, root_of
 
@@ -182,7 +182,7 @@ class Config:
         self.scopes = {**self.scopes, **scopes}
 
     def add_environment(self) -> None:
-        """Lay the variables of the environment over what the files say."""
+        """Apply the environment's variables over the files."""
         for name in (*FORMERLY, *SETTINGS):
             given = os.environ.get(variable(name))
             if given:
@@ -235,7 +235,7 @@ def variable(name: str) -> str:
 
 
 def unknown_variables() -> tuple[tuple[str, str], ...]:
-    """Variables of the environment that begin as those of settings do, and are none."""
+    """Environment variables that look like settings and are not."""
     sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
     ours = [name for name in os.environ if name.startswith(sections) and name not in _OTHER_VARIABLES]
     known = {variable(name) for name in (*FORMERLY, *SETTINGS)} if ours else set()
@@ -273,7 +273,7 @@ def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Va
 
 
 def _checked_value(name: str, setting: Setting, given: Value | None, where: str) -> Value:
-    """A value as its setting has it; None is given for what is no single value."""
+    """A value as its setting's type; None stands for anything but a single value."""
     kind = type(setting.default)
     if kind is str:
         if isinstance(given, str) and (not setting.choices or given in setting.choices):
@@ -295,7 +295,7 @@ def _checked_value(name: str, setting: Setting, given: Value | None, where: str)
 
 
 def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
-    """Names of no setting: misspelled, or of a newer version."""
+    """Names that are no setting: misspelled, or of a newer version."""
     return tuple(
         (path, name) for name in table if name not in SETTINGS and name not in FORMERLY and not name.startswith(_SCOPES)
     )

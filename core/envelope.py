@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any, NotRequired, TypedDict
 
     class NextAction(TypedDict):
-        """A command that makes sense now. With `params`, the command is a template to fill in."""
+        """A command that makes sense next. With `params`, it is a template to fill in."""
 
         command: str
         description: str
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def done(command: str, result: object, next_actions: list[NextAction] | None = None) -> Envelope:
-    """The envelope of a command that did what it was asked to. `command` begins with `joelclaw `."""
+    """The envelope of a command that succeeded. `command` begins with `joelclaw `."""
     return {"ok": True, "command": command, "result": result, "next_actions": next_actions or []}
 
 
 def failed(command: str, failure: Failure, next_actions: list[NextAction] | None = None) -> Envelope:
-    """The envelope of a command that did not."""
+    """The envelope of a command that failed."""
     return {
         "ok": False,
         "command": command,

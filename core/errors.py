@@ -7,7 +7,7 @@ USAGE = 2
 
 
 class Failure(Exception):
-    """A command cannot do what it was asked to.
+    """A command cannot do what was asked.
 
     Args:
         code: upper-case words joined by `_`, from the mirrored CLI's list where it has one.
@@ -27,5 +27,5 @@ class Failure(Exception):
 
 
 def usage(code: str, message: str, fix: str) -> Failure:
-    """A Failure whose cause is in the caller's words (exit 2)."""
+    """A Failure caused by the caller's arguments (exit 2)."""
     return Failure(code, message, fix, USAGE)

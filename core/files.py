@@ -1,4 +1,4 @@
-"""Private files: where they lie, how they are written whole, and how a damaged one is set aside.
+"""Private files: where they are, how they are written atomically, and how a damaged one is set aside.
 
 Folders are 0700 and files 0600 whatever the umask (they hold what people said); where a backup that was copied back
 made them wider, the next write puts them right.
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 OTHERS = 0o077
-"""What a mode gives to anybody but the owner."""
+"""The mode bits of everybody but the owner."""
 SWITCHES = "switches.json"
-"""What is switched off, in the home: see `core.repository.switches`."""
+"""The file in the home that says what is switched off: see `core.repository.switches`."""
 STORE = "store.db"
 corrected: list[str] = []
-"""What `home_files.put_right` has closed."""
+"""Paths whose permissions `home_files.put_right` has closed."""
 _LONGEST_NAME = 120
 _CHANGE_WAIT_S = 2.0
 
 
 def home() -> str:
-    """`$JOELCLAW_HOME`, else `~/.joelclaw`. Not created by asking."""
+    """`$JOELCLAW_HOME`, else `~/.joelclaw`. Asking does not create it."""
     return os.path.abspath(os.environ.get("JOELCLAW_HOME") or os.path.expanduser("~/.joelclaw"))
 
 
 def current_folder() -> str:
-    """The folder in which the command runs, "" where it was removed meanwhile."""
+    """The folder the command runs in, "" if it has been removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -43,17 +43,17 @@ def current_folder() -> str:
 
 
 def has_switches() -> bool:
-    """Whether anything may be switched off, for the price of one stat."""
+    """Whether anything may be switched off, at the cost of one stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))
 
 
 def is_store_older() -> bool:
-    """Whether the store was found to lack something (`core.store.upkeep.completeness`), for the price of one stat."""
+    """Whether the store is known to lack something (`core.store.upkeep.completeness`), at the cost of one stat."""
     return os.path.lexists(os.path.join(home(), STORE + ".older"))
 
 
 def private_folder(path: str) -> str:
-    """Make the folder and those above it that are missing, mode 0700; returns the path.
+    """Create the folder and its missing parents, mode 0700; returns the path.
 
     Raises:
         OSError: it cannot be made.
@@ -72,7 +72,7 @@ def private_folder(path: str) -> str:
 
 
 def touch_private(path: str) -> None:
-    """Create an empty 0600 file unless it is there; the folder is made too."""
+    """Create an empty 0600 file, and its folder, unless it exists."""
     _put_right(path)
     if not os.path.exists(path):
         private_folder(os.path.dirname(path))
@@ -82,7 +82,7 @@ def touch_private(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Replace a file by rename, so that a reader sees the old content or the new, never a part.
+    """Replace a file by rename, so that a reader sees the old content or the new one, never a part.
 
     Raises:
         OSError: nothing was replaced.
@@ -106,7 +106,7 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:
-    """Under the file's lock, write what `change` makes of what `read` finds, where that differs; whether it does.
+    """Under the file's lock, write `change(read())` if it differs from `read()`; returns whether it did.
 
     Raises:
         Failure: with this code; nothing was changed.
@@ -127,7 +127,7 @@ def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any]
 
 
 def start_of(path: str, most: int, *, links: bool = True) -> str:
-    """The first `most` bytes of a regular file as text, "" of anything else: a pipe would never be at its end.
+    """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end.
 
     Args:
         links: whether the path may be a link.
@@ -147,14 +147,14 @@ def start_of(path: str, most: int, *, links: bool = True) -> str:
 
 
 def take_corrected() -> list[str]:
-    """What others could use and now cannot, by its path in the home: of this process, each told once."""
+    """Paths in the home whose permissions this process has closed; each is returned once."""
     found = corrected[:]
     corrected.clear()
     return found
 
 
 def _put_right(path: str) -> None:
-    """Close the home where it, or this in it, is open to others."""
+    """Close the home if it, or this path in it, is open to others."""
     root = home()
     if root != os.path.expanduser("~"):
         for one in (root, path) if path.startswith(root) else (root,):
@@ -166,7 +166,7 @@ def _put_right(path: str) -> None:
 
 
 def is_open_to_others(path: str) -> bool:
-    """Whether anybody but the owner may do anything with what lies there."""
+    """Whether anybody but the owner has access."""
     try:
         return bool(os.stat(path).st_mode & OTHERS)
     except OSError:
@@ -174,7 +174,7 @@ def is_open_to_others(path: str) -> bool:
 
 
 def set_aside(path: str) -> str:
-    """Rename a damaged file to `<name>.damaged-<ms>` beside it, and return the new path. Never deletes."""
+    """Rename a damaged file to `<name>.damaged-<ms>` beside it, and return the new path. Deletes nothing."""
     target = first = f"{path}.damaged-{clock.now_ms()}"
     count = 1
     while os.path.exists(target):
@@ -185,7 +185,7 @@ def set_aside(path: str) -> str:
 
 
 def safe_name(identifier: str) -> str:
-    """A file name for any identifier: what is not a letter, digit, `.`, `_` or `-` is percent-encoded.
+    """A file name for any identifier: everything but letters, digits, `.`, `_` and `-` is percent-encoded.
 
     Different identifiers give different names; a long one ends in its fingerprint.
     """
@@ -203,11 +203,11 @@ def safe_name(identifier: str) -> str:
 
 
 class LockTimeout(Exception):
-    """Another process held the lock for longer than we may wait."""
+    """Another process held the lock for longer than we can wait."""
 
 
 class FileLock:
-    """An exclusive lock between processes (`flock`); the kernel frees it when its holder dies."""
+    """An exclusive lock between processes (`flock`), which the kernel frees when its holder dies."""
 
     __slots__ = ("_descriptor", "_path", "_wait_s")
 
@@ -238,5 +238,5 @@ class FileLock:
             self._descriptor = -1
 
     def fileno(self) -> int:
-        """Its descriptor: a command that inherits it holds the lock, too."""
+        """Its descriptor: a command that inherits it holds the lock too."""
         return self._descriptor

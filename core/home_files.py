@@ -1,4 +1,4 @@
-"""What lies in the home: which names are ours, modes that are put right, and what killed writers left."""
+"""What is in the home: which names are ours, permissions that are corrected, leftovers of killed writers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _OURS = frozenset(
     "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
 ) | {SWITCHES, "backups.json"}
 _STALE_S = 3600
-"""No writer takes so long: its temporary file was left by one that was killed."""
+"""No writer takes this long: an older temporary file was left by a killed one."""
 
 
 def is_in_home(path: str) -> bool:
-    """Whether a path is the home's, or leads into it: what a user asks to be written there would be lost in ours."""
+    """Whether a path is in the home: a user's own output must not be written among our files."""
     real, ours = os.path.realpath(path), os.path.realpath(home())
     return real == ours or real.startswith(ours + os.sep)
 
 
 def is_in_homes(name: str) -> bool:
-    """Whether an entry of this name in a home is ours: also its lock, what was damaged, and what a writer left."""
+    """Whether an entry of the home is ours, including locks, damaged files and leftovers."""
     if _is_temporary(name):
         name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
     return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(STORE)
@@ -54,7 +54,7 @@ def put_right(root: str, seen: str) -> None:
 
 
 def _close(root: str, path: str) -> list[str]:
-    """Its path in the home, where there were permissions to remove."""
+    """Its path in the home, if there were permissions to remove."""
     try:
         mode = os.lstat(path).st_mode
         if mode & OTHERS and not stat.S_ISLNK(mode):
@@ -66,18 +66,18 @@ def _close(root: str, path: str) -> list[str]:
 
 
 def sweep_temporary() -> int:
-    """Remove what killed writers left in the home, older than an hour; how many files."""
+    """Remove what killed writers left in the home more than an hour ago; returns how many files."""
     return _remove(stale_temporary())
 
 
 def stale_temporary() -> list[str]:
-    """What killed writers left in the home, older than an hour."""
+    """What killed writers left in the home more than an hour ago."""
     root = home()
     return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(root, name))]
 
 
 def sweep_beside(path: str) -> int:
-    """Remove what killed writers of this file left beside it, older than an hour; how many files."""
+    """Remove what killed writers left beside this file more than an hour ago; returns how many files."""
     return _remove(_stale(os.path.dirname(path), os.path.basename(path) + "."))
 
 
@@ -107,5 +107,5 @@ def _stale(folder: str, prefix: str = "") -> list[str]:
 
 
 def _is_temporary(name: str) -> bool:
-    """Whether a name ends as those of our temporary files do: `.PID.tmp`, `.PID.NANOSECONDS.tmp`."""
+    """Whether a name ends like our temporary files: `.PID.tmp`, `.PID.NANOSECONDS.tmp`."""
     return name.endswith(".tmp") and name.split(".")[-2].isdigit()

@@ -8,7 +8,7 @@ from core import clock
 
 
 def uuid7() -> str:
-    """A new UUIDv7 at the clock's time."""
+    """A new UUIDv7 with the clock's time."""
     tail = bytearray(os.urandom(10))
     tail[0] = 0x70 | tail[0] & 0x0F
     tail[2] = 0x80 | tail[2] & 0x3F
@@ -25,7 +25,7 @@ def shown(session: str) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """A stable 128-bit hash of a text, as 32 hex digits: for telling change, not for secrecy."""
+    """A stable 128-bit hash of a text, as 32 hex digits: to detect change, not for secrecy."""
     try:
         from _blake2 import blake2b  # `hashlib` takes 4 ms to import
     except ImportError:  # an interpreter without the private module

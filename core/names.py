@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 LONGEST = 80
 _LONGEST_PATH = 160
 MOST = 5000
-"""Of a text: more hold only listings and data."""
+"""Most names of a text: longer texts are listings and data."""
 _LEAST = 4
 _LEAST_DIGITS = 4
 _LEAST_HEX = 7
 _LEAST_VERSION = 3
-"""Numbers in a row: two are any decimal."""
+"""Digits of a number worth keeping: two could be any decimal."""
 ENDINGS = frozenset(
     "c cc cfg cjs clj conf cpp cs css csv cts dart env erl ex exs fs gd go gradle graphql h hpp hs htm html ini java jl"
     " js json jsonl jsx kt less lock log lua md mdx mjs ml mod mts nim nix php pl plist prisma proto ps1 py pyi r rb rs"
@@ -32,19 +32,19 @@ _PRODUCTS = frozenset(
     " NumPy OAuth OpenAI OpenSearch OpenTelemetry PostgreSQL PowerShell PyPI PyTorch RabbitMQ SaaS SQLite StackOverflow"
     " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS".split()
 )
-"""Written like identifiers, and no names of anything in a project: asked for by name, they are found all the same."""
+"""Spelled like identifiers, but not names in a project; they are still found when asked for by name."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
 _LINES = _TOKEN[:10] + b"\n" + _TOKEN[11:]
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000
 _known: dict[bytes, tuple[tuple[str, bool], ...]] = {}
 _plain: set[bytes] = set()
-"""Tokens come again and again, within a session all the more."""
+"""The same tokens come again and again, above all within one session."""
 _KEYWORDS = frozenset(
     "func def class type const let var interface struct enum fn trait impl function module defmodule defp defmacro"
     " macro namespace protocol record object val".split()
 )
-"""Behind which a line of source names what it defines."""
+"""Keywords after which a line of source names what it defines."""
 _MODIFIERS = frozenset(
     "export default async public private protected static final abstract pub pub(crate) declare readonly override"
     " inline extern unsafe data sealed open internal".split()
@@ -54,13 +54,13 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def names_in(text: str) -> tuple[set[str], set[str]]:
-    """Identifiers and file names; and what else can be asked for by name: numbers, paths, `kebab-case`, `--flags`."""
+    """Identifiers, file names, and what else can be asked for by name: numbers, paths, `kebab-case`, `--flags`."""
     found = names_in_order(text)
     return {name for name, is_identifier in found if is_identifier}, {name for name, is_one in found if not is_one}
 
 
 def names_in_order(text: str) -> list[tuple[str, bool]]:
-    """The first `MOST` names of a text, each once, as they come, and whether it is an identifier or a file name."""
+    """The first `MOST` names of a text, each once, in order, and whether each is an identifier or a file name."""
     given = text.encode("utf-8", "ignore")
     if b"\\" in given:  # JSON and source as text: the letter behind a backslash belongs to no name
         for escape in _ESCAPES:
@@ -78,7 +78,7 @@ def names_in_order(text: str) -> list[tuple[str, bool]]:
 
 
 def names_by_line(lines: Sequence[str]) -> list[list[str]]:
-    """The identifiers of each line, file names left out."""
+    """The identifiers of each line, without file names."""
     if not lines:
         return []
     given = "\n".join([line.replace("\n", " ") for line in lines]).encode("utf-8", "ignore")
@@ -98,7 +98,7 @@ def names_by_line(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _learned(token: bytes) -> tuple[tuple[str, bool], ...]:
-    """The names in a token, kept for when it comes again."""
+    """The names in a token, cached."""
     names = _names_of(token)
     if len(_known) + len(_plain) >= _MOST_KNOWN:
         _known.clear()
@@ -111,7 +111,7 @@ def _learned(token: bytes) -> tuple[tuple[str, bool], ...]:
 
 
 def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
-    """The names in a token, and whether each is an identifier or a file name; none in a plain word."""
+    """The names in a token, and whether each is an identifier or a file name; a plain word has none."""
     if raw.isalpha() and (raw.islower() or raw.isupper() or raw.istitle()):
         return ()
     found: dict[str, bool] = {}
@@ -134,7 +134,7 @@ def _names_of(raw: bytes) -> tuple[tuple[str, bool], ...]:
 
 
 def _add_piece(piece: str, found: dict[str, bool]) -> None:
-    """Add the names in a part of a path, or in a token that is no path."""
+    """Add the names in a part of a path, or in a token that is not a path."""
     if is_file(piece):
         found.setdefault(piece, True)
         if piece.count(".") == 1 and "-" not in piece:
@@ -149,7 +149,7 @@ def _add_piece(piece: str, found: dict[str, bool]) -> None:
 
 
 def _without_line(piece: str) -> str:
-    """A file name without the number of a line that `grep` joins to it: `main.go-12-func` is `main.go`."""
+    """A file name without the line number that `grep` joins to it: `main.go-12-func` is `main.go`."""
     stem, dot, rest = piece.partition(".")
     if not dot or "-" not in rest:
         return piece
@@ -162,7 +162,7 @@ def _without_line(piece: str) -> str:
 
 
 def _is_joined(piece: str) -> bool:
-    """Whether a name of several parts is one: a version, `a.b`, kebab case."""
+    """Whether a token of several parts is a name: a version, `a.b`, kebab case."""
     if not _LEAST <= len(piece) <= LONGEST:
         return False
     if "-" in piece:
@@ -177,7 +177,7 @@ def _is_joined(piece: str) -> bool:
 
 
 def is_file(path: str) -> bool:
-    """Whether a path ends like the name of a file."""
+    """Whether a path ends like a file name."""
     name = path.rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     return bool(dot and stem) and ending in ENDINGS and len(name) <= LONGEST and not stem.isdigit()

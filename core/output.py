@@ -1,4 +1,4 @@
-"""The one way out: what is printed of stored text, on a terminal, as `--raw`, in JSON or by MCP. Hot path.
+"""How stored text is printed: on a terminal, as `--raw`, in JSON or over MCP. Hot path.
 
 A memory may hold what a web page or a tool said: what moves the cursor, writes to the clipboard (OSC 52), hides words,
 or ends the result that it stands in (`</tool_result><system-reminder>…`). A text that has none of that comes out as it
@@ -8,11 +8,11 @@ went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be 
 from __future__ import annotations
 
 _REPLACED = "\ufffd"
-"""Stands for a run of characters that act or hide."""
+"""Replaces a run of characters that act or hide."""
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
 _JOINING = frozenset((_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE))
 _FIRST_JOINED = "\u0600"
-"""From here on are the scripts and emoji that joiners are made for; between Latin letters they only hide."""
+"""From here on are the scripts and emoji that need joiners; between Latin letters joiners only hide."""
 # Letters that show nothing: the empty Braille cell, Hangul fillers. They stand where a space would.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 # Line breaks beside `\n`, and the four separators that Python takes for white space.
@@ -47,11 +47,11 @@ _WORD_TAGS = frozenset(
 _FIRST_TWO = frozenset(name[:2] for name in (*_TAGS, *_WORD_TAGS, "sys"))
 _LONGEST_TAG = 48
 _WIDE_BAR = "\uff5c"
-"""In `<｜Assistant｜>`, as some models write their own marks."""
+"""As in `<｜Assistant｜>`, which some models use for their own marks."""
 
 
 def shown(text: str) -> str:
-    """The text as it may be printed, with its line breaks and tabs. Applying it twice changes nothing."""
+    """The text as it may be printed, with its line breaks and tabs. Idempotent."""
     return without_markup(_visible(text))
 
 
@@ -72,7 +72,7 @@ def escaped(json: str) -> str:
 
 
 def without_markup(text: str, instead: str = "‹") -> str:
-    """The text with `instead` for the `<` of every tag that a harness gives a meaning, opened or closed."""
+    """The text with `instead` for the `<` of every opening or closing tag that a harness understands."""
     if "<" not in text:
         return text
     first, *parts = text.split("<")
@@ -80,7 +80,7 @@ def without_markup(text: str, instead: str = "‹") -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether nothing has to be looked at one by one: 2 µs a KB of ASCII."""
+    """Whether nothing needs a closer look: 2 µs a KB of ASCII."""
     if "\n" in text or "\t" in text:
         text = text.replace("\n", "").replace("\t", "")
     return text.isprintable() and (text.isascii() or _PRINTABLE.isdisjoint(text))
@@ -105,7 +105,7 @@ def _visible(text: str) -> str:
 
 
 def _instead(character: str, last: str, following: str) -> str:
-    """What is printed for a character that Python cannot print, or that shows nothing."""
+    """What is printed for a character that is unprintable or invisible."""
     if character in _BREAKS:
         return "\n"
     if character in _SEPARATORS or character in _BLANK:
@@ -119,7 +119,7 @@ def _instead(character: str, last: str, following: str) -> str:
 
 
 def _joins(character: str, last: str, following: str) -> bool:
-    """Whether a joiner, or a selector of an emoji's style, stands where one belongs."""
+    """Whether a joiner, or an emoji's style selector, is where it belongs."""
     if not last or last == _REPLACED or not (last.isprintable() and last >= _FIRST_JOINED):
         return False
     if character in (_TEXT_STYLE, _EMOJI_STYLE):
@@ -144,7 +144,7 @@ def _escape(character: str) -> str:
 
 
 def _without_styles(text: str) -> str:
-    """Colours and movements of the cursor (CSI) go as a whole: what they stand around is to be read."""
+    """Remove colours and cursor movements (CSI) as a whole, so that the text around them stays readable."""
     first, *parts = text.replace("\x9b", "\x1b[").split("\x1b[")
     kept = [first]
     for part in parts:
@@ -156,7 +156,7 @@ def _without_styles(text: str) -> str:
 
 
 def _is_tag(behind: str) -> bool:
-    """Whether what stands behind a `<` makes it a harness's tag."""
+    """Whether the text after a `<` makes it a harness's tag."""
     if behind[:1] in ("|", _WIDE_BAR):
         name, end, _ = behind[1:_LONGEST_TAG].partition("|>")
         return behind[:1] == _WIDE_BAR or (bool(end) and _tag_name(name.strip()) == name.strip() != "")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 OUTSIDE = ("/", "~", "../")
-"""How the paths begin that `relative` leaves outside the folder."""
+"""Prefixes of paths that `relative` leaves outside the folder."""
 WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
-"""What stands between a repository's folder and a worktree's."""
+"""What separates a repository's folder from a worktree's."""
 _BESIDE = "-worktrees"
-"""Behind a project's name, the folder beside it whose folders begin with that name."""
+"""The suffix of the folder beside a project whose subfolders begin with the project's name."""
 _MOST_UP = 40
 _READ_BYTES = 65_536
 _LONGEST = 200
@@ -29,7 +29,7 @@ _SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
 
 def name_of(cwd: str) -> str:
-    """The name of the project that is worked on in a folder, be it there or not; "" for none."""
+    """The name of the project that a folder belongs to, whether or not the folder exists; "" for none."""
     top = folder_of(cwd)
     if not top:
         return ""
@@ -39,7 +39,7 @@ def name_of(cwd: str) -> str:
 
 
 def _named_by_path(root: str) -> str:
-    """The name of the folder that a path leads to, or of the one whose worktree it is by its folders' names."""
+    """The name of a path's folder, or of the repository whose worktree it is by its path."""
     for mark in WORKTREES:
         root = root.partition(mark)[0]
     parts = root.split("/")
@@ -51,7 +51,7 @@ def _named_by_path(root: str) -> str:
 
 
 def folder_of(cwd: str) -> str:
-    """The top folder of the working tree, to which the paths of its files are relative; `cwd` where there is none."""
+    """The top folder of the working tree, to which its files' paths are relative; `cwd` if there is none."""
     top = here = os.path.normpath(cwd) if cwd else ""
     for _ in range(_MOST_UP):
         if os.path.lexists(here + "/.git"):
@@ -65,7 +65,7 @@ def folder_of(cwd: str) -> str:
 
 
 def _is_submodule(folder: str) -> bool:
-    """Whether a folder is a submodule, in a repository around it, that the user does not trust."""
+    """Whether a folder is a submodule that the user does not trust, in a repository around it."""
     if not os.path.isfile(folder + "/.git"):
         return False
     pointer = start_of(folder + "/.git", _READ_BYTES).strip().removeprefix("gitdir:").strip()
@@ -92,7 +92,7 @@ def same(one: str, other: str) -> bool:
 
 
 def without_host(name: str) -> str:
-    """What a project was called before its name had a host; "" for one whose name has none."""
+    """A project's name before names had a host; "" if its name has none."""
     host, _, path = name.partition("/")
     return path if "." in host else ""
 
@@ -105,12 +105,12 @@ def names_of(name: str, known: Iterable[str]) -> list[str]:
 
 
 def own_names(name: str, known: Iterable[str]) -> list[str]:
-    """As `names_of`, without what another's project may mean: of one without an owner only its very name."""
+    """Like `names_of`, without names that may mean another project: without an owner, only the exact name."""
     return [one for one in names_of(name, known) if "/" in name or "/" not in one]
 
 
 def repository_at(top: str) -> tuple[str, str]:
-    """Where the repository of a working tree keeps its configuration, "" where there is none; and its root folder."""
+    """The file of a working tree's git configuration, "" if there is none, and the tree's root folder."""
     git = top + "/.git"
     if os.path.islink(git):  # it may lead to the repository of another project
         return "", top
@@ -147,7 +147,7 @@ def _points_back(own: str, git: str) -> bool:
 
 
 def _root_of(repository: str) -> str:
-    """The folder that a repository is called after: the one around `.git`, else itself (a bare one)."""
+    """The folder that a repository is named after: the one around `.git`, else itself (a bare one)."""
     if os.path.basename(repository).startswith("."):
         return os.path.dirname(repository)
     return repository.removesuffix(".git")

@@ -32,7 +32,7 @@ _MARKERS = "#*+-=~>|_›"
 
 
 def one_line(text: str) -> str:
-    """The text as one harmless line; empty where nothing of it shows."""
+    """The text as one harmless line; empty if nothing of it is visible."""
     if "\x1b" in text or "\x9b" in text:
         text = _without_escapes(text)
     text = text.translate(_REPLACED)
@@ -50,7 +50,7 @@ def one_line(text: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """A command between backticks, word for word; "" where it has several lines or could pass for a mark of ours."""
+    """A command between backticks, word for word; "" if it has several lines or could pass for our own marks."""
     harmless = text.isascii() and text.isprintable() and "`" not in text and DELIMITER not in text.lower()
     opened = any(rest[:1].isalpha() or rest[:1] in "/!?" for rest in text.split("<")[1:])
     return f"`{text}`" if text and harmless and not opened else ""
@@ -62,12 +62,12 @@ def opening(source: str) -> str:
 
 
 def enclose(source: str, lines: Sequence[str]) -> str:
-    """The lines between the frame's delimiters. Each is one of ours, with quoted values in it."""
+    """The lines between the frame's delimiters. Each is our own, with quoted values in it."""
     return "\n".join((opening(source), *lines, CLOSE))
 
 
 def cost(text: str) -> int:
-    """Estimated tokens: a quarter of one for each ASCII character, a whole one for any other; never too few."""
+    """Estimated tokens, never too few: a quarter for each ASCII character, one for any other."""
     if text.isascii():
         return -(-len(text) // 4)
     plain = len(text.encode("ascii", "ignore"))
@@ -75,7 +75,7 @@ def cost(text: str) -> int:
 
 
 def clip(text: str, characters: int, tokens: int | None = None) -> str:
-    """The text within so many characters and estimated tokens; a cut ends in `…`, between words if it can."""
+    """The text within a number of characters and estimated tokens; a cut ends in `…`, between words if possible."""
     if len(text) <= characters and (tokens is None or cost(text) <= tokens):
         return text
     room = min(len(text), characters) - 1
@@ -91,7 +91,7 @@ def clip(text: str, characters: int, tokens: int | None = None) -> str:
 
 
 def clip_ends(text: str, characters: int) -> str:
-    """A text within so many characters: of an error the start says where, and the end says why."""
+    """A text within a number of characters: an error's start says where, its end says why."""
     if len(text) <= characters:
         return text
     head = (characters - 3) // 3
@@ -99,7 +99,7 @@ def clip_ends(text: str, characters: int) -> str:
 
 
 def clip_evenly(parts: Sequence[str], joint: str, characters: int, tokens: int) -> str:
-    """Several texts joined within so many characters and tokens; the longest give way first, so that none is lost."""
+    """Several texts joined within a number of characters and tokens; the longest are cut first, so none is lost."""
     whole = joint.join(parts)
     share = characters
     while share > _LEAST_SHARE and (len(whole) > characters or cost(whole) > tokens):
@@ -109,12 +109,12 @@ def clip_evenly(parts: Sequence[str], joint: str, characters: int, tokens: int) 
 
 
 def clip_path(path: str, characters: int) -> str:
-    """A path within so many characters: its end tells more than its start."""
+    """A path within a number of characters: its end says more than its start."""
     return path if len(path) <= characters else CUT + path[-(characters - 1) :]
 
 
 def _fitting(text: str, tokens: int) -> int:
-    """How many characters of a text cost so many tokens."""
+    """How many characters of a text cost that many tokens."""
     quarters = tokens * 4
     for at, character in enumerate(text):
         quarters -= 1 if character.isascii() else 4

@@ -49,21 +49,21 @@ class Document(TypedDict):
 
 
 class Filters(TypedDict, total=False):
-    """Which documents a search may return; what is empty or not there means any."""
+    """Which documents a search may return; an empty or missing value means any."""
 
     collections: Sequence[str]
     session: str
     projects: Sequence[str]
-    """The names of a project, and "" for what belongs to none, nor to a session: see `core.project`."""
+    """The names of a project, and "" for what belongs to no project and no session: see `core.project`."""
     others: Sequence[str]
-    """The names in use that mean other projects, with "" where what is of none is left out too."""
+    """The names that mean other projects, with "" if documents of no project are excluded too."""
     category: str
     tags: Sequence[str]
     """All of them."""
     between: Sequence[int]
     """The first and the last time (ms)."""
     apart: bool
-    """Where "" is among the projects: what was said in a session that is known to have none is left out."""
+    """With "" among the projects: whether to exclude what was said in sessions without a project."""
 
 
 class Candidate(TypedDict):
@@ -77,14 +77,14 @@ class Candidate(TypedDict):
 
 
 class Traits(TypedDict):
-    """What the ranking needs to know of a document beyond its raw scores."""
+    """What the ranking needs to know of a document besides its raw scores."""
 
     rowid: int
     collection: str
     chars: int
-    """Its length; a character of three bytes (Chinese, Thai …), which says more, counts as two."""
+    """Its length; a character of three bytes (Chinese, Thai …) counts as two."""
     confirmed_at: int
-    """When it was written, or last written again (a near duplicate was merged into it); ms since the epoch."""
+    """When it was written, or last merged with a near duplicate; ms since the epoch."""
     recall_count: int
     retrieval_priority: float
     write_verdict: str
@@ -94,17 +94,17 @@ class Traits(TypedDict):
     project: str
     session: str
     stage: str
-    """In a session that made calls "asked", "under way", "ended" (a turn); in a talk "question", or ""."""
+    """In a session with calls: "asked", "under way", "ended" (a turn); in a conversation: "question", or ""."""
 
 
 class CandidateSource(Protocol):
-    """The read side of a backend: raw scores out, fusion and everything after it is `recall`'s."""
+    """The read side of a backend: it gives raw scores; fusion and everything after it belongs to `recall`."""
 
     backend: str
 
     @property
     def semantic(self) -> bool:
-        """Whether vectors can be searched here."""
+        """Whether vector search is available."""
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
@@ -112,22 +112,22 @@ class CandidateSource(Protocol):
         """The best `lexical` documents by BM25, the best `semantic` by cosine (b"" for no vector), with both scores."""
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """The documents themselves, in the order asked for."""
+        """The documents themselves, in the requested order."""
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """What the segments around episodes say, if any: BM25, and how much of the query's weight they cover."""
+        """The segments around episodes: BM25, and how much of the query's weight they cover."""
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """What each term of `candidates` adds to the BM25 of these documents: term → row → weight, over 0."""
+        """What each term of `candidates` adds to the BM25 of these documents: term → row → weight above 0."""
 
     def absent(self, terms: Sequence[str]) -> float:
-        """The share of a query's single words that stand in no document, 0 to 1; asked after `candidates`."""
+        """The share of a query's single words that no document has, 0 to 1; asked after `candidates`."""
 
     def segments(self) -> int:
-        """How many segments there are, roughly."""
+        """Roughly how many segments there are."""
 
     def size(self) -> int:
-        """How many documents there are, roughly: forgotten ones may count."""
+        """Roughly how many documents there are; forgotten ones may count."""
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """What the ranking needs to know of these documents, in any order."""
@@ -158,13 +158,13 @@ class Hit(TypedDict):
     project: str
     context: str
     origin: str
-    """Who said it: see `recall.hit`."""
+    """Its origin: see `recall.hit`."""
     more: int
-    """How many further ones of its session say nearly the same."""
+    """How many more of its session say nearly the same."""
 
 
 class Budget(TypedDict):
-    """How much work a recall may do. `fetchMultiplier` times the limit is what the trust pass gets to choose from."""
+    """How much work a recall may do. The trust pass chooses from `fetchMultiplier` times the limit."""
 
     requested: str
     applied: str
@@ -194,16 +194,16 @@ class RecallResult(TypedDict):
     found: int
     backend: str
     preferredProject: str | None
-    """Whose hits go before near equals of other projects."""
+    """The project whose hits go before near equals of other projects."""
     fallback: NotRequired[dict[str, str]]
     explanation: NotRequired[dict[str, Any]]
     """With `explain`: see `recall.score_trace`."""
     warnings: NotRequired[list[str]]
-    """That the store was lost, and what brings it back."""
+    """Says that the store was lost, and how to restore it."""
 
 
 class Event(TypedDict):
-    """One OpenTelemetry log record as `otel` keeps it."""
+    """One OpenTelemetry log record as `otel` stores it."""
 
     id: str
     timestamp: int
@@ -218,9 +218,9 @@ class Event(TypedDict):
     duration_ms: NotRequired[float]
     error: NotRequired[str]
     injected: NotRequired[dict[str, str]]
-    """Of an injection its `kind` and `text`, in a table of their own: no list of events and no collector has them."""
+    """An injection's `kind` and `text`, in a table of their own: no event list and no collector gets them."""
     hook: NotRequired[dict[str, Any]]
-    """Of a hook its event's `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
+    """A hook's event `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
 
 
 class EventQuery(TypedDict, total=False):
@@ -249,9 +249,9 @@ class Session(TypedDict):
     calls: int
     plan: list[list[str]]
     plan_at: NotRequired[list[int]]
-    """How many calls and prompts stood before the plan was changed or read last; not known from older versions."""
+    """How many calls and prompts came before the plan was last changed or read; unknown for older versions."""
     ended_at: NotRequired[int]
-    """When the agent ended its turn last (ms); 0 where the client does not note it."""
+    """When the agent last ended its turn (ms); 0 if the client does not record it."""
 
 
 class Call(TypedDict):
@@ -267,7 +267,7 @@ class Call(TypedDict):
     command: str
     outcome: str
     error: str
-    """Why it failed; of one that runs in the background what its client calls the process."""
+    """Why it failed; for a background call, the client's name for the process."""
     passage: str
 
 
@@ -284,7 +284,7 @@ class Name(TypedDict):
 
 
 class Place(TypedDict):
-    """Where a name stands in a file, as its session saw it last: see the table `place` in `core.store.migrations`."""
+    """Where a name stands in a file, as its session last saw it: see the table `place` in `core.store.migrations`."""
 
     file: str
     name: str

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
         program: str
         verb: str
-        """What it is told to do (`test`, `run lint`), "" for a program without verbs."""
+        """Its verb (`test`, `run lint`), "" for a program without verbs."""
         looks: bool
-        """Whether it only looks, sets up the shell, or tries a line of code."""
+        """Whether it only reads, sets up the shell, or tries a line of code."""
         words: list[str]
         targets: list[str]
-        """The files behind `<` and `>`."""
+        """The files after `<` and `>`."""
         start: int
-        """Where in the command it begins."""
+        """Its offset in the command."""
         mark: str
-        """What stands behind it: `;`, `&`, `&&`, `|`, `||`, "" at the end; of a condition `||`."""
+        """What follows it: `;`, `&`, `&&`, `|`, `||`, "" at the end; `||` after a condition."""
 
 
 _LOOKERS = frozenset(
@@ -42,7 +42,7 @@ _LOOKING = frozenset(
     "|gh issue|go doc|npm view|npm ls|python json.tool|python3 json.tool".split("|")
 )
 _INTERPRETERS = frozenset("python python3 node bun".split())
-"""Without a verb they are given a line of code, or a here-document, that is tried once."""
+"""Interpreters: without a verb they run a line of code, or a here-document, once."""
 _ONCE = frozenset("rm rmdir mv cp mkdir touch ln chmod chown unlink".split())
 _WITH_VERB = frozenset(
     "git gh go npm pnpm yarn bun cargo docker make uv uvx npx pip python python3 node mise task just kubectl mix rake"
@@ -50,7 +50,7 @@ _WITH_VERB = frozenset(
 )
 _RUNNERS = frozenset("run exec x tool compose".split())
 _VALUED = frozenset("-C -c -e -f -F -R --prefix --filter --cwd --dir --directory --repo --file --project".split())
-"""Options in front of a verb that take the next word."""
+"""Options before a verb that take the next word."""
 _WRAPPERS = {
     "sudo": "-u -g -h -p -C -T -D -R -r -t --user --group", "doas": "-u -C", "env": "-u -C -S --unset --chdir",
     "timeout": "-s -k --signal --kill-after", "time": "-f -o", "nice": "-n", "ionice": "-c -n", "stdbuf": "-i -o -e",
@@ -69,11 +69,11 @@ _SPECIAL = _ENDS_WORD | frozenset("\"'`\\$")
 _CLOSED_BY = {"(": ")", "{": "}", '"': '"', "`": "`"}
 _PLACE_CHARS = 160
 _PATTERN = frozenset("*$ \t\n")
-"""In no path but what the shell makes one of, or in prose."""
+"""Characters that a path has only if the shell expands it, or in prose."""
 
 
 def steps(command: str) -> list[Step]:
-    """The steps of a command in order, those of pipes, subshells, loops and `bash -c` too; takes linear time."""
+    """The steps of a command in order, including pipes, subshells, loops and `bash -c`; in linear time."""
     found: list[Step] = []
     for words, targets, start, mark in _Scan(command).read():
         if words[0] in _CLOSING and found:
@@ -100,17 +100,17 @@ def steps(command: str) -> list[Step]:
 
 
 def only_looks(command: str) -> bool:
-    """Whether nothing that a command runs does more than look."""
+    """Whether a command only reads."""
     return all(step["looks"] for step in steps(command))
 
 
 def does(step: Step) -> bool:
-    """Whether a step runs what may be wanted again: it does not only look, nor put files somewhere."""
+    """Whether a step may be worth running again: it does more than read or move files."""
     return not step["looks"] and step["program"] not in _ONCE
 
 
 def without_filters(command: str) -> tuple[str, ...]:
-    """What a line runs, without what only reads the output of the step before it: the same for `make | tail -3`."""
+    """What a line runs, without what only reads the previous step's output: the same for `make | tail -3`."""
     kept: list[str] = []
     mark = ""
     for step in steps(command):
@@ -121,12 +121,12 @@ def without_filters(command: str) -> tuple[str, ...]:
 
 
 def told(command: str, outcome: str) -> str:
-    """The outcome of a command as it is told: "" for an `ok` that is that of another program than the one at work."""
+    """A command's outcome as it may be stated: "" if the `ok` belongs to another program than the one at work."""
     return "" if outcome == "ok" and not tells(command) else outcome
 
 
 def tells(command: str) -> bool:
-    """Whether a success of the line is one of what it does: not of `make | tail` without `pipefail`, `make; ls`."""
+    """Whether the line's success is that of its work: not for `make | tail` without `pipefail`, or `make; ls`."""
     run = steps(command)
     piped, stops = _set_at(run, "pipefail"), _set_at(run, "errexit")
     works = ends = False  # whether something behind does work, or ends the line with a failure
@@ -147,7 +147,7 @@ def tells(command: str) -> bool:
 
 
 def place_of(file: str, command: str) -> str:
-    """Where a call was at work: its file, else the file that its command names, else the program and its verb."""
+    """Where a call worked: its file, else the file that its command names, else the program and its verb."""
     if file:
         return file[:_PLACE_CHARS]
     found = steps(command)
@@ -162,7 +162,7 @@ def place_of(file: str, command: str) -> str:
 
 
 def place_in(output: str, position: int) -> str:
-    """The file that a place in an output belongs to: searches and compilers name it in the line, diffs above; or ""."""
+    """The file that a place in an output belongs to (in the line of a search or compiler, above a diff), or ""."""
     start = output.rfind("\n", 0, position) + 1
     path = output[start : start + _PLACE_CHARS].lstrip(" \t").partition("\n")[0].partition(":")[0]
     if is_file(path) and " " not in path:
@@ -175,7 +175,7 @@ def place_in(output: str, position: int) -> str:
 
 
 def _set_at(run: list[Step], option: str) -> int:
-    """The number of the step that sets an option of the shell, more than there are where none does."""
+    """The number of the step that sets a shell option, more than there are if none does."""
     for at, step in enumerate(run):
         if step["program"] == "set":
             short = any(word[:1] == "-" and word[1:2] != "-" and "e" in word for word in step["words"])
@@ -185,7 +185,7 @@ def _set_at(run: list[Step], option: str) -> int:
 
 
 def _from_program(words: list[str]) -> list[str]:
-    """The words of a part from the program on that it runs in the end, behind `if`, `sudo -E`; else none."""
+    """The words from the program that a part finally runs, after `if`, `sudo -E`; else none."""
     at = 0
     while at < len(words) and words[at] in _KEYWORDS:
         at += 1
@@ -234,7 +234,7 @@ def _verb(words: list[str]) -> str:
 
 
 class _Scan:
-    """Reads the parts of a command: words, files of redirections, start, and the mark behind each."""
+    """Reads the parts of a command: words, redirected files, offset, and the operator after each."""
 
     def __init__(self, command: str) -> None:
         self.text = command + "\n"
@@ -268,7 +268,7 @@ class _Scan:
         return self.parts
 
     def _is_in_test(self, char: str) -> bool:
-        """Whether a sign belongs to a `[[ … ]]`."""
+        """Whether a character belongs to a `[[ … ]]`."""
         return "[[" in self.words[:2] and char in _TESTED and "]]" not in (self.words[-1], *self.pieces[-1:])
 
     def _end_word(self, char: str) -> None:
@@ -315,12 +315,12 @@ class _Scan:
 
 
 def _opens(text: str, at: int) -> bool:
-    """Whether a bracket belongs to its word: `<(…)`, `x=(…)`, `((…))`."""
+    """Whether a bracket is part of its word: `<(…)`, `x=(…)`, `((…))`."""
     return text[at : at + 2] in ("<(", ">(", "((") or (text[at] == "(" and text[at - 1 : at] == "=")
 
 
 def _behind_piece(text: str, at: int) -> int:
-    """Where a quote, a bracket or a run of plain characters ends that begins at `at`."""
+    """The end of the quote, bracket or run of plain characters that begins at `at`."""
     char = text[at]
     if char == "\\":
         return at + 2
@@ -339,7 +339,7 @@ def _behind_piece(text: str, at: int) -> int:
 
 
 def _behind_bracket(text: str, at: int) -> int:
-    """Where a bracket or quote that opens at `at` is closed, with all those in it."""
+    """Where the bracket or quote opened at `at` is closed, including all those inside it."""
     waiting = [_CLOSED_BY[text[at]]]
     at += 1
     while at < len(text) and waiting:
@@ -361,7 +361,7 @@ def _behind_bracket(text: str, at: int) -> int:
 
 
 def _plain(piece: str) -> str:
-    """A piece of a word without its quotes; what is substituted stays as it stands."""
+    """A piece of a word without its quotes; substitutions are left unexpanded."""
     if piece[0] in "'\"":
         piece = piece[1:-1] if piece[-1] == piece[0] and len(piece) > 1 else piece[1:].removesuffix("\n")
         return piece.replace('\\"', '"')
@@ -369,7 +369,7 @@ def _plain(piece: str) -> str:
 
 
 def _behind_document(text: str, at: int, last: str) -> int:
-    """Where the text goes on behind a here-document that begins there."""
+    """Where the text continues after a here-document that begins there."""
     while at < len(text):
         end = _find(text, "\n", at)
         line = text[at:end].strip()

@@ -31,7 +31,7 @@ _SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
 def clean(text: str) -> str:
-    """The text as it can be stored: lone surrogates (bytes that were not UTF-8) become U+FFFD."""
+    """The text in storable form: lone surrogates (bytes that were not UTF-8) become U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -55,7 +55,7 @@ def split(text: str) -> list[str]:
 
 
 def _spaced(text: str) -> str:
-    """The text with a space for each character that is no letter or digit."""
+    """The text with a space for each character that is not a letter or digit."""
     if not text.isascii():
         for character in set(text):  # of which even a long text has few
             if not (character.isascii() or character.isalnum()):
@@ -69,7 +69,7 @@ def _unspaced(character: str) -> bool:
 
 
 def humps(word: str) -> list[str]:
-    """`getUserName` → get, user, name; `HTTPServer2` → http, server, 2; nothing for a word of one part."""
+    """`getUserName` → get, user, name; `HTTPServer2` → http, server, 2; nothing for a word with one part."""
     parts: list[str] = []
     start = 0
     for i in range(1, len(word)):
@@ -87,12 +87,12 @@ def humps(word: str) -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs of a run without spaces: 数据库 → 数据, 据库; a single character stays."""
+    """Overlapping pairs of characters without spaces: 数据库 → 数据, 据库; a single character stays."""
     return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
 
 
 def _runs(text: str) -> list[str]:
-    """The unspaced runs of a text."""
+    """The runs of a text in scripts without spaces."""
     runs: list[str] = []
     current = ""
     for character in text:
@@ -107,7 +107,7 @@ def _runs(text: str) -> list[str]:
 
 
 def parts(text: str) -> str:
-    """What the index holds of a text beyond its words: camel-case parts, and pairs of unspaced scripts."""
+    """What the index holds of a text besides its words: camel-case parts, and pairs of unspaced scripts."""
     found: list[str] = []
     for word in _spaced(text).split():
         # `istitle` covers ordinary capitalised words, the common case.
@@ -121,13 +121,13 @@ def parts(text: str) -> str:
 
 
 def _only_apostrophes(chunk: str) -> bool:
-    """Whether nothing but apostrophes joins the words of a chunk (`don't`, `Anna's`): those are no identifiers."""
+    """Whether only apostrophes join the words of a chunk (`don't`, `Anna's`): those are not identifiers."""
     inner = chunk.strip("\"'`.,;:!?()[]{}<>*_")
     return all(c.isalnum() or c in "'’" for c in inner)
 
 
 def query_terms(query: str) -> list[str]:
-    """The terms of a query for the lexical index, each a word or a phrase of words, without stop words.
+    """The terms of a query for the lexical index, each a word or a phrase, without stop words.
 
     A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words, but for
     those that any path may hold. When a query holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS`:
