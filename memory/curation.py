@@ -25,7 +25,7 @@ from core.store.upkeep.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
 from recall import categories
-from recall.by_name import calls
+from recall.by_name import places
 
 STALE = "stale"
 SHORTEST_PREFIX = 8
@@ -267,7 +267,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     with sqlite.transaction(db):
         found = {}
         for identifier in identifiers:
-            call = calls.view(db, identifier)
+            call = places.call_at(db, identifier)
             if call is None:
                 raise _unknown(identifier)
             found[call["id"]] = call

@@ -24,7 +24,7 @@ from core.store.sessions import call_rows, id_beginnings, session_lists, session
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
-from recall.by_name import calls
+from recall.by_name import places
 from recall.by_name.calls import PREFIX
 from recall.query import Query
 
@@ -184,7 +184,7 @@ def around(
     The one that is meant is the `match`, and whole. What is of no session stands alone.
     Raises Failure MEMORY_NOT_FOUND, SESSION_NOT_FOUND and those of what is ambiguous.
     """
-    call = calls.view(db, identifier)
+    call = places.call_at(db, identifier)
     document = None
     if call is None and not identifier.startswith((PREFIX, "work:")):
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import date, timedelta
-from math import log
 
 from core.clock import DAY_MS
+from recall.ranking import Span
 
 _EPOCH = date(1970, 1, 1)
 _MONTHS = (
@@ -20,27 +20,8 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 _DAYS_OF = {"day": 1, "days": 1, "week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365, "years": 365}
 _PREPOSITIONS = frozenset(("in", "of", "since", "during", "last", "this", "on", "early", "late", "mid"))
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_OUTSIDE, _NEAR, _OLDEST_DAYS = 0.7, 0.85, 3650.0
-"""What is left of the score of a memory of another time than the query names, and of one close to it."""
 _Days = tuple[date, date, tuple[int, int]]
 """First and last day, and the days before and after that are close to them."""
-
-
-class Span:
-    """From `start` to `end` (ms), and days of `slack` around; with no `start` what is recent is asked for."""
-
-    def __init__(self, start: int | None, end: int, now: int, slack: tuple[int, int] = (0, 0)) -> None:
-        self.start, self.end, self.now, self.slack = start, end, now, slack
-
-    def factor(self, at: int) -> float:
-        """What is left of the score of a memory of `at`: .7 to 1, of an old one .5 to 1."""
-        if self.start is None:
-            days = max(self.now - at, 0) / DAY_MS
-            return 1 - 0.5 * min(log(1 + days) / log(1 + _OLDEST_DAYS), 1.0)
-        if self.start <= at < self.end:
-            return 1.0
-        before, after = self.slack
-        return _NEAR if self.start - before * DAY_MS <= at < self.end + after * DAY_MS else _OUTSIDE
 
 
 def named(words: Sequence[str], now: int) -> Span | None:

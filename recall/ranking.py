@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from core.records import Candidate, CandidateSource, Filters, Traits
     from recall.contextual_vectors import Question
-    from recall.dates import Span
     from recall.query import Query, Scope
 
     Ranked = tuple[float, float, float, Traits]
@@ -60,6 +59,8 @@ ECHO = 0.5  # what is left of the score of the question itself: an answer goes b
 _NEW_SHARE = 0.15
 _HELD_SHARE = 0.6
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))
+_OUTSIDE, _NEAR, _OLDEST_DAYS = 0.7, 0.85, 3650.0
+"""What is left of the score of a memory of another time than the query names, and of one close to it."""
 _TIME_WORDS = frozenset(
     "ago today yesterday week month year days weeks months years monday tuesday wednesday"
     " thursday friday saturday sunday january february march april may june july august september october"
@@ -127,13 +128,28 @@ def substance(collection: str, chars: int, stage: str = "") -> float:
     return (1 - share * (1 - min(chars / enough, 1.0))) * _STAGES.get(stage, 1.0)
 
 
+class Span:
+    """From `start` to `end` (ms), and days of `slack` around; with no `start` what is recent is asked for."""
+
+    def __init__(self, start: int | None, end: int, now: int, slack: tuple[int, int] = (0, 0)) -> None:
+        self.start, self.end, self.now, self.slack = start, end, now, slack
+
+    def factor(self, at: int) -> float:
+        """What is left of the score of a memory of `at`: .7 to 1, of an old one .5 to 1."""
+        if self.start is None:
+            days = max(self.now - at, 0) / DAY_MS
+            return 1 - 0.5 * min(log(1 + days) / log(1 + _OLDEST_DAYS), 1.0)
+        if self.start <= at < self.end:
+            return 1.0
+        before, after = self.slack
+        return _NEAR if self.start - before * DAY_MS <= at < self.end + after * DAY_MS else _OUTSIDE
+
+
 def time_named(query: str, now: int) -> Span | None:
     """The time that a query names; what reads a calendar is imported where a word may name one."""
     said = words.split(query)
     for at, word in enumerate(said):
         if word in _RECENT or said[at : at + 2] == ["last", "time"]:
-            from recall.dates import Span
-
             return Span(None, now, now)
         if word in _TIME_WORDS or (len(word) == 4 and word[:2] in ("19", "20")):
             from recall import dates

@@ -13,7 +13,7 @@ from core.errors import Failure, usage
 from core.store import migrate, sqlite
 from core.store.sessions import observed
 from memory import curation, json_form
-from recall.by_name import calls as found_calls
+from recall.by_name import places
 from recall.by_name.calls import PREFIX
 
 CODE = "MEMORY_INVALID_ARGS"
@@ -43,7 +43,7 @@ def show(options: dict[str, Any]) -> Answer | int:
         refuse_terminal(CODE)
     db = sqlite.open_reading()
     if options["id"].startswith(PREFIX):
-        call: Any = found_calls.view(db, options["id"])
+        call: Any = places.call_at(db, options["id"])
         if call is None:
             message = f"there is no tool call {options['id']}"
             raise Failure("MEMORY_NOT_FOUND", message, "take the id from `joelclaw recall NAME --json`")

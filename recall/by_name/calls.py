@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from core import clock, words
-from core.store.sessions import call_rows, found_calls
+from core.store.sessions import found_calls
 from recall import hit, ranking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     import apsw
 
@@ -30,7 +29,6 @@ _ESSENCE_BEFORE, _ESSENCE_CHARS = 8, 52
 _WORK, _LINES = 3, 2
 _PLACE_CHARS, _HEAD_CHARS = 110, 60
 _LEAST_ROOM, _LONGEST_COMMAND = 60, 400
-_LONGEST_NUMBER = 10
 _TRIES = 10  # calls behind one that failed among which is looked for the form that worked
 
 
@@ -49,7 +47,7 @@ class Match:
         return hit.made(
             f"{PREFIX}{call['session']}:{call['number']}", self.score, self._text(room), raw=self.raw,
             kind="call", source=call["client"], collection=COLLECTION, session=call["session"],
-            timestamp=_time_of(call), path=call["file"], project=call["project"],
+            timestamp=time_of(call), path=call["file"], project=call["project"],
             origin=hit.origin_of_call(call["tool"]),
         )  # fmt: skip
 
@@ -202,27 +200,6 @@ def place(call: Found) -> str:
     return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
 
 
-def view(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
-    """The call `call:<session>:<number>` and all that is kept of it, or None. Raises Failure SESSION_AMBIGUOUS."""
-    from core import shell_command
-    from core.store.sessions import id_beginnings
-
-    given, _, number = identifier.removeprefix(PREFIX).rpartition(":")
-    is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
-    if db is None or not is_one:
-        return None
-    session = id_beginnings.whole_id(db, given)
-    call = found_calls.one(db, session, int(number))
-    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
-        return None
-    return {
-        "id": f"{PREFIX}{session}:{number}", "collection": COLLECTION, "place": place(call), "session": session,
-        "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
-        "at": _time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
-        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
-        "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
-    }  # fmt: skip
-
-
-def _time_of(call: Found) -> str:
+def time_of(call: Found) -> str:
+    """When a call was made, in ISO 8601; "unknown" for some."""
     return "unknown" if call["at"] is None else clock.iso(call["at"])

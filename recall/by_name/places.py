@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import clock, files, ids
+from core import clock, files, ids, shell_command
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
 from core.repository import places_now
-from core.store.sessions import call_rows, name_rows, place_rows, session_rows
+from core.store.sessions import call_rows, found_calls, id_beginnings, name_rows, place_rows, session_rows
 from recall import hit
+from recall.by_name.calls import COLLECTION as CALLS
+from recall.by_name.calls import PREFIX, place, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from typing import Any
 
     import apsw
 
@@ -32,6 +35,7 @@ _MOST_PLACES = 300
 _OF_A_NAME, _MOST_ASKED = 6, 40
 _ERROR_CHARS, _COMMAND_CHARS, _COMMANDS_CHARS = 120, 200, 1300
 """Of an error, of a command, of all of them."""
+_LONGEST_NUMBER = 10  # digits of a call's number
 _LEFT_OUT = "[redacted:"
 _TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
 """Of an answer what lines with their text take; the rest has room for more names."""
@@ -260,3 +264,22 @@ def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]
     return told[0] if told else ""
+
+
+def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | None:
+    """The call `call:<session>:<number>` and all that is kept of it, or None. Raises Failure SESSION_AMBIGUOUS."""
+    given, _, number = identifier.removeprefix(PREFIX).rpartition(":")
+    is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
+    if db is None or not is_one:
+        return None
+    session = id_beginnings.whole_id(db, given)
+    call = found_calls.one(db, session, int(number))
+    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
+        return None
+    return {
+        "id": f"{PREFIX}{session}:{number}", "collection": CALLS, "place": place(call), "session": session,
+        "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
+        "at": time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
+        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
+        "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
+    }  # fmt: skip

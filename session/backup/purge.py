@@ -27,7 +27,7 @@ from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
 from otel import log, spool
-from recall.by_name import calls
+from recall.by_name import places
 from recall.static_vectors import document_vector
 from session import checkpoint_run, daily_log
 from session.backup import archive
@@ -132,7 +132,7 @@ def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith("call:"):
-            call = calls.view(db, identifier)
+            call = places.call_at(db, identifier)
             if call is None:
                 raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
             numbered.add((call["session"], call["number"]))
