@@ -12,7 +12,8 @@ from core.repository import places_now
 from core.store.sessions import call_rows, found_calls, id_beginnings, name_rows, place_rows, session_rows
 from recall import hit
 from recall.by_name.calls import COLLECTION as CALLS
-from recall.by_name.calls import PREFIX, place, time_of
+from recall.by_name.calls import PREFIX, time_of
+from recall.by_name.calls import place as place_of_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | Non
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
     return {
-        "id": f"{PREFIX}{session}:{number}", "collection": CALLS, "place": place(call), "session": session,
+        "id": f"{PREFIX}{session}:{number}", "collection": CALLS, "place": place_of_call(call), "session": session,
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
         "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
