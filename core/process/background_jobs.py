@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 SYNC, EXPORT = "store-sync", "otel-export"
 SYNC_BUDGET_S = 10
-"""A sync in the background begins nothing new after so many seconds."""
+"""A background sync begins nothing new after this many seconds."""
 _SYNC_STOP_S = 40
-"""It is killed after so many; what was not acknowledged goes again."""
+"""It is killed after this many; what was not acknowledged is sent again."""
 _EXPORT_STOP_S = 60
 _PRUNE_STOP_S = 600
 _DAY_S = 86_400
@@ -28,7 +28,7 @@ _RETENTION = ("retention.events_days", "retention.events_mb", "retention.episode
 
 
 def start_due(config: Config) -> None:
-    """Start the jobs that are switched on and due; where none is, that is a look at some settings and one file."""
+    """Start the jobs that are switched on and due; if none is, this costs a look at some settings and one file."""
     outbox = os.path.join(files.home(), "outbox.lock")  # its being there says that this home has a cluster
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox):
         _start(SYNC, outbox, ("store", "sync"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
@@ -52,7 +52,7 @@ def start_due(config: Config) -> None:
 
 
 def export_lock() -> str:
-    """The lock file of whoever exports events."""
+    """The lock file of the exporter."""
     return os.path.join(files.home(), "cache", "otel-export.lock")
 
 
@@ -70,7 +70,7 @@ def _due_file(job: str) -> str:
 
 
 def _start(job: str, lock: str, words: tuple[str, str], every_s: int, stop_s: int) -> None:
-    """Start `joelclaw WORDS...` where it is due, and not again for `every_s` seconds."""
+    """Start `joelclaw WORDS...` if it is due, at most once in `every_s` seconds."""
     now = clock.now_ms()
     try:
         at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000

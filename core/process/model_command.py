@@ -1,4 +1,4 @@
-"""Asks a language model through a command of the user's: the prompt on its stdin, the text on its stdout."""
+"""Asks a language model through a user's command: the prompt goes to its stdin, the text comes from its stdout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.redaction import redact
 from core.words import clean
 
 IN_MODEL = "JOELCLAW_IN_MODEL"
-"""Set in the command's environment: our hooks stay silent there, and no model is asked by a model."""
+"""Set in the command's environment: our hooks stay silent there, and no model asks another model."""
 _MOST_TOLD = 300
 
 
@@ -29,7 +29,7 @@ class Model:
         self._config = config
 
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
-        """As `ask`, in no more than `seconds` even where the settings allow more."""
+        """Like `ask`, in at most `seconds`, whatever the settings allow."""
         return ask(
             prompt,
             command=self.command,
@@ -40,7 +40,7 @@ class Model:
 
 
 def from_config(config: Config, override: str = "") -> Model | None:
-    """What asks the user's model by `override`, else by `model.command`; None without a command.
+    """A function that asks the user's model by `override`, else by `model.command`; None without a command.
 
     Raises:
         Failure: MODEL_FAILED, where we run below a model's command ourselves.
@@ -53,13 +53,13 @@ def from_config(config: Config, override: str = "") -> Model | None:
 
 
 def not_configured() -> Failure:
-    """The Failure for a command that cannot do without a model."""
+    """The Failure of a command that needs a model."""
     fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
     return Failure("MODEL_NOT_CONFIGURED", "no model command is set", fix)
 
 
 def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
-    """What the command answers, without white space around it; valid text whatever bytes came.
+    """The command's answer, stripped of white space; valid text whatever bytes came.
 
     The command is split as a shell would, but no shell runs it; the prompt is redacted. `timeout` in s, the rest bytes.
 
@@ -107,13 +107,13 @@ def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_outpu
 
 
 def _refuse_within_model() -> None:
-    """No model asks a model: a command line that leads back to us would never end."""
+    """Refuse to ask a model from within a model's command: that would never end."""
     if os.environ.get(IN_MODEL):
         fix = f"call joelclaw without {IN_MODEL} in the environment"
         raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
 
 
 def _one_line(text: str) -> str:
-    """Foreign text as it may be shown: no secrets, no control characters, not long."""
+    """Foreign text as it may be shown: without secrets and control characters, and short."""
     line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
     return clip(redact(line)[0], _MOST_TOLD)

@@ -1,4 +1,4 @@
-"""Runs a user's command in its own process group: it ends in time, or with us, and leaves no process of it behind."""
+"""Runs a user's command in its own process group, which ends in time, or with us, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ os.closerange(0, 3)
 os.read(alive, 1)
 os.killpg(0, 9)
 """
-"""A child beside the command: the pipe that it reads closes with us, however we end, and then it kills the group."""
+"""A child beside the command: when we end, the pipe that it reads closes, and it kills the group."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended; of `output` and `errors` the last 8 KB, unless more output was asked for."""
+    """How a command ended; the last 8 KB of `output` and `errors`, unless more output was asked for."""
 
     status: int | None
-    """Negative for a signal; None where it did not start."""
+    """Negative for a signal; None if it did not start."""
     output: bytes
     reason: Reason = ""
-    """Why it did not end by itself."""
+    """Why it did not end on its own."""
     errors: bytes = b""
 
     def explained(self) -> str:
@@ -60,7 +60,7 @@ class Ended:
 
 
 class Interrupts:
-    """Within it Ctrl-C, SIGTERM and SIGHUP do not end this process: they end a wait, and `came` says so."""
+    """Inside it Ctrl-C, SIGTERM and SIGHUP do not end this process: they end a wait, and `came` says so."""
 
     def __init__(self) -> None:
         self._came = False
@@ -79,7 +79,7 @@ class Interrupts:
         return self._came
 
     def wait(self, seconds: float) -> None:
-        """Wait for a signal, or for the time to pass."""
+        """Wait for a signal, or until the time is up."""
         until = time.monotonic() + seconds
         while not self._came and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
@@ -100,7 +100,7 @@ def run(
     interrupts: Interrupts | None = None,
     lock: FileLock | None = None,
 ) -> Ended:
-    """Run a command to its end; whatever it started is gone when this returns, unless it left the group.
+    """Run a command to its end; everything it started is gone when this returns, unless it left the group.
 
     Args:
         seconds: then it is ended: SIGTERM, and 3 s later SIGKILL.
@@ -143,7 +143,7 @@ def _exchange(
     process: subprocess.Popen[bytes], data: bytes, texts: tuple[bytearray, bytearray], most: int, until: float,
     interrupts: Interrupts | None,
 ) -> Reason:  # fmt: skip
-    """Hand a process its input and take its output until it ends; a grandchild that holds its output does not count."""
+    """Give a process its input and take its output until it ends; output held by a grandchild does not count."""
     reading = {
         stream.fileno(): text for stream, text in zip((process.stdout, process.stderr), texts, strict=True) if stream
     }
@@ -174,7 +174,7 @@ def _exchange(
 
 
 def _read(reading: dict[int, bytearray], whole: bytearray | None) -> None:
-    """Take a part of each output, which is all that a pipe holds; of a text but the whole one the last is kept."""
+    """Take part of each output; of a text that is not wanted whole, the end is kept."""
     for descriptor, text in list(reading.items()):
         try:
             part = os.read(descriptor, _CHUNK)
@@ -188,12 +188,12 @@ def _read(reading: dict[int, bytearray], whole: bytearray | None) -> None:
 
 
 def _is_over(pid: int) -> bool:
-    """Whether it has ended; it stays a zombie, so that its group's number is not given to another."""
+    """Whether it has ended; it stays a zombie, so that its group's number is not reused."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the group, and take the exit status."""
+    """End the rest of the group, and take the exit status."""
     if not _is_over(process.pid):
         _signal(process.pid, signal.SIGTERM)
         until = time.monotonic() + _GRACE_S

@@ -1,4 +1,4 @@
-"""What git says of a working tree now: branch, commit, how many files are changed. Hot path.
+"""What git says of a working tree now: branch, commit, number of changed files. Hot path.
 
 A repository may name programs to be run (a file monitor, filters, hooks, transports): none is. Git is asked in a
 process of its own, which is killed at the deadline; where it says nothing in time, nothing is said.
@@ -21,7 +21,7 @@ DEADLINE_S = 0.3
 BRANCH_CHARS = 60
 _COMMIT_CHARS = 8
 _FOR_CHANGES = 0.8
-"""Of the time: a tree that is looked through for longer is told by branch and commit alone."""
+"""Share of the time after which only branch and commit are told."""
 _MOST_BYTES = 1 << 20
 _CONFIG_BYTES = 65_536
 _ALWAYS = (
@@ -34,11 +34,11 @@ _STATUS = (
 )
 _HEAD = ("rev-parse", "HEAD", "--abbrev-ref", "HEAD")
 _NAMING_PROGRAMS = ("[filter", "[include", "worktreeconfig")
-"""In a repository's settings: filters run where files are compared, and further settings may name some."""
+"""Settings of a repository that run programs when files are compared, or include settings that may."""
 
 
 def now(folder: str, deadline_s: float = DEADLINE_S) -> str:
-    """As "branch fix-172, 9e64962e, 2 files changed, 1 untracked"; "" where git is not there, or says nothing.
+    """Like "branch fix-172, 9e64962e, 2 files changed, 1 untracked"; "" without git, or if it says nothing.
 
     A new folder counts as one untracked file, as `git status` lists it.
     """
@@ -54,7 +54,7 @@ def now(folder: str, deadline_s: float = DEADLINE_S) -> str:
 
 
 def _of_status(told: str) -> str:
-    """The lines of `git status --porcelain=v2 --branch`, in a line of ours."""
+    """The lines of `git status --porcelain=v2 --branch` as one line."""
     about: dict[str, str] = {}
     kinds: dict[str, int] = {}
     for line in told.splitlines():
@@ -76,14 +76,14 @@ def _of_status(told: str) -> str:
 
 
 def _said(branch: str, commit: str, *changes: str) -> str:
-    """The line: a branch's name is whatever somebody called it."""
+    """The line: a branch may have any name."""
     known = "no commit yet" if commit == "(initial)" else one_line(commit)[:_COMMIT_CHARS]
     name = clip(one_line(branch), BRANCH_CHARS)
     return ", ".join([f"branch {name}", known, *changes] if name else [f"detached at {known}", *changes])
 
 
 def _program() -> str:
-    """The path of git; not one of the folder that we are in."""
+    """The path of git, never one in the current folder."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "git")
         if os.path.isabs(folder) and os.access(path, os.X_OK):
@@ -92,14 +92,14 @@ def _program() -> str:
 
 
 def _is_compared_safely(top: str) -> bool:
-    """Whether git runs no program of the repository's own choice when it compares the files of a working tree."""
+    """Whether git compares this working tree's files without running a program that the repository chose."""
     repository, _ = repository_at(top)
     settings = start_of(f"{repository}/config", _CONFIG_BYTES).lower() if repository else ""
     return 0 < len(settings) < _CONFIG_BYTES and not any(name in settings for name in _NAMING_PROGRAMS)
 
 
 def _ask(git: str, top: str, words: Sequence[str], until: float) -> str:
-    """What git prints, all of it; "" where it fails, takes too long or prints too much. It is not left running."""
+    """All that git prints; "" if it fails, takes too long or prints too much. It is not left running."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {
         "GIT_CEILING_DIRECTORIES": os.path.dirname(top), "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
@@ -136,7 +136,7 @@ def _ask(git: str, top: str, words: Sequence[str], until: float) -> str:
 
 
 def _read(descriptor: int, until: float) -> bytes:
-    """What comes until the other end is closed; b"" where that takes too long or is too much."""
+    """What arrives until the other end is closed; b"" if that takes too long or is too much."""
     from select import POLLIN, poll
 
     waiting = poll()

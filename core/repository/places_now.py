@@ -1,4 +1,4 @@
-"""Where names stand in the files of a project as they are now: a place that is told is never stale. Hot path."""
+"""Where names stand in a project's files now, so that no stale place is told. Hot path."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 MOST_FILES = 12
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 400
-"""Of a file that have a name: a name in more of them tells no line from another."""
+"""Most lines of a file with the name: with more, a line cannot be told from the others."""
 _LINE_BYTES = 2000
 _SHOWN_BEFORE = 20
 _PLAIN = " _.,:;()[]*"
-"""Beside letters and digits: what a line shows behind a name before a value may come."""
+"""Characters, besides letters and digits, that a shown line may have after a name and before a value."""
 _JOINING = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
 def look_up(folder: str, places: Sequence[Place], deadline: float) -> list[Place]:
-    """The places with their lines of now; left out is what is gone, and what was not looked up by the deadline.
+    """The places with their present lines, without those that are gone or were not looked up by the deadline.
 
     Of a folder that is not there, as on another machine, they are as they were recorded.
 
@@ -37,7 +37,7 @@ def look_up(folder: str, places: Sequence[Place], deadline: float) -> list[Place
 
 
 def look_up_lines(folder: str, places: Sequence[Place], deadline: float) -> list[tuple[Place, str]]:
-    """The same, each with its line as it is in the file: foreign text; "" where the folder is not there."""
+    """The same, each with its present line: foreign text; "" if the folder does not exist."""
     if not folder or not os.path.isdir(folder):
         return [(place, "") for place in places]
     root = os.path.realpath(folder)
@@ -59,7 +59,7 @@ def look_up_lines(folder: str, places: Sequence[Place], deadline: float) -> list
 
 
 def shown(line: str, name: str, characters: int) -> str:
-    """A line of a file within so many characters, cut around a name; foreign text, for `core.output` or `core.quoting`.
+    """A line of a file within a number of characters, cut around a name; foreign text, to be quoted.
 
     Of one that might hold a secret only what stands around the name is shown, up to the next value; "" where even that
     might.
@@ -85,7 +85,7 @@ def shown(line: str, name: str, characters: int) -> str:
 
 
 def _content(file: str, root: str) -> bytes:
-    """A file of the project, b"" where it is none: gone, out of it, no regular one, too large."""
+    """A file of the project, b"" if it is gone, outside, not a regular file or too large."""
     try:
         return project_file.read(os.path.join(root, file), root, _MOST_BYTES) or b""
     except project_file.Unusable:
@@ -93,7 +93,7 @@ def _content(file: str, root: str) -> bytes:
 
 
 def _nearest(data: bytes, place: Place) -> tuple[Place, str] | None:
-    """The line that has the name and is nearest to where it was; one that defines it before others, if it did."""
+    """The line with the name that is nearest to where it was; a definition first, if it was one."""
     name = place["name"]
     if not name:
         last = data.count(b"\n") + 1

@@ -1,4 +1,4 @@
-"""The one way in: a file of a project is read where it lies in the project, is a regular one and of a fair size.
+"""The only way to read a project's file: it must be inside the project, regular, and not too large.
 
 A repository may hold links to anywhere, pipes that nobody writes to, devices that never end. None of them is opened:
 what is no plain file within the project is a fault of that file, which is left out. Hot path.
@@ -11,13 +11,13 @@ import stat
 
 SETTINGS_BYTES = 65_536
 TRUSTED = "trusted.json"
-"""In the user's home: what `trust` keeps, and where it is not there nothing is trusted."""
+"""The file in the user's home that `trust` keeps; without it nothing is trusted."""
 _MOST_LEVELS = 40
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Unusable(Exception):
-    """A file of a project that is not read; `reason` says why, without its content."""
+    """A project's file that is not read; `reason` says why, without its content."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path} {reason}")
@@ -47,7 +47,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
-    """The real path of a file of the project at the real path `root`, and its status; None where there is none.
+    """The real path and the status of a file in the project at the real path `root`; None if there is none.
 
     Raises:
         Unusable: it is a link that leads out of the project, no regular file, or cannot be looked at.
@@ -68,7 +68,7 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
 
 
 def read(path: str, root: str, most: int) -> bytes | None:
-    """The content of a project's file; None where there is none.
+    """The content of a project's file; None if there is none.
 
     Raises:
         Unusable: as `status_of`; or it has more than `most` bytes.

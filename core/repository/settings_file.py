@@ -1,4 +1,4 @@
-"""A project's `./.joelclaw/config.toml`: read within the project, parsed once, kept as JSON; a bad one is left out."""
+"""A project's `./.joelclaw/config.toml`: read inside the project, parsed once, kept as JSON; left out if invalid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _MOST_BITS = 64
 _MOST_DOTS = 100
-"""In a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
+"""Most dots in a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
 
 
 def choices(folder: str) -> dict[str, Any] | None:
-    """What the file in a folder says, else the one at its project's root; None where there is none.
+    """What the file in a folder says, else the one at its project's root; None if there is none.
 
     Of its `settings`, which hold where its folder is trusted, `withheld` hold only there; those in `never` only the
     user's own file may say. `fault` is why the file is left out.
@@ -60,7 +60,7 @@ def choices(folder: str) -> dict[str, Any] | None:
 
 
 def table(path: str, root: str) -> dict[str, Any]:
-    """The file's settings by `section.key`; empty where there is none. Raises Unusable: not to be read, or no TOML."""
+    """The file's settings by `section.key`, none without a file. Raises Unusable: unreadable, or not TOML."""
     found = status_of(path, root)
     if found is None:
         return {}
@@ -80,7 +80,7 @@ def table(path: str, root: str) -> dict[str, Any]:
 
 
 def parsed_once(path: str, key: list[Any], parse: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was made of a file while it had this key, else what `parse` makes of it now: a `table` or a `fault`."""
+    """The result cached for a file with this key, else what `parse` makes of it now: a `table` or a `fault`."""
     place = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
     try:
         with open(place, "rb") as handle:
@@ -99,7 +99,7 @@ def parsed_once(path: str, key: list[Any], parse: Callable[[], dict[str, Any]]) 
 
 
 def flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """`section.key` → value; None for what is no single value (a date, a list, a table within a table) or too long."""
+    """`section.key` → value; None for anything but a single value (a date, a list, a nested table) or one too long."""
     found: dict[str, Any] = {}
     for section, inner in tables.items():
         if isinstance(inner, dict):
@@ -110,7 +110,7 @@ def flat(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_single(value: Any) -> bool:
-    """Whether a setting can have it. An integer of thousands of digits could not even be told: `repr` refuses it."""
+    """Whether a setting can have this value. `repr` refuses an integer of thousands of digits."""
     return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= _MOST_BITS)
 
 

@@ -1,4 +1,4 @@
-"""What the user has switched off, and the folders whose sessions are never archived: `joelclaw off`, `exclude`.
+"""What the user has switched off, and folders whose sessions are never archived: `joelclaw off`, `exclude`.
 
 One file in the user's home, `core.files.SWITCHES`, written whole; where it is not there everything is on. What was said
 while something was off is never archived later either, so the file keeps when that was. Hot path.
@@ -40,16 +40,16 @@ _MOST_ENDED = 500
 
 
 class Damaged(Exception):
-    """The file is no such file. `args[0]` says what is wrong."""
+    """The file is damaged. `args[0]` says what is wrong."""
 
 
 def path() -> str:
-    """Where the file lies, be it there or not."""
+    """The file's path, whether or not it exists."""
     return os.path.join(files.home(), files.SWITCHES)
 
 
 def read() -> Switches:
-    """What is switched off; all on where there is no file.
+    """What is switched off; nothing if there is no file.
 
     Raises:
         Damaged: the file holds something else, or cannot be read.
@@ -72,7 +72,7 @@ def read() -> Switches:
 
 
 def sound() -> tuple[Switches, str]:
-    """As `read`; a damaged file is set aside, and the second value says where ("" where none was).
+    """Like `read`, but sets a damaged file aside; the second value is its new path, "" if none was damaged.
 
     Nothing is off then: what was cannot be known any more.
     """
@@ -87,12 +87,12 @@ def sound() -> tuple[Switches, str]:
 
 
 def off(switches: Switches, session: str, cwd: str) -> Silence | None:
-    """What switches a session off that works in a folder, the widest first; None where it is on."""
+    """What switches off a session that works in a folder, the widest first; None if it is on."""
     return next((one for one in concerning(switches, session, cwd) if one["until"] is None), None)
 
 
 def concerning(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
-    """The silences, past ones too, of a session that works in a folder: those of everything first."""
+    """The silences, past ones too, that cover a session in a folder, those of everything first."""
     silences = switches["silences"]
     yield from (one for one in silences if one["scope"] == EVERYWHERE)
     here = project.name_of(cwd) if cwd and any(one["scope"] == PROJECT for one in silences) else ""
@@ -101,14 +101,14 @@ def concerning(switches: Switches, session: str, cwd: str) -> Iterator[Silence]:
 
 
 def is_silent(silences: list[Silence], at: int | None) -> bool:
-    """Whether what was said at a time (ms since the epoch; None: not known, so now) fell into one of them."""
+    """Whether a time (ms since the epoch; None: unknown, taken as now) falls into one of them."""
     if at is None:
         return any(one["until"] is None for one in silences)
     return any(one["since"] <= at and (one["until"] is None or at < one["until"]) for one in silences)
 
 
 def is_excluded(switches: Switches, cwd: str) -> bool:
-    """Whether a folder is one of those that are excluded, or lies below one, links resolved."""
+    """Whether a folder is excluded, or lies below an excluded one, links resolved."""
     if not switches["excluded"] or not cwd:
         return False
     try:
@@ -119,7 +119,7 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 
 def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
-    """Switch something off; returns since when it is, and whether it was on.
+    """Switch something off; returns since when it is off, and whether it was on.
 
     Raises:
         Failure: SWITCHES_UNWRITABLE; nothing was changed.
@@ -140,7 +140,7 @@ def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
 
 
 def turn_on(scope: Scope, name: str) -> bool:
-    """Switch it on again; whether it was off. Raises as `turn_off`."""
+    """Switch it on again; returns whether it was off. Raises as `turn_off`."""
     now = clock.now_ms()
 
     def change(switches: Switches) -> Switches:
@@ -155,12 +155,12 @@ def turn_on(scope: Scope, name: str) -> bool:
 
 
 def exclude(folder: str) -> bool:
-    """Never archive sessions of a folder, given by its real path; whether that is new. Raises as `turn_off`."""
+    """Never archive sessions of a folder, given by its real path; returns whether that is new. Raises as `turn_off`."""
     return _change(lambda switches: {**switches, "excluded": sorted({*switches["excluded"], folder})})
 
 
 def include(folder: str) -> bool:
-    """Archive them again; whether they were excluded. Raises as `turn_off`."""
+    """Archive them again; returns whether they were excluded. Raises as `turn_off`."""
     return _change(lambda switches: {**switches, "excluded": [one for one in switches["excluded"] if one != folder]})
 
 
@@ -169,10 +169,10 @@ def _is(one: Silence, scope: Scope, name: str) -> bool:
 
 
 def _means(stored: str, name: str) -> bool:
-    """Whether what was switched off, maybe before its name had a host, is this project."""
+    """Whether what was switched off, perhaps before its name had a host, is this project."""
     return project.same(stored, name) or (bool(stored) and stored == project.without_host(name))
 
 
 def _change(change: Callable[[Switches], Switches]) -> bool:
-    """Write the file anew where that changes anything; whether it does."""
+    """Write the file if this changes anything; returns whether it does."""
     return files.change_json(path(), lambda: sound()[0], change, "SWITCHES_UNWRITABLE")

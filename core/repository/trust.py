@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         device: int
         inode: int
         mark: str
-        """What its mark says; "" where there was none yet, or it could not be written."""
+        """The text of its mark; "" if there was none, or it could not be written."""
         at: int
 
 
@@ -34,7 +34,7 @@ _POINTER_BYTES = 4_096
 
 
 def every() -> list[Trusted]:
-    """The folders that are trusted, in order; none where the file cannot be read."""
+    """The trusted folders, in order; none if the file cannot be read."""
     try:
         with open(os.path.join(files.home(), TRUSTED), "rb") as handle:
             rows = json_text.loads(handle.read())["folders"]
@@ -66,7 +66,7 @@ def stands(row: Trusted) -> bool:
 
 
 def trust(folder: str) -> tuple[Trusted, bool]:
-    """Trust the project around a folder; returns it, and whether it was not trusted before.
+    """Trust the project around a folder; returns it, and whether that is new.
 
     Raises:
         Failure: TRUST_NO_FOLDER, TRUST_NO_REPOSITORY, TRUST_UNWRITABLE; nothing was changed.
@@ -98,7 +98,7 @@ def trust(folder: str) -> tuple[Trusted, bool]:
 
 
 def revoke(folder: str) -> str:
-    """Trust the project around a folder no more, be it there or not; returns its path, "" where it was not trusted.
+    """No longer trust the project around a folder; returns its path, "" if it was not trusted.
 
     Raises:
         Failure: TRUST_UNWRITABLE; nothing was changed.
@@ -112,7 +112,7 @@ def revoke(folder: str) -> str:
 
 
 def _mark_of(root: str) -> str:
-    """Where the mark of a repository lies: in its `.git`, of a worktree or submodule in what that file names."""
+    """The path of a repository's mark: in its `.git`, for a worktree or submodule in the folder that file names."""
     git = os.path.join(root, ".git")
     if os.path.isdir(git) and not os.path.islink(git):
         return os.path.join(git, _MARK)
@@ -121,7 +121,7 @@ def _mark_of(root: str) -> str:
 
 
 def _write_mark(root: str) -> str:
-    """Mark a repository; what the mark says, "" where it cannot be written."""
+    """Mark a repository; returns the mark's text, "" if it cannot be written."""
     said = os.urandom(16).hex()
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -133,7 +133,7 @@ def _write_mark(root: str) -> str:
 
 
 def _change(change: Callable[[list[Trusted]], list[Trusted]]) -> bool:
-    """Write the folders anew where that changes any; whether it does."""
+    """Write the folders if this changes any; returns whether it does."""
     return files.change_json(
         os.path.join(files.home(), TRUSTED),
         lambda: {"folders": every()},

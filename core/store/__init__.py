@@ -1,4 +1,4 @@
-"""The SQLite store: all SQL of the product. Here stands which rows are whose, and the schema of this version."""
+"""The SQLite store: all SQL of the product. Here: which rows belong to which collection, and the schema's version."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
 
 SCHEMA = 13  # how many steps of `core.store.migrations` a store of this version has had
 COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
-"""The collection is in the row number (code << 40 | n), so that a range of rows limits both indexes to one of them."""
+"""The row number holds the collection (code << 40 | n), so that a range of rows limits both indexes to it."""
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
 
 
 def row_range(collection: str) -> tuple[int, int]:
-    """The first and the last row number that a collection may use; the first is left free."""
+    """The first and the last row number of a collection; the first is left free."""
     base = COLLECTIONS[collection] << COLLECTION_SHIFT
     return base, base + (1 << COLLECTION_SHIFT) - 1
 
 
 def marks(values: Sized) -> str:
-    """As many parameters of SQL as there are values: `?, ?, ?`."""
+    """A SQL parameter for each value: `?, ?, ?`."""
     return ", ".join("?" * len(values))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CONTEXT_WEIGHT = 0.5
 _WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
-"""Of the columns of the lexical index: text, neighbouring turns, identifier parts."""
+"""Weights of the lexical index's columns: text, neighbouring turns, identifier parts."""
 _AFFORDABLE = 20_000  # matching documents that BM25 may be computed for: about 20 ms
 _ENOUGH = 50
 _SMALL = 64
@@ -61,7 +61,7 @@ class LocalCandidates:
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
-        """What the segments around episodes say: BM25, and the share of the query's weight that they cover."""
+        """The segments around episodes: BM25, and the share of the query's weight that they cover."""
         first, last = row_range("episodes")
         episodes = [rowid for rowid in rowids if first <= rowid <= last]
         placed = {
@@ -94,7 +94,7 @@ class LocalCandidates:
         return {row: (scores[segment], covered[segment] / total if total else 0.0) for row, segment in placed.items()}
 
     def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """What each term of the search adds to the BM25 of these documents."""
+        """What each search term adds to the BM25 of these documents."""
         small = self.size() <= _SMALL
         scored = "" if small or not terms else self._selective(terms)
         found: dict[str, dict[int, float]] = {}
@@ -107,16 +107,16 @@ class LocalCandidates:
         return {term: rows for term, rows in found.items() if rows}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """The share of a query's single words that stand in no document."""
+        """The share of a query's single words that no document has."""
         single = [term for term in terms if " " not in term]
         return sum(not self._matches(_quoted(term), 1) for term in single) / len(single) if single else 0.0
 
     def segments(self) -> int:
-        """How many segments there are, roughly."""
+        """Roughly how many segments there are."""
         return int(self._db.execute("SELECT max(rowid) FROM segment").get or 0)
 
     def size(self) -> int:
-        """How many documents there are, roughly: forgotten ones may count."""
+        """Roughly how many documents there are; forgotten ones may count."""
         total = 0
         for base, last in map(row_range, COLLECTIONS):
             highest = self._db.execute("SELECT max(rowid) FROM document WHERE rowid BETWEEN ? AND ?", (base, last)).get
@@ -124,7 +124,7 @@ class LocalCandidates:
         return total
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """The documents themselves, in the order asked for."""
+        """The documents themselves, in the requested order."""
         return document_rows.by_rowids(self._db, rowids)
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
@@ -151,7 +151,7 @@ class LocalCandidates:
         return {int(rowid): max(float(score), 0.0) for rowid, score in rows}
 
     def _lexical_small(self, terms: Sequence[str], filters: Filters, chosen: RowFilter | None) -> dict[int, float]:
-        """BM25 where FTS5's is 0 for a word that half of the few documents hold: Lucene's idf, no frequency."""
+        """BM25 where FTS5 gives 0 because half of the few documents have the word: Lucene's idf, without frequency."""
         size = self.size()
         scores: dict[int, float] = {}
         for term in terms:
@@ -168,7 +168,7 @@ class LocalCandidates:
         return {rowid: scores[rowid] for rowid in (rows if chosen is None else chosen.among(rows))}
 
     def _selective(self, terms: Sequence[str]) -> str:
-        """Any of the terms; in a large memory as many of the rarest as can be afforded (1 µs a document)."""
+        """Any of the terms; in a large memory, as many of the rarest as are affordable (1 µs a document)."""
         if len(terms) == 1 or self.size() <= _AFFORDABLE:
             return " OR ".join(map(_quoted, terms))
         counted = sorted((self._matches(_quoted(term), _AFFORDABLE + 1), _quoted(term)) for term in terms)
@@ -215,7 +215,7 @@ class LocalCandidates:
 
 
 def cosines(db: apsw.Connection, number: int, rowids: Sequence[int], vector: bytes) -> dict[int, float]:
-    """The cosine, -1 to 1, of those documents that have a vector in the space; sqlite-vec must be loaded."""
+    """The cosine, -1 to 1, of the documents that have a vector in the space; sqlite-vec must be loaded."""
     if not (number and vector and rowids):
         return {}
     rows = db.execute(

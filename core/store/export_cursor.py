@@ -19,13 +19,13 @@ class Cursor:
     signal: str
     endpoint: str
     reached: int = 0
-    """Number of the last event that needs not be sent again, 0 at the start."""
+    """Number of the last event that need not be sent again, 0 at the start."""
     exported: int = 0
     rejected: int = 0
     totals: str = ""
     exported_at: int | None = None
     failures: int = 0
-    """Attempts that failed since the last one that did not."""
+    """Failed attempts since the last success."""
     error: str = ""
     failed_at: int | None = None
     next_try_at: int = 0
@@ -36,7 +36,7 @@ _COLUMNS = ", ".join(_NAMES)
 
 
 def read(db: apsw.Connection, destination: str) -> Cursor | None:
-    """The cursor of a destination; None where nothing was ever sent."""
+    """A destination's cursor; None if nothing was ever sent."""
     row = db.execute(f"SELECT {_COLUMNS} FROM export_cursor WHERE destination = ?", (destination,)).fetchone()
     return None if row is None else Cursor(*row)
 
@@ -59,7 +59,7 @@ def waiting(db: apsw.Connection, after: int) -> int:
 
 
 def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
-    """The next events behind number `after`, `most` or about `most_bytes` of them, and the number of the last one."""
+    """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last one."""
     kept: list[Event] = []
     size = 0
     for number, event in events.behind(db, after, upto=upto, most=most):

@@ -1,4 +1,4 @@
-"""Reads the tables of another program's SQLite file, and never writes to it, nor to anything beside it."""
+"""Reads the tables of another program's SQLite file, and writes neither to it nor beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 20_000  # characters of a value that are read
 
 @contextmanager
 def opened(path: str) -> Iterator[apsw.Connection]:
-    """An SQLite file, read-only and as it is. Raises Failure IMPORT_FAILED, also for what is read while it is open."""
+    """An SQLite file, opened read-only and immutable. Raises Failure IMPORT_FAILED, also while it is read."""
     try:
         db = open_unchanged(path)
         try:
@@ -28,7 +28,7 @@ def opened(path: str) -> Iterator[apsw.Connection]:
 
 
 def columns(db: apsw.Connection, table: str) -> set[str]:
-    """The names of an ordinary table's columns; none where there is no such table (a view is none)."""
+    """A table's column names; none if there is no such table (a view does not count)."""
     rows = db.execute(
         "SELECT name FROM pragma_table_info(?1) WHERE EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table'"
         " AND name = ?1 AND sql LIKE 'CREATE TABLE%')",
@@ -38,7 +38,7 @@ def columns(db: apsw.Connection, table: str) -> set[str]:
 
 
 def rows(db: apsw.Connection, table: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a table in their order; a column that the table has not is None, a long text is cut."""
+    """A table's rows in order; a column that it lacks is None, a long text is cut."""
     known = columns(db, table)
     texts = "CASE typeof({0}) WHEN 'text' THEN substr({0}, 1, {1}) ELSE {0} END"
     read = ", ".join(texts.format(name, _LONGEST) if name in known else "NULL" for name in wanted)

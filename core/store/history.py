@@ -1,4 +1,4 @@
-"""What is kept of sessions besides their transcripts: hook calls, texts that they were given, events. Times in ms.
+"""What is kept of sessions besides their transcripts: hook calls, injected texts, events. Times in ms.
 
 Hook calls and texts are written by `core.store.events`. `hook.completed` is a debug event, and of those the log keeps
 twelve a minute; who counts hooks counts these rows.
@@ -21,7 +21,7 @@ _HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")
 
 @dataclass(frozen=True)
 class Called:
-    """Calls of a client's hook for one event. Times in ms; `count`, `failed` and `late` since a time that was given."""
+    """Calls of a client's hook for one event. Times in ms; `count`, `failed` and `late` since a given time."""
 
     agent: str
     event: str
@@ -30,7 +30,7 @@ class Called:
     failed: int
     late: int
     error: str = ""
-    """The last error since then; "" without one."""
+    """The last error since then; "" if there was none."""
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
@@ -53,7 +53,7 @@ def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
 
 
 def traces(home: str) -> list[tuple[str, str, bool]]:
-    """What hooks left in the store of another home: action, error, and whether they handed out a text; oldest first."""
+    """What hooks left in another home's store: action, error, and whether they injected a text; oldest first."""
     path = os.path.join(home, sqlite.FILE_NAME)
     if not os.path.exists(path):
         return []
@@ -79,14 +79,14 @@ def hooks_of(db: apsw.Connection, session: str = "", since: int = 0) -> list[dic
 
 
 def extent(db: apsw.Connection, session: str) -> dict[str, Any] | None:
-    """How many hook calls of a session there are, from when to when, and of which client; None for none."""
+    """How many hook calls a session has, from when to when, and of which client; None if it has none."""
     query = "SELECT count(*), min(at), max(at), max(client) FROM hook_call WHERE session_id = ?"
     ((calls, first, last, client),) = db.execute(query, (session,))
     return {"calls": calls, "first": first, "last": last, "client": client} if calls else None
 
 
 def sessions(db: apsw.Connection) -> list[str]:
-    """The ids of all sessions with hook calls, in order: each is looked up behind the one before."""
+    """The ids of all sessions with hook calls, in order."""
     rows = db.execute(
         "WITH RECURSIVE one(id) AS (SELECT min(session_id) FROM hook_call UNION ALL "
         "SELECT (SELECT min(session_id) FROM hook_call WHERE session_id > one.id) FROM one WHERE one.id IS NOT NULL) "
@@ -105,13 +105,13 @@ def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
 
 
 def forget(db: apsw.Connection, session: str) -> None:
-    """Delete the hook calls of a session and the texts that it was given, inside the caller's transaction."""
+    """Delete a session's hook calls and injected texts, inside the caller's transaction."""
     for table in ("hook_call", "injection"):
         db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
 
 
 def injected(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
-    """All texts that a session was given, oldest first; `ms` is what it took to compose one."""
+    """All texts injected into a session, oldest first; `ms` is the time it took to compose one."""
     rows: Any = db.execute(
         "SELECT id, at, kind, text, tokens, ms, memories FROM injection WHERE session_id = ? ORDER BY at, id",
         (session,),
@@ -126,7 +126,7 @@ def injected(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
 
 
 def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
-    """Kind, how many, estimated tokens and memories of the texts since a time, most first."""
+    """The texts since a time: kind, how many, estimated tokens and memories, most first."""
     rows = db.execute(
         "SELECT kind, count(*), sum(tokens), sum(json_array_length(memories)) FROM injection WHERE at >= ?"
         " GROUP BY kind ORDER BY 2 DESC, 1",
@@ -152,13 +152,13 @@ def events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
 
 
 def event_counts(db: apsw.Connection, since: int) -> dict[str, int]:
-    """How many events above debug there were since a time, by action."""
+    """How many events above debug level there were since a time, by action."""
     query = "SELECT action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1"
     return {action: int(number) for action, number in db.execute(query, (since,))}
 
 
 def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
-    """What went wrong since a time, what is alike together, the latest first."""
+    """Errors since a time, grouped, the latest first."""
     rows = db.execute(
         "SELECT max(timestamp), component, action, coalesce(error, ''), count(*), max(session_id) FROM event"
         " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC",
@@ -169,7 +169,7 @@ def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
 
 
 def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
-    """Of each recall of the command line since a time: what it returned, and its ms."""
+    """Each command-line recall since a time: how many it returned, and its ms."""
     rows = db.execute(
         "SELECT json_extract(metadata, '$.returned'), duration_ms FROM event WHERE timestamp >= ?"
         " AND component = 'recall-cli' AND action = 'memory.recall.completed'",
@@ -179,13 +179,13 @@ def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
 
 
 def call_times(db: apsw.Connection, session: str) -> list[tuple[int, int, bool]]:
-    """When each tool call of an archived session was (0 unknown), in which prompt, whether it failed; in order."""
+    """For each tool call of an archived session: its time (0 unknown), its prompt, whether it failed; in order."""
     query = "SELECT coalesce(at, 0), prompt, outcome = 'failed' FROM call WHERE session_id = ? ORDER BY number"
     return [(int(at), int(prompt), bool(failed)) for at, prompt, failed in db.execute(query, (session,))]
 
 
 def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: int) -> dict[str, str]:
-    """The beginnings of memories by their ids; those that are gone or forgotten are left out."""
+    """The beginnings of memories by id, without those that are gone or forgotten."""
     asked = "SELECT value FROM json_each(?)"
     query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({asked}) AND forgotten_at IS NULL"
     return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))

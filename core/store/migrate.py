@@ -1,4 +1,4 @@
-"""Makes a store of this version: of nothing, of an older file, or in memory; and says why one cannot be used."""
+"""Makes a store of this version, from nothing, from an older file, or in memory; says why one cannot be used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
 
 
 def too_new(what: str, version: int) -> Failure:
-    """What is said of a store of a later version."""
+    """The Failure for a store of a later version."""
     return Failure(
         "STORE_TOO_NEW",
         f"{what} has schema {version}; this joelclaw knows {SCHEMA}",
@@ -26,7 +26,7 @@ def too_new(what: str, version: int) -> Failure:
 
 
 def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
-    """Bring a file up to date, or begin it; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
+    """Upgrade a file, or create it; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
     # The switch to WAL wants the file for itself, and asks no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
         version = version_of(db)
@@ -57,7 +57,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
 
 
 def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
-    """An empty store that no file holds; or an old one that cannot be brought up to date, only to be read."""
+    """An empty store in memory; or a read-only view of an old one that cannot be upgraded."""
     db = apsw.Connection(":memory:")
     if source is not None:
         with db.backup("main", source, "main") as running:
@@ -69,7 +69,7 @@ def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
 
 
 def version_of(db: apsw.Connection) -> int:
-    """How many steps a store has had."""
+    """How many migrations a store has had."""
     return int(db.execute("PRAGMA user_version").get)
 
 
@@ -86,7 +86,7 @@ def _only_read(action: int, _table: str | None, _column: str | None, database: s
 
 
 def as_failure(error: apsw.Error | OSError) -> Failure:
-    """What an error of SQLite, or of the system at the home's files, means to the user, and what to do about it."""
+    """The Failure for an error of SQLite, or of the system at the home's files."""
     where = sqlite.path()
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or isinstance(error, apsw.FullError):

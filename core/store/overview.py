@@ -1,4 +1,4 @@
-"""What is in the store, in numbers: for `joelclaw status`, `memory stats` and the scorecard. Imports nothing dear."""
+"""What the store holds, in numbers: for `joelclaw status`, `memory stats` and the scorecard. Cheap to import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNTED_ANEW = (
     " category_id AS category, source, project, count(*) AS documents, sum(merged_count) AS merges FROM document"
     " GROUP BY 1, 2, 3, 4, 5, 6)"
 )
-"""What the table `tally`, which triggers keep, should hold: read from the documents."""
+"""What the table `tally`, kept by triggers, should hold: computed from the documents."""
 
 
 def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
 
 
 def nothing() -> dict[str, Any]:
-    """The counts where there is no store, or none that can be read."""
+    """The counts when there is no readable store."""
     return {
         "schema": 0,
         "counts": {name: dict.fromkeys(_VERDICTS, 0) for name in COLLECTIONS},
@@ -53,7 +53,7 @@ def nothing() -> dict[str, Any]:
 
 
 def vector_extension() -> str | None:
-    """The version of sqlite-vec, or None where it cannot be loaded."""
+    """The version of sqlite-vec, or None if it cannot be loaded."""
     db = apsw.Connection(":memory:")
     try:
         return str(db.execute("SELECT vec_version()").get) if sqlite.load_vectors(db) else None
@@ -94,13 +94,13 @@ def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str
 
 
 def last_used(db: apsw.Connection) -> int | None:
-    """When a document was last marked as used (ms), None when none ever was."""
+    """When a document was last marked as used (ms), None if never."""
     value: int | None = db.execute("SELECT max(last_used_at) FROM document").get
     return value
 
 
 def latest_commands(db: apsw.Connection, words: Sequence[str], most: int) -> list[tuple[str, int]]:
-    """Session and number of the last calls that ran a command and hold what begins as one of the words."""
+    """Session and number of the last calls that ran a command and have a word beginning like one of these."""
     holding = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?"
     last = f"SELECT session_id, number FROM call WHERE rowid IN ({holding}) AND command <> '' ORDER BY at DESC LIMIT ?"
     return list(db.execute(last, (" OR ".join(f'"{word}"*' for word in words), most)))

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     """SQL, and its parameters."""
 
 _FEW, _MANY = 4_096, 1 / 3
-"""So many rows are never many (to gather them takes a millisecond); such a share of all is."""
+"""This many rows are never too many to collect (it takes a millisecond); nor is this share of all."""
 _GUESSED = 1 / 4  # the share of a category or a tag, which no index counts
 _ROOM = 1.5
-"""So many times as many of the best are looked at as would do if the share among them were that among all."""
+"""How many times as many of the best to look at as would do if matches were spread evenly."""
 _MOST = 400
 """The nearest 200 of 100,000 signatures take three times as long as the nearest 50, and the nearest 1,000 25 times."""
 
@@ -63,7 +63,7 @@ class RowFilter:
             self._share = rows / size * (_GUESSED if category or tags or between else 1)
 
     def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
-        """The first admitted rows of a search for so many of the best of all; None where `where` is quicker."""
+        """The first admitted rows of a search among this many of the best; None if `where` is quicker."""
         wide = int(limit / self._share * _ROOM) + 1 if self._share and not self._gathered else 0
         if not 0 < wide <= _MOST:
             return None
@@ -72,7 +72,7 @@ class RowFilter:
         return {row: best[row] for row in kept} if len(kept) == limit or len(best) < wide else None
 
     def among(self, rows: Sequence[int]) -> list[int]:
-        """Those of a few rows that are admitted, in their order."""
+        """The admitted ones of a few rows, in order."""
         where, parameters = self._conditions()
         found = self._db.execute(
             f"SELECT rowid FROM document WHERE rowid IN ({marks(rows)}) AND {where}", (*rows, *parameters)
@@ -81,7 +81,7 @@ class RowFilter:
         return [row for row in rows if row in kept]
 
     def where(self, row: str) -> str:
-        """A condition that admitted rows alone fulfil; `row` has their number. The first call gathers them."""
+        """A condition that only admitted rows meet; `row` has their number. The first call collects them."""
         if not self._gathered:
             rows, parameters = self._indexed or ("", [])
             if not rows or len(self._asked) > 1:
@@ -100,7 +100,7 @@ class RowFilter:
 
 
 def _of_projects(db: apsw.Connection, names: Sequence[str], apart: bool) -> tuple[Condition, Condition, int]:
-    """Whether a row is of one of the projects, a query for these rows, and (by the table `tally`) their number.
+    """A condition for the rows of these projects, a query for them, and (by the table `tally`) their number.
 
     With "" among the names also what belongs to none. A memory that names no project belongs to that of its session,
     and to none where that is not known, or with `apart` where that has none. Three queries, each with an index of its

@@ -1,4 +1,4 @@
-"""Opens the SQLite file: in WAL, so that readers never wait for a writer, and closing one costs no `fsync`."""
+"""Opens the SQLite file in WAL mode: readers never wait for a writer, and closing costs no `fsync`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILE_NAME = "store.db"
 MARK = ".mark"  # behind the store's name: the file with the number of the last event that was acknowledged
 StoreError = apsw.Error
-"""What SQLite raises; `as_failure` says what it means."""
+"""What SQLite raises; `as_failure` explains it."""
 _QUICK_TRIES = 10
 _LOG_BYTES = 1_000_000
 _FOLDED_BUSY_MS = 10_000  # how long the statements behind a folding wait: those of an import, or a follower
@@ -38,12 +38,12 @@ _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 def path() -> str:
-    """Where the store lies."""
+    """The store's path."""
     return os.path.join(files.home(), FILE_NAME)
 
 
 def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
-    """The store for reading and writing, created and migrated when need be.
+    """The store for reading and writing, created and upgraded if need be.
 
     A statement waits `busy_ms` for another process's write; a `durable` commit waits for the disk, another one
     survives the process, perhaps not a power cut. Raises Failure STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN,
@@ -67,7 +67,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
 
 def open_reading() -> apsw.Connection | None:
-    """The store for reading, None where there is none yet; raises Failure as `open_writing`.
+    """The store for reading, None if there is none; raises Failure as `open_writing`.
 
     A home that cannot be written is read all the same; there, what a crashed writer left in the log stays unseen.
     """
@@ -104,7 +104,7 @@ def open_reading() -> apsw.Connection | None:
 
 
 def open_unchanged(where: str) -> apsw.Connection:
-    """A file as it is, which nobody writes: no lock, no log, no file beside it."""
+    """A file that nobody writes, as it is: no lock, no log, no file beside it."""
     from urllib.parse import quote
 
     return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -141,7 +141,7 @@ def _connect(where: str, busy_ms: int) -> apsw.Connection:
 
 
 def _patience(busy_ms: int) -> Callable[[int], bool]:
-    """Ask the oftener the longer the wait: SQLite's own handler asks ever more seldom, and of fifty some give up."""
+    """Ask more often the longer the wait: SQLite's handler asks less and less often, and of fifty some give up."""
     began = 0.0
 
     def wait(tries: int) -> bool:
@@ -159,7 +159,7 @@ def _patience(busy_ms: int) -> Callable[[int], bool]:
 
 
 def load_vectors(db: apsw.Connection) -> bool:
-    """Load sqlite-vec into the connection; False where this machine has none.
+    """Load sqlite-vec into the connection; False if this machine lacks it.
 
     By its file: importing the package imports numpy where that is installed, and `importlib.util` costs 4 ms.
     """
@@ -178,7 +178,7 @@ def load_vectors(db: apsw.Connection) -> bool:
 
 
 class transaction:  # noqa: N801  # reads as the statement it is
-    """`with transaction(db):` commits, or rolls back and raises Failure for what SQLite says."""
+    """`with transaction(db):` commits, or rolls back and raises Failure for SQLite's errors."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -219,7 +219,7 @@ def note_event(number: int) -> None:
 
 
 def _acknowledge(db: apsw.Connection, number: int) -> None:
-    """Mark that events up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails in silence."""
+    """Record that events up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails silently."""
     if not db.filename:  # a store in memory; its mark would lie in the current folder
         return
     try:
@@ -246,7 +246,7 @@ def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
 
 
 def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
-    """Bring the write-ahead log back into the file once it has more than `over` bytes; never waits for others."""
+    """Fold the write-ahead log into the file once it exceeds `over` bytes; never waits for others."""
     if log_bytes(db.filename) <= over:
         return
     try:
@@ -259,7 +259,7 @@ def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
 
 
 def as_failure(error: apsw.Error | OSError) -> Failure:
-    """What an error of SQLite or of the system means to the user, and what to do about it."""
+    """The Failure for an error of SQLite or of the system."""
     from core.store import migrate
 
     return migrate.as_failure(error)

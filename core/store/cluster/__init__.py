@@ -1,1 +1,1 @@
-"""A Typesense cluster as a copy of the store: what waits for it, carrying it both ways, and recall from it."""
+"""A Typesense cluster as a copy of the store: the outbox, syncing both ways, and recall from it."""

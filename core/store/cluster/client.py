@@ -1,4 +1,4 @@
-"""Where the cluster is, with which key it is asked, what its faults mean, and searching it. Hot path.
+"""Where the cluster is, which key it takes, what its faults mean, and how it is searched. Hot path.
 
 The key goes into one header and nowhere else: not into a message, an event, a log or an argument.
 """
@@ -29,7 +29,7 @@ NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
 _OF_CLUSTER = (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING)
 _HOLDS_MS = 10_000
-"""So long a cluster with a fault is left alone: not every hook waits to find out again."""
+"""How long a failing cluster is left alone, so that not every hook waits for it."""
 PAGE = 250
 """Documents of one answer, the most that the server gives."""
 _KEY_COMMAND_S = 10.0
@@ -107,7 +107,7 @@ def _printed(command: str) -> str:
 
 
 def unreachable(nodes: Sequence[str], why: str) -> Failure:
-    """What is told where no node answers."""
+    """The Failure when no node answers."""
     return Failure(
         UNREACHABLE,
         f"the Typesense cluster ({', '.join(node.partition('://')[2] for node in nodes)}) cannot be reached: {why}",
@@ -116,7 +116,7 @@ def unreachable(nodes: Sequence[str], why: str) -> Failure:
 
 
 def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
-    """What is told where the server says no."""
+    """The Failure when the server refuses."""
     said = " ".join(message.split())[:_LONGEST_MESSAGE]
     if status in (401, 403):
         return Failure(UNAUTHORIZED, "the Typesense cluster refuses the key", "check TYPESENSE_API_KEY")
@@ -132,7 +132,7 @@ def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
 
 
 def recent_fault(config: Config) -> Failure | None:
-    """A fault that this cluster had a moment ago."""
+    """A recent fault of this cluster."""
     try:
         with open(_down(), "rb") as handle:
             kept = json_text.loads(handle.read())
@@ -144,7 +144,7 @@ def recent_fault(config: Config) -> Failure | None:
 
 
 def note_fault(config: Config, code: str, message: str) -> None:
-    """Remember a fault of the cluster itself, and not of one query."""
+    """Remember a fault of the cluster itself, not of one query."""
     if code not in _OF_CLUSTER or recent_fault(config) is not None:
         return
     kept = {"nodes": _asked_as(config), "at": clock.now_ms(), "code": code, "message": message}
@@ -167,7 +167,7 @@ def _down() -> str:
 
 
 def _asked_as(config: Config) -> str:
-    """What tells one cluster, and one key's source, from another; holds no key."""
+    """Identifies a cluster and the source of its key, without holding the key."""
     keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
     return f"{_given(config)} {config.get_str('store.prefix')} {keyed}"
 
@@ -211,7 +211,7 @@ class SearchClient:
         return results
 
     def documents(self, wanted: Sequence[tuple[str, str]], **asked: str) -> dict[tuple[str, str], Row]:
-        """Documents by collection (as we call it) and id, those that are there; `asked` says which of their fields."""
+        """The existing documents by collection (our name) and id; `asked` says which fields."""
         found: dict[tuple[str, str], Row] = {}
         searches = []
         for collection, name in COLLECTIONS.items():
@@ -232,13 +232,13 @@ class SearchClient:
         return found
 
     def ping(self) -> None:
-        """See that a node answers, healthy or not."""
+        """Check that a node answers, healthy or not."""
         status, _ = self._ask("GET", "/health", b"")
         if status >= 500:
             raise unreachable(self.nodes, f"status {status}")
 
     def lines(self, path: str) -> Iterator[bytes]:
-        """The lines of a long answer as they come, from the first node that has one; the limit holds for each read."""
+        """The lines of a long answer as they come, from the first node that has one; the limit applies to each read."""
         fault = unreachable(self.nodes, "no answer")
         for node in self.nodes:
             link = _link(node, self._limit_s)

@@ -1,4 +1,4 @@
-"""The collections of the cluster, through the official client: made, brought up to date, written, read whole.
+"""The cluster's collections, through the official client: create, upgrade, write, read whole.
 
 Recall searches finished terms and vectors (`mapping`); texts are indexed, too, for who searches by other means.
 """
@@ -40,11 +40,11 @@ _KEPT = {
     **dict.fromkeys(("recall_count", "merged_count", "last_used_at"), "int64"),
     "write_gate_fallback": "bool",
 }
-"""Not searched: costs no memory on the server."""
+"""Not searched: needs no memory on the server."""
 
 
 def schemas() -> list[Row]:
-    """Every collection as this version wants it, names without prefix."""
+    """Every collection in this version's schema, names without prefix."""
     made = []
     for name, remote in COLLECTIONS.items():
         searchable = name != "episodes"
@@ -74,7 +74,7 @@ def schemas() -> list[Row]:
 
 
 class Cluster:
-    """The collections and documents of a cluster; `limit_s`: seconds that the nodes may be silent in all."""
+    """The cluster's collections and documents; `limit_s`: seconds that the nodes may be silent in total."""
 
     def __init__(self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float = 120.0) -> None:
         self.nodes = list(nodes)
@@ -103,7 +103,7 @@ class Cluster:
             self._client.collections.create({**schema, "name": self.prefix + schema["name"]})
 
     def init(self) -> list[dict[str, Any]]:
-        """Create what is missing and add missing fields; run again, it changes nothing. What was done with each.
+        """Create missing collections and fields, and say what was done with each; idempotent.
 
         Raises Failure: TYPESENSE_SCHEMA_FOREIGN, nothing was made; and as above.
         """
@@ -146,7 +146,7 @@ class Cluster:
         return results
 
     def export(self, collection: str, *, include: str = "", exclude: str = "") -> Iterator[Row]:
-        """Every document as they come (the official client would hold them all); fields are comma-separated."""
+        """Every document as it comes (the official client would hold them all); fields are comma-separated."""
         fields = urlencode({"include_fields": include} if include else {"exclude_fields": exclude})
         for line in self._searches.lines(f"/collections/{self.prefix}{collection}/documents/export?{fields}"):
             if line.strip():

@@ -1,4 +1,4 @@
-"""Moves documents between the local file and the cluster, batch by batch: what waits goes, what others sent comes.
+"""Moves documents between the local file and the cluster in batches: sends what waits, fetches what others sent.
 
 The newer write wins (docs/typesense.md says how). The server knows no conditional write: each batch is compared first,
 what is newer there is stored here, and whoever fetches a row and knows better sends again. A batch is at most one page
@@ -27,18 +27,18 @@ from core.store.sessions import segments
 
 Row = dict[str, Any]
 Embed = Callable[[str, str, str], bytes]
-"""The vector of a text, its neighbours and its title."""
+"""What a text's vector is made of: the text, its neighbours and its title."""
 _GONE = "~gone"
-"""Instead of a hash, where the row was deleted; greater than any."""
+"""Stands for the hash of a deleted row; greater than any."""
 _NO_CONTENT = ("rowid", "recall_count", "retrieval_priority", "last_used_at", "updated_at")
 _TEXTS = ("text", "context", "title", "path", "source", "session_id", "project", "write_reason")
 _NOT_OF_THE_DOCUMENT = (401, 403, 408, 422, 429)
-"""422 is what the server says when its disk or memory is short."""
+"""The server says 422 when its disk or memory is short."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A document here or on the cluster. `counters`: when it was used last, how often it was recalled, its priority.
+    """A document here or on the cluster. `counters`: last use, number of recalls, priority.
 
     `is_sound`: a row's content is what it says of itself, and nobody changed it by other means.
     """
@@ -54,20 +54,20 @@ class Side:
 
     @property
     def dead(self) -> bool:
-        """Whether nothing of it may be found."""
+        """Whether it may not be found."""
         return self.content == _GONE or self.forgotten_at is not None
 
     def same(self, other: Side) -> bool:
-        """Whether both say the same, and count the same."""
+        """Whether content and counters are equal."""
         return self.same_content(other) and (self.dead or self.counters == other.counters)
 
     def same_content(self, other: Side) -> bool:
-        """Whether both say the same."""
+        """Whether the content is equal."""
         return (self.version, self.content) == (other.version, other.content)
 
 
 def of_document(document: Document) -> Side:
-    """The local side; `content` is a hash of all that is said of it, without its counters."""
+    """The local side; `content` is a hash of everything but its counters."""
     if document["forgotten_at"] is not None:
         said = f"forgotten {document['id']} {document['forgotten_at']}"
     else:
@@ -81,7 +81,7 @@ def of_document(document: Document) -> Side:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers as both sides have them: 1 and 1.0 are the same on the cluster."""
+    """Numbers in the form of both sides: 1 and 1.0 are the same on the cluster."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -90,7 +90,7 @@ def _plain(value: Any) -> Any:
 
 
 def of_row(row: Row, collection: str) -> Side:
-    """The side of a row on the cluster."""
+    """A row on the cluster as a side."""
     version = max(int(row.get("updated_at") or 0), int(row.get("sync_version") or 0))
     if row.get("sync_content") == _GONE:
         return Side(str(row["id"]), collection, None, version, _GONE)
@@ -127,7 +127,7 @@ class Exchange:
         self.received = 0
 
     def send(self, in_time: Callable[[], bool], progress: Callable[[int], None] = lambda _: None) -> bool:
-        """Send everything that waits; whether nothing is left."""
+        """Send everything that waits; returns whether nothing is left."""
         while batch := outbox.next_batch(self.db, now=clock.now_ms(), limit=self._batch):
             if not in_time():
                 return False
@@ -151,7 +151,7 @@ class Exchange:
                     self._fetch_from(machine, collection, in_time)
 
     def merge(self, theirs: Iterable[Side], collection: str) -> None:
-        """Merge sides of the cluster into the local file; what the local file knows better is queued."""
+        """Merge sides of the cluster into the local file; newer local documents are queued."""
         differing = []
         for side in theirs:
             ours = self._here(side.id, collection)
@@ -179,7 +179,7 @@ class Exchange:
         self.received += changed
 
     def _here(self, identifier: str, collection: str) -> Side | None:
-        """The local side; None where the document never was here."""
+        """The local side; None if the document was never here."""
         document = documents.by_id(self.db, identifier)
         if document is not None:
             return of_document(document)
@@ -188,7 +188,7 @@ class Exchange:
         return Side(identifier, collection, None, version, _GONE) if version else None
 
     def _merged(self, ours: Side, theirs: Side) -> Side:
-        """Of both sides. Where both were used at the same moment, what changed here and was not sent counts."""
+        """The counters of both sides; of uses at the same moment, the unsent local change counts."""
         is_newer = (theirs.version, theirs.is_sound, theirs.content) > (ours.version, True, ours.content)
         newer = theirs if is_newer else ours
         used, used_there = ours.counters[0], theirs.counters[0]
@@ -196,7 +196,7 @@ class Exchange:
         return replace(newer, counters=ours.counters if mine else theirs.counters)
 
     def _apply(self, side: Side, ours: Side | None) -> bool:
-        """Make the local side this one; whether its words were changed by redaction, so that it must be sent back."""
+        """Make this the local side; returns whether redaction changed it, so that it must be sent back."""
         older = ours.document if ours is not None else None
         if side.content == _GONE:
             if older is not None:
@@ -262,7 +262,7 @@ class Exchange:
         _complain(trouble)
 
     def _imported(self, collection: str, rows: Sequence[Row]) -> tuple[list[str | None], str]:
-        """Why each row is refused, "" where it was taken, None where it is to be sent again; and why that is."""
+        """Why each row is refused ("" if it was accepted, None if it is to be sent again), and the reason for that."""
         outcomes: list[str | None] = []
         trouble = ""
         for result in self.cluster.import_(collection, rows):

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
-"""Ours → the server's name, without prefix."""
+"""Our names → the server's, without prefix."""
 EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
-"""Under which name a document's text goes."""
+"""The field of a document's text."""
 SEARCHED = "embedding,lexicon,lexicon_context,terms"
 """Fields of a document that only the search needs."""
 # The same name and the same value on both sides.
@@ -43,7 +43,7 @@ _tokenizers: list[Any] = []
 
 
 def stems(text: str) -> list[str]:
-    """The terms of a text, in order: what FTS5's `porter unicode61 remove_diacritics 2` makes of it.
+    """The terms of a text, in order, as FTS5's `porter unicode61 remove_diacritics 2` makes them.
 
     One that is not ASCII, or long, goes as a code that the server leaves alone.
     """
@@ -66,7 +66,7 @@ def _coded(term: str) -> str:
 
 
 def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
-    """The static vectors that the local file has of these rows."""
+    """The static vectors of these rows in the local file."""
     marks = ", ".join("?" * len(rowids))
     rows = db.execute(
         f"SELECT document, value FROM vector WHERE space = {document_rows.STATIC_SPACE} AND document IN ({marks})",
@@ -76,12 +76,12 @@ def vectors(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
 
 
 def numbers(vector: bytes) -> list[int]:
-    """A vector as the server takes it: a cosine is free of scale, so the int8 themselves."""
+    """A vector in the server's form: cosine ignores scale, so the int8 values themselves."""
     return memoryview(vector).cast("b").tolist()
 
 
 def to_remote(document: Document, vector: bytes = b"") -> Row:
-    """The document as the cluster's collection of that kind holds it."""
+    """The document in its cluster collection's form."""
     values: dict[str, Any] = document  # type: ignore[assignment]
     if document["forgotten_at"] is not None:
         kept = {name: values[name] for name in ("id", "updated_at", "forgotten_at")}
@@ -104,7 +104,7 @@ def to_remote(document: Document, vector: bytes = b"") -> Row:
 
 
 def from_remote(row: Row, collection: str) -> Document:
-    """The document of a row; its `rowid` is 0. A tombstone has no text, and `forgotten_at`."""
+    """The document of a row; its `rowid` is 0. A tombstone has `forgotten_at` and no text."""
     text = str(row.get(TEXT_FIELD[collection], ""))
     document = documents.blank(collection, str(row["id"]), text, int(row["timestamp"]))
     values: dict[str, Any] = document  # type: ignore[assignment]
@@ -119,7 +119,7 @@ def from_remote(row: Row, collection: str) -> Document:
 
 
 def event_to_remote(event: Event, search_text: str) -> Row:
-    """An event as the cluster holds it."""
+    """An event in the cluster's form."""
     return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
 
 

@@ -1,4 +1,4 @@
-"""The queue of documents that a cluster has not got yet, filled by triggers in the transaction of each write.
+"""The queue of documents to send to a cluster, filled by triggers in the transaction of each write.
 
 A row says that a document changed, not what it is: what is sent is the document as it stands then. Since the newer edit
 wins, the triggers see to it that each moves `updated_at` forward.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import apsw
 
     class Waiting(TypedDict):
-        """One document that is to be sent."""
+        """One document to send."""
 
         seq: int
         id: str
@@ -62,12 +62,12 @@ END""",
 
 
 def enabled(db: apsw.Connection) -> bool:
-    """Whether writes are noted for a cluster."""
+    """Whether writes are queued for a cluster."""
     return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'outbox_updated'").get)
 
 
 def enable(db: apsw.Connection) -> None:
-    """Note writes from now on, and all that was written before.
+    """Queue writes from now on, and everything written before.
 
     A store that was copied from another machine becomes a machine of its own.
     """
@@ -99,7 +99,7 @@ def enable(db: apsw.Connection) -> None:
 
 
 def disable(db: apsw.Connection) -> None:
-    """Note nothing any more, and drop what waits: the store goes back to one machine."""
+    """Queue nothing any more, and drop what waits: the store goes back to one machine."""
     with sqlite.transaction(db):
         for name in _TRIGGERS:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
@@ -112,7 +112,7 @@ def disable(db: apsw.Connection) -> None:
 
 
 def lock_path() -> str:
-    """Of whoever sends. Its being there says that this memory has a cluster (`core.process.background_jobs`)."""
+    """The sender's lock. If it exists, this memory has a cluster (`core.process.background_jobs`)."""
     return os.path.join(files.home(), "outbox.lock")
 
 
@@ -123,7 +123,7 @@ def state(db: apsw.Connection, name: str) -> str | int | float | None:
 
 
 def set_state(db: apsw.Connection, **values: str | float | None) -> None:
-    """Keep values; None removes one."""
+    """Store values; None removes one."""
     for name, value in values.items():
         if value is None:
             db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
@@ -133,7 +133,7 @@ def set_state(db: apsw.Connection, **values: str | float | None) -> None:
 
 @contextmanager
 def quiet(db: apsw.Connection) -> Iterator[None]:
-    """Inside a transaction: what is written meanwhile is not noted, since it came from the cluster."""
+    """Inside a transaction: queue nothing of what is written meanwhile, since it came from the cluster."""
     set_state(db, quiet=1)
     yield
     set_state(db, quiet=None)
@@ -147,12 +147,12 @@ def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
 
 
 def holds(db: apsw.Connection, identifier: str) -> bool:
-    """Whether a document changed here since the cluster got it."""
+    """Whether a document changed here since it was sent."""
     return db.execute("SELECT 1 FROM outbox WHERE id = ?", (identifier,)).fetchone() is not None
 
 
 def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
-    """What the cluster has not got as it is: rows of the newest changes, and ids of all that was forgotten here."""
+    """What the cluster lacks: rows of the newest changes, and the ids of everything forgotten here."""
     rows = db.execute(
         "SELECT document.rowid, outbox.id, forgotten_at FROM outbox LEFT JOIN document USING (id) ORDER BY seq DESC"
     ).fetchall()
@@ -161,12 +161,12 @@ def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
 
 
 def confirm(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
-    """Take out, inside the caller's transaction, what the cluster holds now; what changed meanwhile has another row."""
+    """Remove, in the caller's transaction, what the cluster now has; a document changed meanwhile has another row."""
     db.executemany("DELETE FROM outbox WHERE seq = ?", [(waiting["seq"],) for waiting in batch])
 
 
 def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
-    """Set aside for a day, inside the caller's transaction, what the cluster will not take as it is."""
+    """Set aside for a day, in the caller's transaction, what the cluster refuses."""
     db.execute(
         "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
         (reason[:_LONGEST_ERROR] or "refused", now + clock.DAY_MS, waiting["seq"]),
@@ -174,7 +174,7 @@ def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> N
 
 
 def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> None:
-    """Queue documents, inside the caller's transaction; those that wait keep their place."""
+    """Queue documents, in the caller's transaction; those that wait already keep their place."""
     db.executemany(
         "INSERT INTO outbox (id, collection, gone, queued_at)"
         f" SELECT ?1, ?2, NOT EXISTS (SELECT 1 FROM document WHERE id = ?1), {_TIME}"
@@ -184,7 +184,7 @@ def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> Non
 
 
 def failed(db: apsw.Connection, error: str, *, now: int) -> int:
-    """Note that the cluster could not be reached; returns when it is tried again (ms): 1 s later, then 2, 4 … 300."""
+    """Record that the cluster could not be reached; returns the time of the next try (ms): after 1 s, 2, 4 … 300."""
     with sqlite.transaction(db):
         tries = int(state(db, "tries") or 0) + 1
         again_at = now + min(300_000, 1_000 << min(tries - 1, 20))
@@ -193,7 +193,7 @@ def failed(db: apsw.Connection, error: str, *, now: int) -> int:
 
 
 def waiting(db: apsw.Connection) -> dict[str, Any]:
-    """What waits, what is refused and why, and how the last try went, as `status` and `store sync` show it."""
+    """What waits, what is refused and why, and how the last try went, for `status` and `store sync`."""
     ((documents, oldest),) = db.execute(
         "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
     )
@@ -217,7 +217,7 @@ def waiting(db: apsw.Connection) -> dict[str, Any]:
 
 
 def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
-    """What is wrong with the way to the cluster; `found` is `waiting`, None where this home was never given one."""
+    """Problems with syncing; `found` is `waiting`, None if this home never had a cluster."""
     if found is None:
         if backend != "typesense":
             return []

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     """Collection and id."""
 
 _MOST_TERMS = 24
-"""Each is a search of its own in every collection: of a longer query the first and the last."""
+"""Each word is a search of its own in every collection; of a longer query the first and the last words."""
 _LISTED = 100
-"""Documents that each search by words brings."""
+"""Documents that each word's search returns."""
 _SMALL = 64
 _LEAST_IDF = 1e-6
 _K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
 _MOST_OTHERS = 50
 _TRAITS = ("rowid", "collection", "recall_count", "retrieval_priority", "write_verdict", "superseded_by", "project")
 _MOST_PENDING = 100
-"""The newest changes: a cluster that is down for long is not asked, the local file is."""
+"""Newest changes that are laid over: after a long outage the local file is asked instead."""
 _WORDS = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": 0,
@@ -54,11 +54,11 @@ _WORDS = {
     "sort_by": "_text_match:desc,terms:asc",
     "drop_tokens_threshold": PAGE,
 }
-"""All of the words, or most of them: what holds more of them goes first."""
+"""Documents with all of the words, or most of them; those with more come first."""
 
 
 class ClusterSource:
-    """Candidates from a cluster, for one recall. Row numbers are of this object only: the cluster has ids.
+    """Candidates from a cluster, for one recall. Row numbers belong to this object: the cluster has ids.
 
     `local` has what the cluster has not got yet. Raises Failure as `SearchClient`; see `core.records.CandidateSource`.
     """
@@ -108,7 +108,7 @@ class ClusterSource:
         return self._scored(self._with_pending(self._client.documents(list(chosen)), filters), vector)
 
     def _with_pending(self, rows: dict[Found, Row], filters: Filters) -> dict[Found, Row]:
-        """What the cluster has not got yet in the place of what it says of it, without what was forgotten."""
+        """What the cluster lacks in place of its own version, without what was forgotten."""
         db = self._local
         kept = {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
         if not outbox.enabled(db):
@@ -146,7 +146,7 @@ class ClusterSource:
         return candidates
 
     def _weight(self, key: str, row: Row) -> float:
-        """What a word adds to the score of a document: BM25, as the local file has it."""
+        """What a word adds to a document's score: BM25, as in the local file."""
         own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
         if self._size <= _SMALL:
             return self._idf[key] * (1.0 if own else _CONTEXT_WEIGHT if context else 0.0)
@@ -162,12 +162,12 @@ class ClusterSource:
         return {term: of for term, of in shown.items() if of}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """See `core.records.CandidateSource`; of the terms that were searched for."""
+        """See `core.records.CandidateSource`; for the terms that were searched."""
         counts = [self._counts[key] for key in _keys(terms) if key in self._counts and " " not in key]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
 
     def around(self, *_: object) -> dict[int, tuple[float, float]]:
-        """None: a cluster keeps no segments."""
+        """None: a cluster has no segments."""
         return {}
 
     def segments(self) -> int:

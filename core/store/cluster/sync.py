@@ -27,10 +27,10 @@ from core.store.cluster.exchange import Embed, Exchange
 from core.store.cluster.mapping import COLLECTIONS, EVENTS
 
 Advance = Callable[[int], None]
-"""Is told how many documents were looked at or moved since."""
+"""Called with the number of documents compared or moved since the last call."""
 _LOCK_WAIT_S = 60.0
 _PATIENCE = 20
-"""A request that moves documents may take so many times as long as a recall's."""
+"""The time limit of a request that moves documents, in recalls' limits."""
 _BACKGROUND_S = 10.0
 _ONLY_HERE, _ONLY_THERE, _CONTENT, _COUNTERS = "only here", "only there", "content", "counters"
 _MOST_LISTED = 100

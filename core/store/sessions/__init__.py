@@ -1,1 +1,1 @@
-"""What is kept of archived sessions, in SQL: transcripts, calls, segments, how far each was observed."""
+"""Archived sessions in SQL: transcripts, calls, places, segments, how far each was observed."""

@@ -1,4 +1,4 @@
-"""Tool calls of archived sessions: kept and listed; `found_calls` finds them. Hot path.
+"""Tool calls of archived sessions: stored and listed; `found_calls` finds them. Hot path.
 
 Written with the episodes, in the transaction that moves the transcript's offset: a call is never counted twice.
 """
@@ -35,7 +35,7 @@ def by_key(db: apsw.Connection, session: str, key: str) -> Call | None:
 
 
 def save(db: apsw.Connection, given: Call) -> None:
-    """Insert a call, or write a changed one over it, and index it, inside the caller's transaction."""
+    """Insert or replace a call, and index it, inside the caller's transaction."""
     rowid = db.execute(
         f"INSERT INTO call ({COLUMNS}) VALUES ({marks(_NAMES)})"
         " ON CONFLICT (session_id, key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error,"

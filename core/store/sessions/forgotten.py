@@ -1,4 +1,4 @@
-"""What archived sessions did, deleted: what was forgotten or purged is not taken in again with its transcript."""
+"""Deletes what archived sessions did; reading the transcript again does not bring it back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcom
 
 
 def forget(db: apsw.Connection, identifier: str) -> None:
-    """Delete what a session did, for good, inside the caller's transaction; what it does from now on is not kept."""
+    """Delete what a session did, inside the caller's transaction; what it does from now on is not kept."""
     drop(db, identifier)
     for table, column in (("call", "session_id"), ("compaction", "session_id"), ("session", "id")):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identifier,))
@@ -24,7 +24,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
 
 
 def drop(db: apsw.Connection, identifier: str) -> int:
-    """Delete what a session did, inside the caller's transaction; what it does from now on is kept. How many calls.
+    """Delete what a session did, inside the caller's transaction; what it does later is kept. Returns how many calls.
 
     Rows of what was forgotten or purged stay, and all numbers: what is read again does not bring it back.
     """
@@ -50,7 +50,7 @@ def drop(db: apsw.Connection, identifier: str) -> int:
 
 
 def forget_call(db: apsw.Connection, identifier: str, number: int) -> bool:
-    """Delete the text of a call and names that only it has; False without one. Its number stays."""
+    """Delete a call's text and the names that only it has; False if it had none. Its number stays."""
     row = db.execute(
         f"UPDATE call SET {_EMPTIED} WHERE session_id = ? AND number = ? AND outcome <> ? RETURNING rowid",
         (call_rows.FORGOTTEN_CALL, identifier, number, call_rows.FORGOTTEN_CALL),

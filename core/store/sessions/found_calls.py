@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.records import Filters, FoundCall
 
 MOST, MOST_BY_WORDS, MOST_SCORED = 200, 50, 5_000
-"""Calls that a search returns, by any word; and where words stand in more, the newest that BM25 is computed of."""
+"""Calls that a search returns; and, for frequent words, how many of the newest get a BM25."""
 SMALL = 64  # so few calls tell little of how rare a word is
 _SHORTEST_PREFIX = 5
 _FOUND = (
@@ -29,7 +29,7 @@ _FOUND = (
 def holding_any(
     db: apsw.Connection, terms: Sequence[str], filters: Filters, *, beginning: bool = False
 ) -> list[FoundCall]:
-    """Calls that hold one of the terms, the best by BM25 first; of `filters`, `session` and `projects` count.
+    """Calls with one of the terms, the best by BM25 first; of `filters`, `session` and `projects` count.
 
     A term of several tokens is a phrase. `beginning`: also what only begins so, for terms of five characters and more.
     """
@@ -38,12 +38,12 @@ def holding_any(
 
 
 def holding_all(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[FoundCall]:
-    """Calls that hold every one of the terms, the best by BM25 first."""
+    """Calls with every one of the terms, the best by BM25 first."""
     return _matching(db, " AND ".join(map(_quoted, terms)), filters)
 
 
 def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tuple[float, FoundCall]]:
-    """The calls that hold any of the terms, with their BM25, best first: of many calls any of the rarest terms."""
+    """The calls with any of the terms, with their BM25, best first: of many calls any of the rarest terms."""
     number = size(db)
     counted = "SELECT count(*) FROM (SELECT 1 FROM call_lexicon WHERE call_lexicon MATCH ? LIMIT ?)"
     chosen: dict[str, int] = {}
@@ -62,7 +62,7 @@ def best(db: apsw.Connection, terms: Sequence[str], filters: Filters) -> list[tu
 
 
 def size(db: apsw.Connection) -> int:
-    """How many calls there are, roughly."""
+    """Roughly how many calls there are."""
     return int(db.execute("SELECT max(rowid) FROM call").get or 0)
 
 
@@ -73,7 +73,7 @@ def one(db: apsw.Connection, session: str, number: int) -> FoundCall | None:
 
 
 def worked_behind(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple[int, str]]:
-    """Number and command of the calls that succeeded among so many behind this one in its session."""
+    """Number and command of the successful ones among the next calls of this one's session."""
     where = "session_id = ? AND number > ? AND number <= ? AND outcome = 'ok' AND command <> '' ORDER BY number"
     parameters = (call["session"], call["number"], call["number"] + most)
     return list(db.execute(f"SELECT number, command FROM call WHERE {where}", parameters))
@@ -82,7 +82,7 @@ def worked_behind(db: apsw.Connection, call: FoundCall, most: int) -> list[tuple
 def _matching(
     db: apsw.Connection, match: str, filters: Filters, scores: dict[int, float] | None = None, most: int = MOST
 ) -> list[FoundCall]:
-    """The best of the calls that match, best first; into `scores` goes the BM25 of each row."""
+    """The best of the matching calls, best first; `scores` gets the BM25 of each row."""
     session, projects, between = filters.get("session", ""), filters.get("projects", ()), filters.get("between", ())
     of_projects = f"session_id IN (SELECT id FROM session WHERE project IN ({marks(projects)}))"
     where = ""

@@ -1,4 +1,4 @@
-"""Sessions by how their id begins: as much of it as a person types."""
+"""Finds sessions by the beginning of their id, as a person types it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_LISTED = 5
 
 
 def forgotten_beginning(db: apsw.Connection, start: str) -> str:
-    """The first id of a forgotten session that begins so, "" for none."""
+    """The first forgotten session whose id begins like this, "" if none does."""
     query = "SELECT id FROM session WHERE id >= ? AND id < ? AND updated_at = ? ORDER BY id LIMIT 1"
     return str(db.execute(query, (start, start + "\U0010ffff", FORGOTTEN)).get or "")
 
 
 def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids of archived sessions that begin so, in order; none that was forgotten."""
+    """The first archived sessions whose id begins like this, in order, without forgotten ones."""
     end = start + "\U0010ffff"
     rows = db.execute(
         "SELECT DISTINCT session_id FROM document WHERE session_id >= ? AND session_id < ? AND session_id <> ''"
@@ -33,7 +33,7 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 
 def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
-    """The id that is given, or the only archived one that begins so, with `least` characters; "" where there is none.
+    """The given id, or the only archived one that begins with it (of `least` characters); "" if there is none.
 
     Raises Failure SESSION_AMBIGUOUS, naming the sessions that begin so.
     """

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from core.records import Name
 
 FADING_CALLS = 40
-"""After so many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
+"""After this many further calls a use of a name weighs 1/e. Of 10 to 160, the best on half of 29 real sessions."""
 INPUT_WEIGHT, OUTPUT_WEIGHT = 2.0, 1.0
-"""What the agent writes itself it needs again sooner than what it is shown."""
+"""An agent needs what it writes itself sooner than what it is shown."""
 PURGED_SUMMARY = "[purged]"
-"""In place of a summary that was purged: a transcript that is read again does not bring it back."""
+"""Replaces a purged summary: reading the transcript again does not bring it back."""
 SUMMARY_CHARS = 100_000
 RECENT_CALLS = 400  # a name that was last used before so many weighs nothing any more
 _COLUMNS = "name, first, last, calls, weight, place, written"
@@ -44,7 +44,7 @@ def names(db: apsw.Connection, session: str, *, every: bool = False) -> list[Nam
 
 
 def known_names(db: apsw.Connection, session: str, among: Iterable[str]) -> dict[str, Name]:
-    """Those of these names that a session has already."""
+    """Those of these names that a session already has."""
     asked = "SELECT value FROM json_each(?)"
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM name WHERE session_id = ? AND name IN ({asked})",
@@ -69,7 +69,7 @@ def compactions(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
 
 
 def save_compaction(db: apsw.Connection, session: str, call: int, at: int, summary: str) -> None:
-    """Insert, or complete what is known of one, inside the caller's transaction; two with no call between are one."""
+    """Insert or complete a compaction, inside the caller's transaction; two with no call between them are one."""
     db.execute(
         "INSERT INTO compaction VALUES (?, ?, ?, ?) ON CONFLICT (session_id, call) DO UPDATE SET"
         " at = max(at, excluded.at), summary ="

@@ -1,4 +1,4 @@
-"""How far a session's episodes were observed, and where an observation comes from: both kept in one transaction."""
+"""How far a session's episodes were observed, and where an observation comes from: kept in one transaction."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _OF_SESSION = (
 
 
 def position(db: apsw.Connection, session: str) -> tuple[int, str] | None:
-    """The row of the last episode that was observed and a fingerprint of what it said; None where none was."""
+    """The row of the last observed episode and a fingerprint of its text; None if none was observed."""
     row = db.execute("SELECT reached, tail FROM observed WHERE session_id = ?", (session,)).fetchone()
     return (int(row[0]), str(row[1])) if row else None
 
 
 def advance(db: apsw.Connection, session: str, reached: int, tail: str, at: int) -> None:
-    """Keep what `position` returns, inside the caller's transaction; `at` in ms since the epoch."""
+    """Store what `position` returns, inside the caller's transaction; `at` in ms since the epoch."""
     db.execute("INSERT OR REPLACE INTO observed VALUES (?, ?, ?, ?)", (session, reached, tail, at))
     db.execute("DELETE FROM observed_failure WHERE session_id = ?", (session,))
 
 
 def failed(db: apsw.Connection, session: str) -> int:
-    """Count a reply that could not be read, inside the caller's transaction; how many there were in a row."""
+    """Count an unreadable reply, inside the caller's transaction; returns how many came in a row."""
     count = "INSERT INTO observed_failure VALUES (?, 1) ON CONFLICT DO UPDATE SET failures = failures + 1"
     return int(db.execute(f"{count} RETURNING failures", (session,)).get)
 
 
 def episodes(db: apsw.Connection, session: str, after: int, most: int) -> list[Episode]:
-    """The first `most` episodes of a session behind a row, oldest first; forgotten ones are left out."""
+    """The first `most` episodes of a session after a row, oldest first, without forgotten ones."""
     query = f"SELECT rowid, id, text, project, created_at {_OF_SESSION} ORDER BY rowid LIMIT ?"
     return [
         {"rowid": rowid, "id": identifier, "text": text, "project": project, "created_at": at}
@@ -62,21 +62,21 @@ def episode(db: apsw.Connection, session: str, rowid: int) -> Episode | None:
 
 
 def behind(db: apsw.Connection, session: str, after: int) -> tuple[int, int]:
-    """How many episodes a session has behind a row, and their characters."""
+    """How many episodes a session has after a row, and their characters."""
     query = f"SELECT count(*), coalesce(sum(length(text)), 0) {_OF_SESSION}"
     ((count, characters),) = db.execute(query, (session, max(after, _BASE), _LAST))
     return count, characters
 
 
 def add_range(db: apsw.Connection, session: str, episode_ids: Sequence[str], at: int) -> int:
-    """Note which episodes one reply was about; returns the range's number, for `add_evidence`."""
+    """Record which episodes one reply was about; returns the range's number, for `add_evidence`."""
     new = "INSERT INTO observed_range (session_id, episodes, observed_at) VALUES (?, ?, ?)"
     db.execute(new, (session, json_text.dumps(list(episode_ids)), at))
     return db.last_insert_rowid()
 
 
 def add_evidence(db: apsw.Connection, document_id: str, observed_range: int) -> None:
-    """Note that an observation comes from a range; one that was merged comes from several."""
+    """Record that an observation comes from a range; a merged one comes from several."""
     db.execute("INSERT OR IGNORE INTO evidence VALUES (?, ?)", (document_id, observed_range))
 
 

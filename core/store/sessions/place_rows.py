@@ -22,7 +22,7 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 
 def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), files: Sequence[str] = ()) -> list[Place]:
-    """The places of a session, those of some names or in some files where any are given, in no order."""
+    """A session's places, only of these names or in these files if any are given, in no order."""
     where, values = "session_id = ?", [session]
     for column, given in (("name", names), ("path", files)):
         if given:
@@ -32,12 +32,12 @@ def places(db: apsw.Connection, session: str, *, names: Sequence[str] = (), file
 
 
 def paths(db: apsw.Connection, session: str) -> list[str]:
-    """The files of a session in which a name was shown or something edited, in no order."""
+    """A session's files in which a name was shown or something edited, in no order."""
     return [str(path) for (path,) in db.execute("SELECT path FROM place_file WHERE session_id = ?", (session,))]
 
 
 def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> list[Edit]:
-    """What a session edited, oldest first, in some files where any are given."""
+    """A session's edits, oldest first, only in these files if any are given."""
     where, values = "session_id = ?", [session]
     if files:
         where += f" AND path IN {_LISTED}"
@@ -53,7 +53,7 @@ def edits(db: apsw.Connection, session: str, *, files: Sequence[str] = ()) -> li
 def sessions_with(
     db: apsw.Connection, names: Sequence[str], among: Sequence[str], most: int, *, defined: bool = False
 ) -> list[str]:
-    """The first `most` of these sessions, by id, in which one of the names has a place, `defined` that defines it."""
+    """The first `most` of these sessions, by id, where one of the names has a place; `defined`: a definition."""
     rows = db.execute(
         "WITH own AS MATERIALIZED (SELECT DISTINCT session_id FROM place JOIN place_file ON place_file.id = file_id"
         f" WHERE name IN {_LISTED}{' AND defines' * defined})"
@@ -64,8 +64,8 @@ def sessions_with(
 
 
 def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str], most: int) -> list[str]:
-    """The first `most` of these sessions, by id, that have one of the folders or files: a file by the end of its path
-    or by its stem and a dot."""
+    """The first `most` of these sessions, by id, that have one of the folders or files (by the end of the path or its
+    stem)."""
     # what is cheap to look at goes first: there may be a hundred thousand paths
     one = "(instr(path, ?) AND instr('/' || path || char(10), ?))"
     found = " OR ".join([one] * len(files))
@@ -79,7 +79,7 @@ def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str],
 
 
 def reached(db: apsw.Connection, session: str) -> int:
-    """The last call of which places or edits are kept, 0 for none."""
+    """The last call with a stored place or edit, 0 for none."""
     last = (
         "SELECT max(number) FROM (SELECT max(number) AS number FROM place WHERE file_id IN {0}"
         " UNION ALL SELECT max(number) FROM edit WHERE file_id IN {0})"
@@ -124,7 +124,7 @@ def drop(db: apsw.Connection, session: str) -> None:
 
 
 def drop_call(db: apsw.Connection, session: str, number: int) -> None:
-    """Delete what a call showed or edited last, and files of which nothing is left, inside the caller's transaction."""
+    """Delete what a call showed or edited last, and files left empty, inside the caller's transaction."""
     for table in ("place", "edit"):
         of_session = "file_id IN (SELECT id FROM place_file WHERE session_id = ?)"
         db.execute(f"DELETE FROM {table} WHERE number = ? AND {of_session}", (number, session))

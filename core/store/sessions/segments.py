@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import apsw
 
 SEGMENT_CHARS = 4_000
-"""After so many a new segment begins: a LoCoMo session has 2,400 of them, a day with an agent ten times that."""
+"""A new segment begins after this many characters: a LoCoMo session has 2,400, a day with an agent ten times that."""
 _AT_ONCE = 8
 _TURN_CHARS = 1_000  # of one turn; the rest of a long text is seldom what the turns around it are about
 
 
 def renew(db: apsw.Connection, session: str) -> bool:
-    """Index what has changed in a session, inside the caller's transaction; whether anything had."""
+    """Index what has changed in a session, inside the caller's transaction; returns whether anything had."""
     row = db.execute("SELECT first FROM segment_due WHERE session_id = ?", (session,)).fetchone()
     if row is None:
         return False
@@ -64,7 +64,7 @@ def _add(db: apsw.Connection, session: str, first: int, turns: Sequence[str]) ->
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Index what no archiving has: sessions of an older version, imported ones; a few in one transaction."""
+    """Index sessions that no archiving indexed (of an older version, imported); a few in one transaction."""
     while True:
         with sqlite.transaction(db):
             rows = db.execute("SELECT session_id FROM segment_due ORDER BY first DESC LIMIT ?", (_AT_ONCE,)).fetchall()

@@ -1,4 +1,4 @@
-"""Which archived sessions there are: below a folder, the last ones, those whose recovery note says something."""
+"""Which archived sessions there are: below a folder, the latest ones, those whose recovery note has a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def totals(db: apsw.Connection) -> tuple[int, int]:
-    """How many sessions and tool calls are kept."""
+    """How many sessions and tool calls are stored."""
     kept = db.execute("SELECT count(*) FROM session WHERE updated_at <> ?", (FORGOTTEN,)).get
     return int(kept), int(db.execute("SELECT count(*) FROM call").get)
 
@@ -33,12 +33,12 @@ def sessions_below(db: apsw.Connection, folders: Iterable[str]) -> list[str]:
 
 
 def latest_sessions(db: apsw.Connection, most: int) -> list[Session]:
-    """The sessions of all projects, the one that did something last first."""
+    """The sessions of all projects, the last active one first."""
     return [of_row(row) for row in db.execute(f"{KNOWN} ORDER BY updated_at DESC, id LIMIT ?", (most,))]
 
 
 def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -> Session | None:
-    """The session that was compacted last, of these projects or of all; where the client tells no time, by its own."""
+    """The last compacted session, of these projects or of all; without a client's time, by our own."""
     given = tuple(projects or ())
     known = "" if projects is None else f" AND project IN ({marks(given)})"
     row = db.execute(
@@ -51,7 +51,7 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
 
 
 def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
-    """The sessions of those of the newest `most` recovery notes that hold a text, the newest first."""
+    """The sessions whose recovery note, among the newest `most`, holds a text, the newest first."""
     rows = db.execute(
         "SELECT session_id FROM (SELECT session_id, text FROM injection WHERE kind IN ('compaction-recovery',"
         " 'gateway-recovery') ORDER BY at DESC, id DESC LIMIT ?) WHERE instr(text, ?)",

@@ -1,4 +1,4 @@
-"""Archived sessions: what is known of each, what was said in it turn by turn, and which one is meant. Hot path."""
+"""Archived sessions: what is known of each, what was said turn by turn, and which one is meant. Hot path."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from core.records import Session
 
 FORGOTTEN = -1
-"""In the place of a time: the session stays known, so that its transcript is not taken in once more."""
+"""Replaces a time: the session stays known, so that its transcript is not archived again."""
 PURGED_PLAN = '[["purged"]]'
-"""In place of a plan that was purged, so that a transcript that is read again does not bring it back."""
+"""Replaces a purged plan, so that reading the transcript again does not bring it back."""
 COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan, ended_at"
 KNOWN = f"SELECT {COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
@@ -34,37 +34,37 @@ def session(db: apsw.Connection, identifier: str) -> Session | None:
 
 
 def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
-    """Whether nothing is to be kept of what a session does."""
+    """Whether nothing of a session may be kept."""
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
 def sessions_of_project(
     db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
 ) -> list[Session]:
-    """The sessions with tool calls of a project by its names, or those without in a folder, latest first."""
+    """A project's sessions with tool calls, by its names, or a folder's without any, latest first."""
     kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
     query = f"{KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
     return [of_row(row) for row in db.execute(query, (*projects, *folder, most))]
 
 
 def projects(db: apsw.Connection) -> list[str]:
-    """The names of projects that archived sessions worked on."""
+    """The names of projects with archived sessions."""
     return [str(name) for (name,) in db.execute("SELECT DISTINCT project FROM session WHERE project <> ''")]
 
 
 def has_others(db: apsw.Connection, names: Sequence[str]) -> bool:
-    """Whether a session belongs to another project than these, or to none."""
+    """Whether a session belongs to a project other than these, or to none."""
     others = f"SELECT EXISTS (SELECT 1 FROM session WHERE project NOT IN ({marks(names)}))"
     return bool(db.execute(others, (*names,)).get)
 
 
 def latest_first(db: apsw.Connection) -> list[tuple[str, str]]:
-    """Id and project of every session, the one that did something last first; from an index alone."""
+    """Id and project of every session, the last active one first; from an index alone."""
     return list(db.execute("SELECT id, project FROM session ORDER BY updated_at DESC"))
 
 
 def save_session(db: apsw.Connection, given: Session) -> None:
-    """Insert or replace, inside the caller's transaction; a plan that was purged stays so."""
+    """Insert or replace, inside the caller's transaction; a purged plan stays purged."""
     plan: list[Any] = list(given["plan"])
     if plan and "plan_at" in given:
         plan.append(given["plan_at"])
@@ -79,13 +79,13 @@ def save_session(db: apsw.Connection, given: Session) -> None:
 
 
 def last_turns(db: apsw.Connection, session: str, most: int, *, until: int = _EVER) -> list[tuple[str, str, int]]:
-    """Id, text and time of the last so many turns of a session up to a time, oldest first; in ms since the epoch."""
+    """Id, text and time (ms) of a session's last turns up to a time, oldest first."""
     query = f"SELECT id, text, created_at {_SAID} AND created_at <= ? ORDER BY rowid DESC LIMIT ?"
     return list(db.execute(query, (session, until, most)))[::-1]
 
 
 def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[dict[str, Any]]:
-    """The last prompts of the user in a session, with their times (ms), by time."""
+    """A session's last prompts, with their times (ms), by time."""
     query = f"SELECT created_at, substr(text, 7) {_SAID} AND text LIKE 'user: %' ORDER BY rowid DESC LIMIT ?"
     found: list[dict[str, Any]] = [
         {"at": int(at), "text": str(text)} for at, text in db.execute(query, (session, last))
@@ -95,7 +95,7 @@ def timed_prompts(db: apsw.Connection, session: str, last: int = _EVER) -> list[
 
 
 def said(db: apsw.Connection, session: str, characters: int, last: int = 400) -> list[tuple[int, str]]:
-    """The last that was said in a session, by time (ms): how each prompt begins, and "" where the agent spoke."""
+    """What was said last in a session, by time (ms): each prompt's beginning, and "" where the agent spoke."""
     begin = "CASE WHEN text LIKE 'user: %' THEN substr(text, 7, ?) ELSE '' END"
     rows = db.execute(
         f"SELECT created_at, rowid, {begin} {_SAID} ORDER BY rowid DESC LIMIT ?", (characters, session, last)
@@ -104,14 +104,14 @@ def said(db: apsw.Connection, session: str, characters: int, last: int = 400) ->
 
 
 def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
-    """How many turns of a session are archived, and when the first and the last were (ms since the epoch, or 0)."""
+    """How many turns of a session are archived, and the times of the first and the last (ms, or 0)."""
     query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}"
     ((count, first, last),) = db.execute(query, (session,))
     return count, first, last
 
 
 def of_row(row: tuple[Any, ...]) -> Session:
-    """A session of its row: `COLUMNS`, in order."""
+    """The session of a row: `COLUMNS`, in order."""
     identifier, client, project, folder, updated_at, prompts, calls, plan, ended = row
     steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     made: Session = {

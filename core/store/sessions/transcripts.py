@@ -1,4 +1,4 @@
-"""How far each transcript was read, and how its file was then; kept in the transaction that stores its episodes."""
+"""How far each transcript was read, and the state of its file then; stored in its episodes' transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def position(db: apsw.Connection, source: str) -> tuple[int, str, str] | None:
-    """The bytes that were read, a fingerprint of the first of them, and JSON of what the next lines need."""
+    """The bytes read, a fingerprint of the first of them, and JSON that the next lines need."""
     row = db.execute("SELECT offset, head, carry FROM transcript WHERE source = ?", (source,)).fetchone()
     return (int(row[0]), str(row[1]), str(row[2])) if row else None
 
@@ -22,7 +22,7 @@ def advance(db: apsw.Connection, source: str, offset: int, head: str, carry: str
 
 
 def sources_naming(db: apsw.Connection, session: str) -> list[str]:
-    """The transcripts whose path has the id of a session in it."""
+    """The transcripts with a session's id in their path."""
     rows = db.execute("SELECT source FROM transcript WHERE instr(source, ?) ORDER BY updated_at DESC", (session,))
     return [str(row[0]) for row in rows]
 
@@ -37,7 +37,7 @@ def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
 
 
 def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]]) -> None:
-    """Keep how files were seen, inside the caller's transaction."""
+    """Record the state of files, inside the caller's transaction."""
     columns = ("path", "stamp", "asked", "client", "reason", "seen_at")
     values = ", ".join(f":{name}" for name in columns)
     db.executemany(f"INSERT OR REPLACE INTO seen_file ({', '.join(columns)}) VALUES ({values})", list(seen))
@@ -49,7 +49,7 @@ def forget_seen(db: apsw.Connection, paths: Iterable[str]) -> None:
 
 
 def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
-    """Give what is stored of a project its new name where a session of it began in the folder; in a transaction."""
+    """Rename a project in what is stored if a session of it began in the folder; inside a transaction."""
     if db.execute("SELECT 1 FROM session WHERE project = ? AND folder = ? LIMIT 1", (former, folder)).get:
         for table in ("session", "document"):
             db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (name, former))
