@@ -20,7 +20,7 @@ WRITES = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 _RUNS = ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: ")
 _GOES_ON = "<status>running</status>"
 _STOPPERS = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}
-_REJECTED = ("The user doesn't want to ", "[Request interrupted by user", "Permission to use ")
+_REJECTED = ("The user doesn't want to ", content.INTERRUPTED, "Permission to use ")
 _WITH_WORDS = "the user said:\n"
 _BEHIND_WORDS = "\n\nNote: The user's next message"
 _NOT_RUN = "<tool_use_error>Sibling tool call errored"
@@ -108,6 +108,8 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
         return []
     given = message.get("content")
     found = content.said("user", content.typed(given), at, _id(entry)) or _ended(string(given), "task-id", "summary")
+    if content.text_of(given).startswith(content.INTERRUPTED):
+        found.append({"kind": "turn_ended", "at": at})
     for number, part in enumerate(rows(given)):
         if part.get("type") != "tool_result":
             continue

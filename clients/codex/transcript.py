@@ -73,7 +73,7 @@ def items(line: object) -> list[Item]:
         from clients import edits
 
         return edits.edited(payload.get("call_id"), edits.of_changes(payload.get("changes")))
-    if kind == "event_msg" and payload.get("type") == "task_complete":
+    if kind == "event_msg" and payload.get("type") in ("task_complete", "turn_aborted"):
         return [{"kind": "turn_ended", "at": parse_timestamp(entry.get("timestamp"))}]
     if kind == "compacted":
         history = [text for row in rows(payload.get("replacement_history")) for text in _left(row)]

@@ -87,10 +87,10 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
             tools.append(tool)
             written += _written(part.get("id"), tool, wanted) if name == "write" else []
     found = [*content.said("assistant", content.text_of(given), at, named, tools), *written]
+    if message.get("stopReason") in ("stop", "aborted"):
+        found.append({"kind": "turn_ended", "at": at})
     if message.get("stopReason") in UNFINISHED:
         return found
-    if message.get("stopReason") == "stop":
-        found.append({"kind": "turn_ended", "at": at})
     names = ("input", "cacheRead", "cacheWrite")
     return [*found, *content.usage(message.get("usage"), names, message.get("model"))]
 

@@ -81,12 +81,12 @@ def _reaches(edit: Edit, failure: Call) -> bool:
     return False
 
 
-def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int, bool]]:
-    """Commands that work, each as it was last run, with how many other forms of it had failed before, and whether it
-    is not told how a run since came out.
+def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
+    """Commands that work, each as it was last run, with how many other forms of it had failed before.
 
-    First those that were at work most and last, more so where other forms failed; those that `without` has at the end.
-    One is left out that failed since, was not run for long, or is part of another that was run later.
+    Those used most and most recently come first, more so where other forms failed; those in `without` come last. Left
+    out is what failed since, ran since with an outcome that nobody recorded, was not run for long, or is part of a
+    command that was run later.
     """
     from math import exp
 
@@ -119,16 +119,15 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int, boo
             own = {" ".join(step["words"]) for step in steps}
             found = {kind: one for kind, one in found.items() if not one[2] <= kinds}
             found[kind_of(doing[0])] = call, max(len(tried.get(kind, set()) - own) for kind in kinds), kinds
-    ranked: list[tuple[bool, float, int, tuple[Call, int, bool]]] = []
+    ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
     for kind, (call, forms, kinds) in found.items():
         words = {word.lstrip("-") for step in shell_command.steps(call["command"]) for word in step["words"][1:4]}
-        if not forms and not _LOOK_UPS.isdisjoint(words):
+        if not doubtful.isdisjoint(kinds) or (not forms and not _LOOK_UPS.isdisjoint(words)):
             continue
         found_out = 1 + min(forms, _MOST_FORMS)
         weight = weights[kind] * found_out
         if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATE_FORM * found_out:
-            form = call, forms, not doubtful.isdisjoint(kinds)
-            ranked.append((call["command"] in without, -weight, -call["number"], form))
+            ranked.append((call["command"] in without, -weight, -call["number"], (call, forms)))
     return [one for *_, one in sorted(ranked, key=lambda one: one[:3])]
 
 

@@ -41,7 +41,6 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 MOST_QUERIES = 2
 MEMORY_CHARS = 150
-_DOUBTFUL = " (last outcome not known)"
 _EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
 _STANDING = 0.42
 """Of the budget, what the lines above the places may take."""
@@ -191,9 +190,9 @@ def _works(calls: Sequence[Call], summary: str) -> str:
     """The commands that work, as they stand, and after how many other forms."""
     shown: list[str] = []
     room = _WORKS_CHARS
-    for call, failed, doubtful in checks.working(calls, without=summary):
+    for call, failed in checks.working(calls, without=summary):
         after = f" (after {failed} other form{'s' * (failed > 1)})" if failed else ""
-        entry = as_code(call["command"]) + after + _DOUBTFUL * doubtful
+        entry = as_code(call["command"]) + after
         if as_code(call["command"]) and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)

@@ -61,7 +61,6 @@ def test_claude_what_nobody_said() -> None:
         claude_user("<command-name>/compact</command-name>"),
         claude_user("<local-command-stdout>done</local-command-stdout>"),
         claude_user([{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
-        claude_user([{"type": "text", "text": "[Request interrupted by user]"}]),
         claude_user(OURS),
         claude_answer({"type": "text", "text": "in a side room"}, usage={"input_tokens": 9}, isSidechain=True),
         claude_answer({"type": "text", "text": "API Error: 529"}, isApiErrorMessage=True),
@@ -126,6 +125,16 @@ def test_codex_each_message_once() -> None:
     assert said(found[1:]) == [("user", "Count the hives."), ("assistant", "There are nine.")]
     assert [item["at"] for item in found[1:]] == [AT, AT, AT]
     assert found[-1]["kind"] == "turn_ended"
+
+
+def test_an_interrupted_turn_has_ended() -> None:
+    interrupted = {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user for tool use]"}]}
+    assert claude.items(of_claude("user", message=interrupted)) == [{"kind": "turn_ended", "at": AT}]
+    assert codex.items(of_codex({"type": "turn_aborted", "reason": "interrupted"}, "event_msg")) == [
+        {"kind": "turn_ended", "at": AT}
+    ]
+    stopped = {"role": "assistant", "content": [], "stopReason": "aborted"}
+    assert pi.items({"type": "message", "id": "1", "timestamp": STAMP, "message": stopped})[-1]["kind"] == "turn_ended"
 
 
 def test_codex_a_part_that_the_client_put_there() -> None:
