@@ -156,11 +156,11 @@ def text_first(answer: Answer) -> None:
     told(answer, without=(name,))
 
 
-def agreed(question: str) -> bool:
-    """Whether the user says yes."""
-    sys.stdout.write(f"{question} [y/N] ")
+def agreed(question: str, *, otherwise: bool = False) -> bool:
+    """Whether the user says yes; `otherwise` is what an empty line means."""
+    sys.stdout.write(f"{question} {'[Y/n]' if otherwise else '[y/N]'} ")
     sys.stdout.flush()
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
-    return answer.strip().lower() in ("y", "yes")
+    return otherwise if answer == "\n" else answer.strip().lower() in ("y", "yes")

@@ -304,7 +304,7 @@ _joelclaw() {
     "on") if [[ $word == -* ]]; then offered="--session --project --everywhere --json --help -h"; fi ;;
     "exclude") if [[ $word == -* ]]; then offered="--list --remove --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "mcp") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --diff --yes -y --mcp --list --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
+    "install") if [[ $word == -* ]]; then offered="--all --project --dry-run --diff --yes -y --mcp --list --no-archive --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "uninstall") if [[ $word == -* ]]; then offered="--all --project --dry-run --diff --yes -y --json --help -h"; else COMPREPLY=($(compgen -W "pi claude codex gemini opencode" -- "$word")); return; fi ;;
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store sync") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;

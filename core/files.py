@@ -23,6 +23,8 @@ OTHERS = 0o077
 SWITCHES = "switches.json"
 """The file in the home that says what is switched off: see `core.repository.switches`."""
 STORE = "store.db"
+only_look: list[bool] = []
+"""Not empty: this process, `doctor` or `status`, writes no file in the home."""
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
 _LONGEST_NAME = 120
@@ -155,6 +157,8 @@ def take_corrected() -> list[str]:
 
 def _put_right(path: str) -> None:
     """Close the home if it, or this path in it, is open to others."""
+    if only_look:
+        raise PermissionError(0, "nothing is written while the home is examined", path)
     root = home()
     if root != os.path.expanduser("~"):
         for one in (root, path) if path.startswith(root) else (root,):

@@ -13,7 +13,7 @@ _INTO = (
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
     P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
     P("diff", ("--diff",), "show whole files of ours line by line, too", kind="flag"),
-    P("yes", ("--yes", "-y"), "do not ask", kind="flag"),
+    P("yes", ("--yes", "-y"), "say yes to every question", kind="flag"),
 )
 _MCP = P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag")
 _OF_WHAT = (
@@ -47,11 +47,12 @@ def _install(name: str, about: str, *parameters: P) -> Command:
 COMMANDS: tuple[Command, ...] = (
     _install(
         "install",
-        "Enter joelclaw in an agent's own configuration: hooks, an extension or a plugin.",
+        "Add joelclaw to an agent's settings (hooks, an extension or a plugin), and offer to archive past sessions.",
         _MCP,
         P("list", ("--list",), "show what is installed where", kind="flag"),
+        P("no_archive", ("--no-archive",), "leave past sessions alone", kind="flag"),
     ),
-    _install("uninstall", "Take joelclaw out of an agent's configuration; all else in it stays."),
+    _install("uninstall", "Remove joelclaw from an agent's settings; the rest of them, and the memory, stay."),
     Command(
         "mcp",
         "cli.installation.mcp_server:run",

@@ -7,11 +7,13 @@ import sys
 from itertools import product
 from typing import Any
 
-from cli.answer import Answer, step
+from cli.answer import Answer, quoted, step
 from cli.installation.view import difference
+from cli.memory import past_sessions
 from cli.terminal import agreed
 from clients import registry
 from clients.settings import Settings
+from core import files
 from core.errors import Failure, usage
 from core.process import extras
 from session.install import apply, installed_hooks, plan, undo
@@ -32,12 +34,23 @@ def install(options: dict[str, Any]) -> Answer:
         wanted = extras.requirement("mcp", "mcp")
         about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
         raise Failure(plan.CODE, about, f"run `{extras.command(wanted)}`, then this again; nothing was changed")
-    return _change(options, "install")
+    answer = _change(options, "install")
+    result: Any = answer.result
+    if options["dry_run"] or "declined" in result:
+        return answer
+    told, actions = past_sessions.offer(yes=options["yes"], no=options["no_archive"])
+    return Answer({**result, **told}, [*actions, *answer.next_actions])
 
 
 def uninstall(options: dict[str, Any]) -> Answer:
-    """Take out what `install` put in, and leave the rest as it is."""
-    return _change(options, "uninstall")
+    """Take out what `install` put in, and leave the rest as it is; say where the memory is, which stays."""
+    answer = _change(options, "uninstall")
+    result: Any = answer.result
+    home = files.home()
+    if options["dry_run"] or "declined" in result or not os.path.isdir(home):
+        return answer
+    step_back = step(f"rm -r {quoted(home)}", "delete the memory too: for good, without a way back")
+    return Answer({**result, "memoryLeft": home}, [*answer.next_actions, step_back])
 
 
 def _change(options: dict[str, Any], verb: str) -> Answer:
@@ -60,7 +73,7 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
             # Folders that were made for the first file go last.
             backups = apply.carry_out(plans if verb == "install" else plans[::-1], changed)
             result["agents"].append(_told(plans, verb, backups, whole=whole))
-    steps = [step("joelclaw otel search hook", "see the hooks that ran")] if verb == "install" else []
+    steps = [step("joelclaw doctor", "check that its hooks are called")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])
 
 

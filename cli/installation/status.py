@@ -7,14 +7,15 @@ from typing import Any
 from cli.answer import Answer, runnable, step
 from core.errors import FAILED
 from session.doctor import examination
-from session.doctor import status as quick
 
 
 def run(_options: dict[str, Any]) -> Answer:
-    """Look at everything that costs little; `healthy` is false when `problems` holds any."""
-    result = quick.look().result
-    for problem in result["problems"]:
-        problem["fix"] = runnable(problem["fix"])
+    """The examination of `doctor`, told as facts; `problems` are its errors and warnings, `healthy` is its verdict."""
+    found = examination.run()
+    names = ("severity", "code", "message", "fix")
+    problems = [one for one in found["findings"] if one["severity"] in ("error", "warning")]
+    told = [{name: one[name] for name in names} | {"fix": runnable(one["fix"])} for one in problems]
+    result: dict[str, Any] = {"healthy": found["healthy"], "problems": told, **found["facts"]}
     actions = []
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
@@ -29,6 +30,7 @@ def run(_options: dict[str, Any]) -> Answer:
 def doctor(options: dict[str, Any]) -> Answer:
     """Examine, and mend with `--fix`; exit 1 where a finding is an error, and the answer is there all the same."""
     result = examination.run(options["client"], project=options["project"], fix=options["fix"])
+    del result["facts"]
     for found in result["findings"]:
         found["fix"] = runnable(found["fix"])
     left = {found["code"] for found in result["findings"] if found["severity"] != "ok"}

@@ -39,6 +39,10 @@ def install(answer: Answer) -> None:
                 screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
     else:
         _changes(screen, result)
+        if archived := result.get("archived"):
+            screen.print(safe(f"{archived['transcripts']:,} past sessions archived. Try:", "bold"))
+        elif result.get("memoryLeft"):
+            screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
     next_steps(answer, screen)
 
 
@@ -65,11 +69,10 @@ def overview(answer: Answer) -> None:
     """Whether all is well, then what there is."""
     result: Any = answer.result
     screen = console()
-    if result["healthy"]:
-        screen.print(safe("healthy", "bold green"), safe(" store, settings, files; hooks: joelclaw doctor", "dim"))
-    else:
-        screen.print(safe("something is wrong", "bold red"))
-    _print_findings(screen, [{**problem, "severity": "error"} for problem in result["problems"]])
+    problems = result["problems"]
+    said, style = ("healthy", "bold green") if result["healthy"] else ("something is wrong", "bold red")
+    screen.print(safe(said, style), safe(", with warnings" if problems and result["healthy"] else "", "yellow"), sep="")
+    _print_findings(screen, problems)
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
     screen.print(pairs({name: value for name, value in _facts(result).items() if value}))

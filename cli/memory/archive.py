@@ -22,8 +22,12 @@ def run(options: dict[str, Any]) -> Answer:
     """Archive the files named, or those that the clients keep; one that the archive has as it is is not opened."""
     agent: str = options["agent"] or ""
     if not options["paths"] and not options["all"]:
-        fix = "name files or folders, or give --all for those that the clients keep"
-        raise usage("MEMORY_INVALID_ARGS", "no transcript is named", fix)
+        if agent:
+            fix = "name files or folders, or give --all for those that the clients keep"
+            raise usage("MEMORY_INVALID_ARGS", "no transcript is named", fix)
+        from cli.memory import past_sessions
+
+        return past_sessions.offered()
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     known = KnownFiles(sqlite.open_reading(), agent, now)
@@ -43,7 +47,12 @@ def run(options: dict[str, Any]) -> Answer:
             f"none of {result['skippedCount']} files could be taken in; {first['path']}: {first['reason']}",
             f"name transcripts of {', '.join(registry.KEEPING_FILES)}; --agent NAME says who wrote them",
         )
-    return Answer(result, [step("joelclaw recall <query>", "find what was said")])
+    actions = []
+    if result["episodes"]["added"]:
+        from cli.memory import past_sessions
+
+        actions = past_sessions.questions()
+    return Answer(result, actions or [step("joelclaw recall <query>", "find what was said")])
 
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:

@@ -171,11 +171,11 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "memory archive",
         "archive:run",
-        "Take in transcripts that agents left on disk, every message as an episode.",
+        "Archive session files: every message becomes an episode. Without an argument: what is there, and whether to.",
         P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
-        P("all", ("--all",), "every transcript where its client keeps it", kind="flag"),
+        P("all", ("--all",), "every session file that the clients keep", kind="flag"),
         P("agent", ("--agent",), "who wrote them (default: told by the file)", choices=_keeping_files, metavar="NAME"),
-        view=_TOLD,
+        view="cli.memory.view:archived",
     ),
     _command(
         "memory observe",

@@ -27,6 +27,11 @@ def memory(answer: Answer) -> None:
     told(answer, without=(*_TEXTS, "verdict", "hint"))
 
 
+def archived(answer: Answer) -> None:
+    """What became of session files; of those that are only there, the sentence."""
+    told(answer, without=("history",))
+
+
 def recent(answer: Answer) -> None:
     """Of each observation a line: when, what it is about, its words."""
     result: Any = answer.result

@@ -79,7 +79,8 @@ def open_reading() -> apsw.Connection | None:
         raise as_failure(error) from None
     try:
         try:
-            db = _connect(where, 1000)
+            alone = files.only_look and not os.path.exists(where + "-wal")  # opening would make a log
+            db = open_unchanged(where) if alone else _connect(where, 1000)
             version = int(db.execute("PRAGMA user_version").get)
         except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
             # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
@@ -93,6 +94,8 @@ def open_reading() -> apsw.Connection | None:
 
         if version > SCHEMA:
             raise migrate.too_new(where, version)
+        if version and files.only_look:
+            return migrate.in_memory(db)
         try:
             return open_writing(busy_ms=1000, durable=True)
         except Failure as failure:

@@ -130,6 +130,20 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)
 
 
+def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
+    """The session files of these clients of which nothing was ever read; subagents' are not counted."""
+    from memory.archive.ingest import source_of
+
+    read, known = transcripts.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
+    every = (file for name in names if name in registry.KEEPING_FILES for file in find((), name, every=True))
+    return [
+        file
+        for file in every
+        if file.size and f"{os.sep}subagents{os.sep}" not in file.path
+        and known.of(file) is None and source_of(file.path) not in read
+    ]  # fmt: skip
+
+
 def _below(folder: str, pattern: str) -> Iterator[str]:
     """The files at any depth below a folder whose names are of the pattern, which has one star."""
     begin, _, end = pattern.partition("*")

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from clients import registry
-from core import clock, home_files
+from core import clock, files, home_files
 from core.errors import Failure
 from core.store import history, sqlite
 from core.store.history import Called
 from core.store.upkeep import store_file
+from memory.archive import known_files
 from session.doctor import home, hooks, services
 from session.doctor import status as quick
-from session.doctor.status import Finding, error, in_order, mended, warning
+from session.doctor.status import Finding, error, in_order, mended, note, warning
 from session.install import apply, installed_hooks, own_text, plan
 
 _AT_ONCE = 4
@@ -31,10 +33,11 @@ MENDED = ENTRIES | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
 """What is ours alone, or can be undone. Nothing that holds what somebody said is touched."""
 
 
-def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
-    """Examine; with `fix`, mend what is safe first, and tell of it among the findings as `ok`.
+def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
+    """Examine; with `fix`, repair what is safe to repair, and add what was done to the findings as `ok`.
 
-    Without `names` of clients it looks at those that are here, or in which joelclaw was installed.
+    Without `names` of clients it looks at those that are here, or in which joelclaw was installed. Without `fix`
+    nothing is written, and a store of an earlier version is not migrated. `facts` is what `status` shows.
     """
     try:
         here = os.getcwd()
@@ -43,12 +46,13 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
     if project and os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
         fix_it = "run this in a project's folder, or without --project"
         raise Failure("DOCTOR_NO_PROJECT", f"{here} is the home of the user, no project", fix_it)
-    found, clients, subjects = _examined(names, project=project)
+    look = partial(_examined, names, project=project)
+    found, clients, subjects, facts = _unwriting(look)
     if fix:
         there = [name for name, about in clients.items() if about["present"] or about["installed"]]
         done = _mend(found, there, project=project)
         if done:
-            found, clients, subjects = _examined(names, project=project)
+            found, clients, subjects, facts = _unwriting(look)
             found += done
     found = in_order(found, (*clients, *_ORDER))
     counted = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
@@ -59,13 +63,24 @@ def run(names: Sequence[str], *, project: bool, fix: bool) -> dict[str, Any]:
         "clients": clients,
         "subjects": {name: subjects[name] for name in _ORDER if name in subjects},
         "folder": here,
+        "facts": facts,
     }
 
 
-def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], dict[str, Any], dict[str, Any]]:
-    opened = home.open_to_others()  # first: whatever is written next closes it
+Examined = tuple[list[Finding], dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
+def _unwriting(look: Callable[[], Examined]) -> Examined:
+    files.only_look.append(True)
+    try:
+        return look()
+    finally:
+        files.only_look.clear()
+
+
+def _examined(names: Sequence[str], *, project: bool) -> Examined:
     seen = quick.look()
-    known, found = seen.result, [one for one in seen.findings if not one.code.startswith("HOOK")]
+    known, found = seen.result, list(seen.findings)
     calls: list[Called] = []
     store = {name: known["store"][name] for name in ("path", "exists", "schema", "knownSchema")}
     if seen.db is not None:
@@ -76,9 +91,6 @@ def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], di
             found.append(error(failure.code, "store", failure.message, failure.fix))
     about_home, more = home.examine()
     found += more
-    if opened and not home.open_to_others():
-        told = f"others could use {len(opened)} files or folders in {about_home['path']}; now only you can"
-        found.append(mended("MODES_OPEN", "home", told))
     found += home.switched_off(seen.switches)
     settings = {"file": known["config"]["file"], "changed": sorted(known["config"]["changed"])}
     subjects = {"store": store, "home": about_home, "switches": known["switches"], "settings": settings}
@@ -95,7 +107,19 @@ def _examined(names: Sequence[str], *, project: bool) -> tuple[list[Finding], di
         if names or about["present"] or about["installed"] or condition.findings:
             found += [*condition.findings, *hooks.of_calls(client, calls, condition, silences)]
             clients[client.name] = {**about, "events": hooks.events(client, calls)}
-    return found, clients, subjects
+    found += history_left(seen.db, clients)
+    return found, clients, subjects, known
+
+
+def history_left(db: Any, names: Iterable[str]) -> Iterator[Finding]:
+    """A note where clients that are here have sessions that were never archived."""
+    with suppress(Failure):
+        left = known_files.not_archived(db, names)
+        if left:
+            megabytes = sum(file.size for file in left) / 1e6
+            sessions = "1 past session" if len(left) == 1 else f"{len(left):,} past sessions"
+            about = f"{sessions} ({megabytes:,.1f} MB) not archived: recall does not find what was said there"
+            yield note("HISTORY_NOT_ARCHIVED", "store", about, "joelclaw memory archive --all")
 
 
 def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:

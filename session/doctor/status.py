@@ -1,4 +1,4 @@
-"""The look that costs little: what there is, how much of it, and what is wrong; `doctor` goes on from here.
+"""The first part of an examination: what there is, how much of it, and what of it is wrong.
 
 It is asked when something is wrong, so nothing that is wrong makes it fail: that is a finding (its codes are a
 contract, `docs/doctor.md`), beside whatever could still be read.
@@ -14,12 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from glob import escape, glob
-from itertools import product
 from typing import Any, Literal
 
 import apsw
 
-from clients import registry
 from core import VERSION, clock, config, files
 from core.errors import Failure
 from core.process import extras
@@ -32,7 +30,6 @@ from memory.archive import stuck
 from otel.otlp import export as exporting
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
-from session.install import installed_hooks, undo
 from session.state import state_file
 
 # What makes more possible where it is installed; none of it is imported to find out.
@@ -93,8 +90,6 @@ def look() -> Look:
     except static_vectors.TableDamaged as damage:
         seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
     seen.result = {
-        "healthy": True,
-        "problems": [],
         "version": VERSION,
         "python": ".".join(map(str, sys.version_info[:3])),
         "sqlite": apsw.sqlite_lib_version(),
@@ -111,12 +106,9 @@ def look() -> Look:
         "extras": {name: extras.version(name) for name in _EXTRAS},
     }
     _unwritable(seen)
-    _hooks(seen)
     if vectors is None:
         about = "sqlite-vec cannot be loaded: recall goes by words alone"
         seen.findings.append(warning("NO_VECTORS", "store", about, "reinstall sqlite-vec for this machine"))
-    seen.result["problems"] = [{"code": one.code, "message": one.message, "fix": one.fix} for one in seen.findings]
-    seen.result["healthy"] = not seen.findings
     return seen
 
 
@@ -133,8 +125,13 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         if db is not None:
             completeness.compare(db)
             counted = overview.read(db, now=clock.now_ms())
+            if not db.filename:  # a copy: the next write migrates the file
+                alone = not os.path.exists(where + "-wal")
+                file = sqlite.open_unchanged(where) if alone else apsw.Connection(where)
+                counted["schema"] = int(file.execute("PRAGMA user_version").get)
+                file.close()
             waiting = outbox.waiting(db) if outbox.enabled(db) else None
-            if counted["schema"] == SCHEMA and settings:  # one of an earlier version is migrated by the next write
+            if settings:
                 export = exporting.status(db, settings)
                 if export["mode"] == "off" and not any(place["exported"] for place in export["destinations"]):
                     export = None
@@ -242,14 +239,3 @@ def _config(seen: Look) -> dict[str, Any]:
         in_force = [name for name in chosen if name not in held and not os.environ.get(config.variable(name))]
         about["project"] = {**found, "inForce": {name: chosen[name] for name in in_force}, "withheld": held}
     return about
-
-
-def _hooks(seen: Look) -> None:
-    """A finding for each file with hooks of ours whose command cannot be started, of those that this home noted."""
-    settings = [client.settings() for client in registry.CLIENTS.values()]
-    for path, client in product(undo.installed_files(), settings):
-        if os.path.basename(path) == os.path.basename(client.file):
-            with suppress(Failure):
-                called = (one.executable for one in installed_hooks.of(client, path))
-                wrong = filter(None, (installed_hooks.broken(client.name, one) for one in called))
-                seen.findings += [error(subject=client.name, **one) for one in wrong][:1]

@@ -53,6 +53,7 @@ class Entries:
     hooks: bool
     rules: bool
     server: bool
+    project: bool
 
     def check(self, value: Any) -> None:
         """See that what ours would stand in is of the right type."""
@@ -121,10 +122,11 @@ class Entries:
         return self.server and SERVER in value.get(_SERVERS, {}) and not self._has_server(value)
 
     def _has_server(self, value: Any) -> bool:
+        """Whether the server says what we write, by whatever path of the command; by its name alone for a project."""
         found: Any = value.get(_SERVERS, {}).get(SERVER) if self.server else None
-        if not isinstance(found, dict) or found.get("args") != ["mcp"]:
-            return False
-        return os.path.basename(str(found.get("command"))) == SERVER
+        command = str(found.get("command")) if isinstance(found, dict) else ""
+        of_ours = os.path.basename(command) == SERVER and os.path.isabs(command) != self.project
+        return of_ours and found == self.client.server(command)
 
     def _rules_in(self, value: Any) -> list[str]:
         if not self.rules:

@@ -18,7 +18,7 @@ from session.install.settings_text import Malformed, TomlServer
 from session.install.undo import Receipt
 
 CODE = "INSTALL_FAILED"
-_CHECK = "to check: use the client, then `joelclaw otel search hook`"
+_CHECK = "to check: use the client, then run `joelclaw doctor`"
 _ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
 _SHARED_SERVER = "whoever uses this project and lacks `joelclaw` is told by his client that its server failed to start"
 _CHANGED = "{} was changed by somebody; it was left as it is"
@@ -44,7 +44,11 @@ class Plan:
         self.what, self.backs_up = "", True
         main = path == client.path(project=project)
         server = client.has_servers and path == client.servers(project=project)
-        self._ours = Entries(client, hooks=main, rules=main and bool(client.allowed), server=server)
+        rules = main and bool(client.allowed)
+        self._ours = Entries(client, hooks=main, rules=rules, server=server, project=project)
+        known = self.receipt or (None if main else Receipt.load(client.path(project=project)))
+        self._made = self.receipt.made if self.receipt else frozenset[str]() if known else None
+        """What installations made of this file; None where nothing is known of any."""
         self._is_toml = path.endswith(".toml")
         self._untouched = bool(self.receipt and self.before is not None and self.receipt.is_of(self.before))
 
@@ -84,7 +88,7 @@ class Plan:
                     self.kept, self.notes = self.receipt, [_CHANGED.format(f"{self.path}: [mcp_servers.joelclaw]")]
             elif self.before is not None:
                 value = self._value(self.text)
-                rest = self._ours.take_out(value, self.receipt.made if self.receipt else None)
+                rest = self._ours.take_out(value, self._made)
                 if not settings_text.same(value, rest):
                     text = settings_text.edited(self.text, rest, comments=self.client.comments)
                     self._restore(text, lambda one, other: settings_text.same(self._value(one), self._value(other)))
@@ -119,8 +123,8 @@ class Plan:
     def _enter_json(self, command: str, *, mcp: bool) -> None:
         ours, value, made, new = self._ours, self._value(self.text), frozenset[str](), self.text
         there = ours.are_in(value)
-        if there and self.receipt:
-            made = self.receipt.made
+        if there and self._made is not None:
+            made = self._made
         elif ours.are_in(value, keyed=True):  # what an installation would have made
             made = frozenset(entries.paths(value) - entries.paths(ours.take_out(value, None)))
         wanted = ours.put_in(value, command, made, mcp=mcp)

@@ -140,7 +140,6 @@ def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no transcript is named"),
         (("missing.jsonl",), "there is no missing.jsonl"),
         (("--all", "--agent", "vim"), "--agent is 'vim'"),
     ],

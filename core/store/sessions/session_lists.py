@@ -50,6 +50,19 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
     return of_row(row) if row else None
 
 
+def most_edited(db: apsw.Connection) -> str:
+    """The name of the file in which the most calls changed something; "" where none did."""
+    name = "replace(path, rtrim(path, replace(path, '/', '')), '')"
+    found = f"SELECT {name} FROM edit JOIN place_file ON id = file_id GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
+    return str(db.execute(found).get or "")
+
+
+def often_ran(db: apsw.Connection, most: int) -> list[str]:
+    """The commands that worked most often, the first the oftenest."""
+    ran = "SELECT command FROM call WHERE outcome = 'ok' AND command <> '' GROUP BY command ORDER BY count(*) DESC"
+    return [command for (command,) in db.execute(f"{ran} LIMIT ?", (most,))]
+
+
 def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
     """The sessions whose recovery note, among the newest `most`, holds a text, the newest first."""
     rows = db.execute(

@@ -27,6 +27,11 @@ def sources_naming(db: apsw.Connection, session: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
+def sources(db: apsw.Connection) -> set[str]:
+    """The transcripts of which anything was read."""
+    return {source for (source,) in db.execute("SELECT source FROM transcript")}
+
+
 def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     """The files that the archive has seen, by the fingerprint of their path."""
     rows = db.execute("SELECT path, stamp, asked, client, reason, seen_at FROM seen_file")

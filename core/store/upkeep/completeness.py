@@ -7,12 +7,14 @@ mark. What was found stays in `store.db.older` until the user has read it, and r
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 from core import files
 from core.store import sqlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Any
 
     import apsw
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _FOUND, _TOLD = ".older", ".told"
 _WAL_MODE = b"\2\2"
 _LOCK_WAIT_S = 5.0
+_not_kept: dict[str, bytes] = {}
+"""By store: a finding that could not be written, for this process."""
 
 
 def look(db: apsw.Connection, marked: int) -> int:
@@ -42,7 +46,7 @@ def came_alone(store: str) -> None:
             head = file.read(20)
         if head[:15] != b"SQLite format 3" or head[18:20] != _WAL_MODE:
             return
-        with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may be making it
+        with _locked(store):  # another process may be making it
             if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
                 _found(store, 0, 0)
     except (OSError, files.LockTimeout):  # a home that cannot be written
@@ -71,7 +75,7 @@ def is_lost(store: str) -> None:
     The mark goes with it: the store that begins now counts anew, and is older than nothing.
     """
     try:
-        with files.FileLock(store + ".lock", _LOCK_WAIT_S):  # another process may have begun the new one
+        with _locked(store):  # another process may have begun the new one
             if os.path.exists(store) and os.stat(store).st_size:
                 return
             with open(store + sqlite.MARK, "rb") as file:
@@ -81,6 +85,10 @@ def is_lost(store: str) -> None:
             _unlink(store + sqlite.MARK)
     except (OSError, files.LockTimeout):  # noted meanwhile; or a home that cannot be written
         pass
+
+
+def _locked(store: str) -> AbstractContextManager[object]:
+    return nullcontext() if files.only_look else files.FileLock(store + ".lock", _LOCK_WAIT_S)
 
 
 def begin_anew(store: str) -> None:
@@ -119,8 +127,10 @@ def finding(store: str) -> dict[str, Any] | None:
     from core import clock, json_text
 
     try:
-        with open(store + _FOUND, "rb") as file:
-            kept = json_text.loads(file.read())
+        if store not in _not_kept:
+            with open(store + _FOUND, "rb") as file:
+                data = file.read()
+        kept = json_text.loads(_not_kept.get(store) or data)
         acknowledged, has = int(kept["acknowledged"]), int(kept["has"])
         noted = clock.iso(int(kept["at"]))
     except (OSError, json_text.InvalidJSON, TypeError, KeyError, ValueError):
@@ -144,4 +154,9 @@ def _found(store: str, acknowledged: int, has: int, *, is_gone: bool = False) ->
     from core import clock, json_text
 
     kept = {"acknowledged": acknowledged, "has": has, "at": clock.now_ms(), "gone": is_gone}
-    files.write_whole(store + _FOUND, json_text.dumps(kept).encode())
+    data = json_text.dumps(kept).encode()
+    try:
+        files.write_whole(store + _FOUND, data)
+    except OSError:
+        _not_kept[store] = data
+        raise

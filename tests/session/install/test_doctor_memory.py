@@ -22,6 +22,7 @@ from otlp_receiver import Receiver
 from terminal import on_terminal, without_style
 
 from clients import registry
+from core.store import migrations
 from session.doctor import home as home_of
 from session.doctor import trial
 
@@ -109,14 +110,49 @@ def test_modes_that_let_others_in(user: User) -> None:
     assert stat.S_IMODE((user.memory / "somebody's.txt").stat().st_mode) == 0o644
 
 
-def test_modes_that_were_put_right_while_it_looked(user: User) -> None:
-    """Settings that were changed are kept in another form, and who writes to the home closes it."""
-    settings(user, "[recall]\nlimit = 9\n")
-    user.memory.chmod(0o755)
-    done = user.run("doctor", env=user.environment(), cwd=user.project)
-    (found,) = done.result["findings"]
-    assert (found["code"], found["severity"], done.result["fixed"]) == ("MODES_OPEN", "ok", 1)
-    assert "now only you can" in found["message"]
+def in_the_home(user: User) -> dict[str, object]:
+    """Every file and folder with its mode and content, but SQLite's index of the log."""
+    every = (path for path in (user.memory, *user.memory.rglob("*")) if path.suffix != ".db-shm")
+    return {str(path): (path.stat().st_mode, path.is_file() and path.read_bytes()) for path in every}
+
+
+@pytest.mark.parametrize("store", ["current", "old", "lost"])
+def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> None:
+    settings(user, "[recall]\nlimit = 9\n")  # what is read of it is kept in another form by other commands
+    user.call("install", "claude")
+    user.call("memory", "write", "the deploy script needs the staging key")
+    user.memory.chmod(0o755)  # others close it
+    file, at = user.memory / "store.db", len(migrations.STEPS) - 3
+    if store == "old":
+        db = apsw.Connection(str(file))
+        db.execute("ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at")
+        db.execute(f"PRAGMA user_version = {at}; PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        db.close()
+    if store == "lost":
+        file.unlink()
+    before = in_the_home(user)
+    examined, seen = user.doctor(), user.call("status")
+    assert in_the_home(user) == before
+    told = [(one["severity"], one["code"], one["message"]) for one in examined["findings"]]
+    problems = [(one["severity"], one["code"], one["message"]) for one in seen["problems"]]
+    assert problems == [one for one in told if one[0] in ("error", "warning")]
+    assert ("STORE_LOST" in {code for _, code, _ in problems}) == (store == "lost")
+    assert (examined["healthy"], seen["healthy"]) == (store != "lost",) * 2
+    assert seen["store"]["schema"] == {"current": len(migrations.STEPS), "old": at, "lost": 0}[store]
+    assert "MODES_OPEN" in {code for _, code, _ in problems}
+
+
+def test_history_that_is_not_archived(user: User) -> None:
+    place = user.folder / ".claude" / "projects" / "p" / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl"
+    place.parent.mkdir(parents=True)
+    said = {"type": "user", "uuid": "u", "sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
+    place.write_text(json.dumps({**said, "message": {"role": "user", "content": "Raise the lease, please."}}) + "\n")
+    told = {one["code"]: one for one in user.doctor()["findings"]}
+    assert told.keys() == {"NOT_INSTALLED", "HISTORY_NOT_ARCHIVED"}
+    assert told["HISTORY_NOT_ARCHIVED"]["message"].startswith("1 past session (")
+    user.call("memory", "archive", "--all")
+    place.write_text(place.read_text() * 2)
+    assert "HISTORY_NOT_ARCHIVED" not in [one["code"] for one in user.doctor()["findings"]], "hooks take in the rest"
 
 
 def test_files_of_another_user(user: User, monkeypatch: pytest.MonkeyPatch) -> None:

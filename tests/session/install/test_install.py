@@ -505,3 +505,44 @@ def test_with_yes_or_json_nobody_is_asked(home: Path, user: Path, project: Path)
     done = answering(home, user, project, "", "uninstall", "claude", "--json")
     assert "[y/N]" not in done.out
     assert not (user / ".claude").exists()
+
+
+def past_session(user: Path) -> None:
+    place = user / ".claude" / "projects" / "p" / "0198c1d2-0000-7000-8000-00000000aaaa.jsonl"
+    place.parent.mkdir(parents=True)
+    said = {"sessionId": place.stem, "cwd": "/p", "timestamp": "2026-01-01T00:00:00Z"}
+    ran = {"name": "Bash", "id": "c1", "type": "tool_use", "input": {"command": "make seal 2>&1 | tail"}}
+    entries = [
+        {**said, "type": "user", "uuid": "u", "message": {"role": "user", "content": "Raise the lease, please."}},
+        {**said, "type": "assistant", "uuid": "v", "message": {"role": "assistant", "content": [ran]}},
+        {**said, "type": "user", "uuid": "w", "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "content": "sealed", "is_error": False}]}},
+    ]  # fmt: skip
+    place.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+@pytest.mark.parametrize(("words", "answer", "taken"), [
+    (("install", "claude", "--yes"), "", True), (("install", "claude", "--yes", "--no-archive"), "", False),
+    (("install", "claude"), "y\ny\n", True), (("install", "claude"), "y\n\n", True),
+    (("install", "claude"), "y\nn\n", False), (("memory", "archive"), "\n", True),
+    (("memory", "archive"), "n\n", False),
+])  # fmt: skip
+def test_past_sessions_are_offered(
+    home: Path, user: Path, project: Path, run: Run, words: tuple[str, ...], answer: str, taken: bool
+) -> None:
+    past_session(user)
+    done = answering(home, user, project, answer, *words)
+    asked = "1 past session found (claude), 0.0 MB, about 1 s: archive them now? [Y/n]"
+    assert (asked in done.out) == ("--yes" not in words), done
+    assert ("joelclaw how 'make seal'" in done.out) == taken, "something to try on them"
+    assert ("joelclaw memory archive --all" in done.out) == (not taken)
+    assert run("recall", "raise the lease").result["count"] == taken
+    left = run("memory", "archive", env=environment(user)).result
+    assert left["history"]["sessions"] == (not taken), "in a pipe nothing is asked, and nothing is archived"
+
+
+def test_in_a_pipe_past_sessions_are_told_and_left(install: Install, user: Path, home: Path) -> None:
+    past_session(user)
+    assert install("claude")["history"]["clients"] == {"claude": 1}
+    assert not (home / "store.db").exists()
+    assert install("claude", verb="uninstall")["memoryLeft"] == str(home)

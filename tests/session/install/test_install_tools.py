@@ -101,16 +101,35 @@ def test_uninstall_takes_it_back_to_the_byte(install: Install, user: Path, agent
     assert one["backup"] is None
 
 
+OWN = {
+    "another's": ("npx", ["joelclaw-of-mine"]),
+    "joelclaw by its name": ("joelclaw", ["mcp"]),
+    "joelclaw by its path": (JOELCLAW, ["mcp"]),
+}
+
+
 @pytest.mark.parametrize("agent", SERVERS)
-def test_somebodys_own_server_of_that_name_is_left(install: Install, user: Path, agent: str) -> None:
-    path = user / SERVERS[agent]
+@pytest.mark.parametrize("whose", OWN)
+@pytest.mark.parametrize("first", ["theirs", "ours"])
+def test_somebodys_own_server_of_that_name_is_left(
+    install: Install, user: Path, agent: str, whose: str, first: str
+) -> None:
+    path, (command, args) = user / SERVERS[agent], OWN[whose]
+    if first == "ours":
+        install(agent)
     path.parent.mkdir(exist_ok=True)
-    mine = {"command": "npx", "args": ["joelclaw-of-mine"]}
-    toml = '[mcp_servers.joelclaw]\ncommand = "npx"\nargs = ["joelclaw-of-mine"]\n'
-    path.write_text(toml if agent == "codex" else json.dumps({"mcpServers": {"joelclaw": mine}}))
-    (one,) = install(agent, "--mcp")["agents"]
-    assert server(user, agent) == mine
-    assert any("of somebody's" in note for note in one["notes"])
+    mine = {"command": command, "args": args}
+    if agent == "claude":
+        mine = {"type": "stdio", **mine}
+    toml = f"[mcp_servers.joelclaw]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n"
+    kept = json.loads(path.read_text()) if first == "ours" and path.exists() and agent != "codex" else {}
+    path.write_text(toml if agent == "codex" else json.dumps({**kept, "mcpServers": {"joelclaw": mine}}))
+    if whose != "joelclaw by its path":
+        (one,) = install(agent, "--mcp")["agents"]
+        assert server(user, agent) == mine
+        assert any("of somebody's" in note for note in one["notes"])
+    elif first == "theirs":
+        return  # it is what an installation writes, and nothing is known of any
     install(agent, verb="uninstall")
     assert server(user, agent) == mine
 

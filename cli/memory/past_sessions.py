@@ -1,0 +1,85 @@
+"""Past sessions that the clients still have and nobody archived: found, offered, and taken in."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cli.answer import Answer, quoted, step
+from cli.stdout import is_terminal
+from cli.terminal import agreed
+from clients import registry
+from core import ids, shell_command
+from core.store import sqlite
+from core.store.sessions import session_lists
+from memory.archive import known_files
+
+if TYPE_CHECKING:
+    from core.envelope import NextAction
+
+_BYTES_A_SECOND = 10_000_000  # archived by two busy cores
+_FREQUENT = 30
+_MOST_WORDS = 3
+
+
+def found() -> dict[str, Any]:
+    """How many there are, of which clients, how large they are, and how long archiving them takes."""
+    db = sqlite.open_reading()
+    files = {name: known_files.not_archived(db, [name]) for name in registry.KEEPING_FILES}
+    size = sum(file.size for some in files.values() for file in some)
+    clients = {name: len(some) for name, some in files.items() if some}
+    seconds = max(1, round(size / _BYTES_A_SECOND))
+    return {"sessions": sum(clients.values()), "clients": clients, "bytes": size, "seconds": seconds}
+
+
+def sentence(about: dict[str, Any]) -> str:
+    """What was found, in a line."""
+    sessions = f"{about['sessions']:,} past session{'s' * (about['sessions'] != 1)}"
+    return (
+        f"{sessions} found ({', '.join(about['clients'])}), {about['bytes'] / 1e6:,.1f} MB, about {about['seconds']} s"
+    )
+
+
+def offer(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[NextAction]]:
+    """Archive what was found if the user agrees: asked on a terminal alone. Returns what to tell, and what to do next.
+
+    Keys: `history` is what was found, `archived` what became of it.
+    """
+    about = found()
+    if not about["sessions"]:
+        return {"history": about}, []
+    asking = is_terminal() and "--json" not in sys.argv and sys.stdin.isatty()
+    if not no and (yes or (asking and agreed(f"{sentence(about)}: archive them now?", otherwise=True))):
+        from cli.memory import archive
+
+        done = archive.run({"paths": [], "all": True, "agent": ""})
+        return {"history": about, "archived": done.result}, done.next_actions
+    return {"history": about}, [step("joelclaw memory archive --all", sentence(about))]
+
+
+def offered() -> Answer:
+    """The answer of `memory archive` without an argument."""
+    told, actions = offer()
+    if "archived" in told:
+        return Answer(told["archived"], actions)
+    some = told["history"]["sessions"]
+    return Answer(told, actions, said=f"{sentence(told['history'])}." if some else "All past sessions are archived.")
+
+
+def questions() -> list[NextAction]:
+    """Three to try on what is archived: the file edited most, a command that often worked, the last compaction."""
+    db = sqlite.open_reading()
+    if db is None:
+        return []
+    asked = []
+    if file := session_lists.most_edited(db):
+        asked.append(step(f"joelclaw recall {quoted(file)}", "the file that was edited most: what was said and done"))
+    for command in session_lists.often_ran(db, _FREQUENT):
+        steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
+        if steps:
+            words = " ".join(steps[0]["words"][:_MOST_WORDS])
+            asked.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
+            break
+    if session := session_lists.last_compacted(db):
+        asked.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
+    return asked
