@@ -51,8 +51,13 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     few = len(known) + len(rest) <= _FEW
     rest = {name: found for name, found in rest.items() if few or len({one["file"] for one in found}) == 1}
     ranked = [found[name] for found in (known, rest) for name in left if name in found][:MOST_NAMES]
+    together: dict[str, int] = {}  # of a file, how many of the names stand in it
+    for file in (file for found in ranked for file in {one["file"] for one in found}):
+        together[file] = together.get(file, 0) + 1
     for found in ranked:
-        found.sort(key=lambda one: (not any(_is(one["file"], file) for file in files), -one["number"]))
+        found.sort(
+            key=lambda one: (not any(_is(one["file"], file) for file in files), -together[one["file"]], -one["number"])
+        )
     candidates = [place for rank in range(_CANDIDATES) for found in ranked for place in found[rank : rank + 1]]
     candidates += _in_files(db, files, left, among, lambda one, place: one == session and place["number"] > since)
     told: dict[str, Place] = {}

@@ -150,6 +150,22 @@ def test_among_many_names_a_use_is_told_where_one_file_has_it(run: Run, tmp_path
     assert "- src/other.py: use_row_7:5" in told
 
 
+def test_names_are_told_in_the_file_that_has_most_of_them(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "before.jsonl")
+    made.user("look at the rows of the buoyline")
+    for number, (file, source) in enumerate(
+        {
+            "tables.py": "     7→    lastRow = firstRow + rowCount\n",
+            "tables_test.py": "    31→    assert lastRow == 3\n",
+        }.items()
+    ):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/{file}")
+        made.outcome(f"r{number}", source)
+    run("memory", "archive", str(made.path))
+    told = prompt(run, "lastRow is wrong where rowCount is 0, is it not?", session="third")
+    assert "- src/tables.py: lastRow:7 rowCount:7" in told and "tables_test" not in told
+
+
 def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path) -> None:
     archived(run, tmp_path)
     run("memory", "write", AGAIN, "--global", "-c", "operations")
