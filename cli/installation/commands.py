@@ -32,6 +32,7 @@ _TRUSTED = (
     P("list", ("--list",), "show the folders that are trusted", kind="flag"),
     P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
 )
+_KEPT = ("sessions", "memories", "projects", "tags")
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -91,9 +92,12 @@ COMMANDS: tuple[Command, ...] = (
     _switch("exclude", "Never archive sessions of a folder, nor of those below it.", _EXCLUDED),
     Command(
         "completion",
-        "cli.installation.completion:run",
+        "cli.installation.kept_values:run",
         'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
-        (P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),),
+        (
+            P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
+            P("values", ("--values",), "print what the scripts offer of this kind instead", choices=_KEPT),
+        ),
         code="COMPLETION_INVALID_ARGS",
     ),
 )

@@ -1,6 +1,6 @@
-"""Static completion scripts for bash, zsh and fish, made from the declarations.
+"""Completion scripts for bash, zsh and fish, made from the declarations.
 
-Static, because a shell that spawns the program at every TAB makes people wait for Typer to start. `make completions`
+Static but for names in the store, so that nobody waits for the program at every TAB. `make completions`
 writes them to `completions/`, from where they are installed.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 from cli.answer import Answer
 from cli.parameter import Parameter
 from cli.reference import GROUPS, every
+from clients import registry
 from core.errors import usage
 
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
@@ -49,14 +50,28 @@ def _children(group: str) -> list[tuple[str, str]]:
 
 
 def _values(parameter: Parameter) -> str:
-    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
+    named = tuple(registry.CLIENTS) if parameter.metavar == "CLIENT" else ()
+    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices or named)
+
+
+def _asked(path: str, parameter: Parameter) -> str:
+    """The call that prints what the store has for a parameter; "" where it has nothing to offer."""
+    if parameter.kind == "flag" or parameter.choices or path.startswith("otel emit"):
+        return ""
+    kinds = {"session": "sessions", "project": "projects", "tag": "tags", "ids": "memories", "id": "memories"}
+    if path.startswith(("session ", "checkpoint ")):
+        kinds["id"] = "sessions"
+    kind = kinds.get(parameter.name, "")
+    return f"joelclaw completion --values {kind} 2>/dev/null" if kind else ""
 
 
 def bash() -> str:
     """The script for bash 3.2 and newer."""
 
-    def offer(parameter: Parameter) -> str:
-        values = _values(parameter)
+    def offer(path: str, parameter: Parameter) -> str:
+        values, asked = _values(parameter), _asked(path, parameter)
+        if asked:
+            values = f"$({asked})"
         if values:
             return f'COMPREPLY=($(compgen -W "{values}" -- "$word")); return'
         return _BASH_FILES if parameter.file else "return"
@@ -66,10 +81,10 @@ def bash() -> str:
         for parameter in _FLAGS[command.path]:
             if parameter.kind != "flag":
                 where = " | ".join(f'"{command.path} {flag}"' for flag in parameter.flags)
-                values.append(f"    {where}) {offer(parameter)} ;;")
+                values.append(f"    {where}) {offer(command.path, parameter)} ;;")
     for path, flags in _FLAGS.items():
         spellings = " ".join(flag for parameter in flags for flag in parameter.flags)
-        otherwise = "".join(f"else {offer(p)}; " for p in _LOOSE.get(path, ())[:1] if p.choices or p.file)
+        otherwise = "".join(f"else {offer(path, p)}; " for p in _LOOSE.get(path, ())[:1])
         if path not in _LOOSE:
             otherwise = f'else offered="{" ".join(name for name, _ in _children(path))}"; '
         words.append(f'    "{path}") if [[ $word == -* ]]; then offered="{spellings}"; {otherwise}fi ;;')
@@ -85,18 +100,21 @@ def zsh() -> str:
         children = [name + ":" + about.replace(":", "\\:") for name, about in _children(group)]
         text = about_group.replace("@function@", "_joelclaw" + (f"_{group}" if group else ""))
         text = text.replace("@names@", "\n".join(f"    {shlex.quote(child)}" for child in children))
-        lines.append("\n" + text.replace("@flags@", _zsh_specs(_FLAGS[group])))
+        lines.append("\n" + text.replace("@flags@", _zsh_specs(group, _FLAGS[group])))
     for path, loose in _LOOSE.items():
-        specs = _zsh_specs([*_FLAGS[path], *loose])
+        specs = _zsh_specs(path, [*_FLAGS[path], *loose])
         lines.append(f"\n_joelclaw_{path.replace(' ', '_')}() {{\n  _arguments -s{specs}\n}}\n")
     return "".join([*lines, "\n", tail])
 
 
-def _zsh_specs(parameters: Sequence[Parameter]) -> str:
+def _zsh_specs(path: str, parameters: Sequence[Parameter]) -> str:
     specs = []
     for one in parameters:
-        values = _values(one)
-        value = f"{_zsh_text(one.metavar)}:{f'({values})' if values else '_files' if one.file else ' '}"
+        values, asked = _values(one), _asked(path, one)
+        offered = f"({values})" if values else "_files" if one.file else " "
+        if asked:
+            offered = f'{{compadd - ${{(f)"$({asked})"}}}}'
+        value = f"{_zsh_text(one.metavar)}:{offered}"
         for flag in one.flags:
             takes = "" if one.kind == "flag" else "=" if flag.startswith("--") else "+"
             specs.append(f"{'*' * one.many}{flag}{takes}[{_zsh_text(one.help)}]" + (takes and f":{value}"))
@@ -117,7 +135,9 @@ def fish() -> str:
         if path not in _LOOSE:
             lines += [f"{at} -a {name} -d {shlex.quote(about)}\n" for name, about in _children(path)]
         for parameter in (*flags, *_LOOSE.get(path, ())):
-            values = _values(parameter)
+            values, asked = _values(parameter), _asked(path, parameter)
+            if asked:
+                values = f"({asked})"
             if parameter.flags:
                 takes = f" -x -a {shlex.quote(values)}" if values else " -r -F" if parameter.file else " -x"
                 forms = "".join(f" -l {f[2:]}" if f.startswith("--") else f" -s {f[1:]}" for f in parameter.flags)
