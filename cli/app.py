@@ -88,17 +88,24 @@ def _spelled_out(words: Sequence[str]) -> list[str]:
     declared = command.parameters if command is not None else ()
     taking = {flag: parameter for parameter in declared for flag in parameter.flags if parameter.kind != "flag"}
     spelt: list[str] = []
-    rest = list(words)
+    loose: list[str] = []  # behind `--` where one begins with a dash: Typer would take it for a flag
+    start = len(command.path.split()) if command is not None else 0
+    rest = list(words[start:])
     while rest:
         word = rest.pop(0)
-        spelt.append(word)
         if word == "--":
+            loose, rest = [*loose, *rest], []
             break
+        if word[:1] != "-" or execution.is_text(word):
+            loose.append(word)
+            continue
+        spelt.append(word)
         if word in taking and taking[word].kind == "truth" and (not rest or rest[0][:1] == "-"):
             spelt.append("true")
         elif word in taking and rest:
             spelt.append(rest.pop(0))
-    return [*spelt, *rest]
+    behind = ["--"] if any(word[:1] == "-" for word in loose) else []
+    return [*words[:start], *spelt, *behind, *loose]
 
 
 @cache

@@ -24,8 +24,13 @@ from otel import spool
 from otel.event import new_event
 
 NOT_MIRRORED = "NOT_MIRRORED"
-_OPTIONS = dict.fromkeys(("version", "verson", "verion", "v"), "--version") | {"help": "--help", "hlep": "--help"}
-"""What is typed as a command, or mistyped, and is an option."""
+_OTHERS = {
+    **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
+    **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
+    **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
+    "remember": "memory write", "write": "memory write", "forget": "memory forget", "check": "doctor",
+}  # fmt: skip
+"""What other programs call it, or what is mistyped: what it is here."""
 _LONGEST_WORD, _LONGEST_MESSAGE = 60, 2_000
 
 
@@ -137,8 +142,11 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     message = _short(message, _LONGEST_MESSAGE)
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
-        if "extra argument" in message and "TEXT" in {one.metavar for one in command.parameters}:
-            fix = f"put it in quotes: {_in_quotes(command, list(words[len(path.split()) :]))}"
+        rest = list(words[len(path.split()) :])
+        if "extra argument" in message:
+            fix = _with_extra(command, rest) or fix
+        if path == "show" and not rest:
+            fix = "a hit of the last recall: joelclaw show 1; a session: joelclaw session show"
         return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
@@ -152,6 +160,20 @@ def _short(text: str, most: int = _LONGEST_WORD) -> str:
     """Words of the user's without control characters, cut to a length that can be shown."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def _with_extra(command: Command, rest: list[str]) -> str:
+    """What is meant by words too many: one text in quotes, a list of tags, a number; "" where nobody knows."""
+    wants = {one.metavar: one for one in reversed(command.parameters)}
+    if "TEXT" in wants:
+        return f"put it in quotes: {_in_quotes(command, rest)}"
+    loose = [_short(word) for word in rest if word[:1] != "-"]
+    room = sum(not one.flags for one in command.parameters)
+    call, extra = ["joelclaw", *command.path.split(), *loose[:room]], loose[room:]
+    flag = wants.get("CSV") or next((one for one in command.parameters if one.kind == "whole" and one.flags), None)
+    if flag is None or (flag.kind == "whole" and not "".join(extra).isdigit()):
+        return ""
+    return f"did you mean `{shlex.join([*call, flag.flags[0], ','.join(extra)])}`?"
 
 
 def _in_quotes(command: Command, rest: list[str]) -> str:
@@ -168,7 +190,7 @@ def _in_quotes(command: Command, rest: list[str]) -> str:
 
 def _path_meant(words: Sequence[str], group: str) -> str:
     """The command nearest to mistyped words: by its whole name, or by the last word of it."""
-    meant = _OPTIONS.get(words[0].lower().strip("-")) if words and not group else None
+    meant = _OTHERS.get(words[0].lower().strip("-")) if words and not group else None
     typed = [word for word in words[:2] if not word.startswith("-")]
     if meant or not typed or (group and len(typed) == 1):
         return meant or ""

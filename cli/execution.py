@@ -55,7 +55,7 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
         word = words.pop(0)
         if word == "--":
             return loose + words
-        if not word.startswith("-") or word == "-":
+        if not word.startswith("-") or word == "-" or is_text(word):
             loose.append(word)
             continue
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
@@ -70,6 +70,11 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
                 value = "true" if bare else words.pop(0)
             _set(options, parameter, value, command.code)
     return loose
+
+
+def is_text(word: str) -> bool:
+    """Whether a word that begins with a dash is a text, such as a bullet: no short flag has a blank in it."""
+    return word[:2] != "--" and len(word.split(None, 1)) > 1
 
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, code: str) -> None:

@@ -10,7 +10,7 @@ from cli.answer import Answer, quoted, step
 from cli.recall.search import collections
 from cli.stdout import write_bytes
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import FAILED, Failure, usage
 from core.store import sqlite
 from memory import importing
 from recall import index as contextual_index
@@ -49,7 +49,11 @@ def import_(options: dict[str, Any]) -> Answer:
     )
     if preview:
         following = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
-    return Answer({"file": file, **report}, [following])
+    if preview or not (is_ours and report["failed"]):
+        return Answer({"file": file, **report}, [following])
+    bad = ", ".join(str(one["line"]) for one in report["errors"]) + ", …" * (report["failed"] > len(report["errors"]))
+    said = f"{report['failed']} of {report['lines']} lines were left out (line {bad}); the others are in."
+    return Answer({"file": file, **report}, [following], exit_code=FAILED, said=said)
 
 
 def export(options: dict[str, Any]) -> int:

@@ -6,8 +6,8 @@ from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_HTML = P("html", ("--html",), "write one self-contained page instead", kind="flag")
-_TO = P("to", ("--to",), "where to: a file (- is stdout; default: a name in this folder)", metavar="FILE", file=True)
+_HTML = P("html", ("--html",), "write one self-contained page, and open it where a browser can", kind="flag")
+_TO = P("to", ("--to",), "where to: a file (- is stdout; default: a new temporary folder)", metavar="FILE", file=True)
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),

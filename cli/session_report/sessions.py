@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+import webbrowser
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
-from cli.stdout import write_out
+from cli.stdout import is_terminal, write_out
 from clients import registry
 from core import clock, config, files, home_files, project
 from core.errors import Failure, usage
@@ -87,14 +91,16 @@ def _store() -> apsw.Connection:
 
 
 def _page(page: str, to: str | None, name: str) -> Answer | int:
-    """Write a page to a file that only the user reads, by default `name` in this folder, or print it for `-`.
+    """Write a page to a file that only the user reads, by default `name` in a new temporary folder; print it for `-`.
 
+    On a terminal the default is opened, where there is a screen for a browser.
     Raises Failure: PAGE_NOT_WRITTEN; what was there stays.
     """
     if to == "-":
         write_out(page)
         return 0
-    path = os.path.abspath(files.safe_name(name) if to is None else to)
+    path = os.path.join(tempfile.mkdtemp(prefix="joelclaw-"), files.safe_name(name)) if to is None else to
+    path = os.path.abspath(path)
     data = page.encode("utf-8", "replace")
     fix = "give --to a file in a folder that can be written"
     if home_files.is_in_home(path) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
@@ -106,4 +112,6 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
         files.write_whole(path, data)
     except OSError as error:
         raise Failure("PAGE_NOT_WRITTEN", f"{path}: {error.strerror}", fix) from None
-    return Answer({"file": path, "bytes": len(data)})
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin"
+    opened = to is None and bool(screen) and is_terminal() and webbrowser.open(f"file://{quote(path)}")
+    return Answer({"file": path, "bytes": len(data), "opened": opened})

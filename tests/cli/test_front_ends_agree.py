@@ -41,7 +41,7 @@ odd_words = st.sampled_from(
             "$HOME",
             "~",
         ),
-        *("*", "@file"),
+        *("*", "@file", "- a bullet", "-5 degrees", "-n 5"),
     ]
 )
 texts = st.one_of(odd_words, st.text(max_size=12), st.integers().map(str), st.floats().map(str))

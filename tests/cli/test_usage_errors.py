@@ -103,6 +103,11 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
         ("help", "--help"),
         ("version recall", "--version"),
         ("recal version", "recall"),
+        ("setup", "install"),
+        ("init", "install"),
+        ("list", "session list"),
+        ("memory tag ID git push", "memory tag ID --add git,push"),
+        ("memory recent 20", "memory recent --count 20"),
     ],
 )
 def test_a_mistyped_command_is_guessed(told: Told, words: str, meant: str) -> None:
@@ -130,6 +135,16 @@ def test_a_mistyped_flag_is_guessed(told: Told) -> None:
 )
 def test_words_that_are_one_text_are_to_be_quoted(told: Told, words: str, fix: str) -> None:
     assert told(*words.split())["fix"] == f"put it in quotes: {fix}"
+
+
+def test_a_text_may_begin_with_a_dash(run: Run) -> None:
+    for text in ("- a bullet of the deploy list", "-5 degrees is what the harbour pumps stand"):
+        assert run("memory", "write", text, "--tags", "a").result["observation"] == text
+    assert run("memory", "write", "-5 degrees", "--nope", ok=False).code == 2
+
+
+def test_show_alone_says_what_can_be_shown(told: Told) -> None:
+    assert "joelclaw show 1" in told("show")["fix"] and "joelclaw session show" in told("show")["fix"]
 
 
 @pytest.mark.parametrize("words", ["recall --limit 3", "search", "knowledge search", "otel search"])

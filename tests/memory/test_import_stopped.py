@@ -49,6 +49,6 @@ def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path) -> None:
     done = attempt(home, "memory", "import", str(lines), largest_file=LIMIT)
     stored = assert_told(done, home)
     assert 0 < stored < MANY and stored % importing.BATCH_OF_LINES == 0
-    again = attempt(home, "memory", "import", str(lines)).result
+    again = attempt(home, "memory", "import", str(lines)).envelope["result"]
     assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
     assert len(set(texts(home))) == len(texts(home)) == MANY

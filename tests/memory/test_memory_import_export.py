@@ -40,7 +40,9 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
         '{"text": "\\ud800"}',
     ]  # fmt: skip
     text = '\n{"text": "The one good fact here"}\n' + "\n".join(bad)
-    result = run("memory", "import", "-", stdin=text).result
+    done = run("memory", "import", "-", stdin=text, ok=False)
+    result = done.result
+    assert (done.code, done.json["ok"]) == (1, True)
     assert (result["added"], result["failed"], result["lines"]) == (1, len(bad), len(bad) + 1)
     assert [error["line"] for error in result["errors"]] == list(range(3, 3 + len(bad)))
     assert all(error["reason"] for error in result["errors"])
@@ -113,7 +115,7 @@ def test_secrets_do_not_come_in(run: Run, home: Path) -> None:
 def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> None:
     rows = [{"id": f"n{n}", "text": f"fact number {n} of many"} for n in range(3300)]
     text = _lines(*rows[:3000]) + "oops\n" + _lines(*rows[3000:])
-    result = run("memory", "import", "-", stdin=text, timeout=PATIENCE_S).result
+    result = run("memory", "import", "-", stdin=text, timeout=PATIENCE_S, ok=False).result
     assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
     assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
     assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]

@@ -11,6 +11,7 @@ import pytest
 from claude_transcript import SESSION
 from conftest import Run
 from lived_session import MEMORY, live
+from terminal import on_terminal
 from test_one_way_out import ACTS, NASTY
 
 from cli.session_report.sessions import POLICY
@@ -90,15 +91,29 @@ def test_a_session_s_page_tells_what_the_command_tells(html: str) -> None:
 def test_the_page_is_a_file_that_only_its_owner_reads(run: Run, tmp_path: Path) -> None:
     run("checkpoint", "save", "--session", "s-1", "--percent", "45", "-m", "label the jars")
     result = run("session", "show", "s-1", "--html").result
-    path = tmp_path / "joelclaw-session-s-1.html"
-    assert result == {"file": str(path), "bytes": path.stat().st_size}
+    path = Path(result["file"])
+    assert result == {"file": str(path), "bytes": path.stat().st_size, "opened": False}
+    assert (path.name, path.is_relative_to(tmp_path / "home")) == ("joelclaw-session-s-1.html", False)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
     assert path.stat().st_mode & 0o777 == 0o600
     harmless(path.read_text())
     path.chmod(0o644)
     assert run("session", "show", "s-1", "--to", str(path)).result["file"] == str(path), "--to alone will do"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert [one.name for one in tmp_path.glob("*.tmp")] == []
-    assert run("report", "--html").result["file"] == str(tmp_path / "joelclaw-report.html")
+    assert [one.name for one in path.parent.glob("*.tmp")] == []
+    assert run("report", "--html").result["file"].endswith("/joelclaw-report.html")
+    assert not list(tmp_path.glob("*.html")), "nothing is left in the current folder"
+
+
+def test_on_a_terminal_with_a_screen_the_page_is_opened(run: Run, home: Path, tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    env = {"BROWSER": str(browser), "DISPLAY": ":9", "TMPDIR": str(tmp_path)}
+    shown = on_terminal(home, "report", "--html", env=env, columns=300).out
+    (page,) = tmp_path.glob("joelclaw-*/joelclaw-report.html")
+    assert str(page) in shown
+    assert (tmp_path / "opened").read_text() == f"file://{page}\n"
 
 
 @pytest.mark.parametrize("where", ["no/such/folder/page.html", ".", "link"])
