@@ -164,12 +164,12 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
 
 def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query: Query, scope: Scope) -> list[Hit]:
     """The best `most` that score enough; what only asks the same lost half, what repeats its session is counted."""
-    asked = frozenset(words.split(query.text))
+    asked = words.split(query.text)
     scored: list[tuple[float, Document, Ranked]] = []
     considered = {entry[3]["rowid"]: entry for entry in ranked[: 2 * most + _ECHOES]}
     for document in found_in.documents(list(considered)) if considered else ():
         entry = considered[document["rowid"]]
-        score = entry[0] * ranking.ECHO if ranking.echoes(document["text"], asked) else entry[0]
+        score = entry[0] * ranking.echo(document, asked, scope)
         if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):
             scored.append((score, document, entry))
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked

@@ -6,6 +6,7 @@ and on every backend. The constants were measured (docs/recall.md).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import exp, log
 
 from core import words
@@ -15,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.records import Candidate, CandidateSource, Filters, Traits
+    from core.records import Candidate, CandidateSource, Document, Filters, Traits
     from recall.contextual_vectors import Question
     from recall.query import Query, Scope
 
@@ -57,6 +58,7 @@ _OBSERVATION_DECAY, _OLD_OBSERVATION = 0.01, 0.4
 _EPISODE_DAYS = 30
 ECHO = 0.5  # what is left of the score of the question itself: an answer goes before it, and it stays findable
 _NEW_SHARE = 0.15
+_REPEATED, _LEAST_PAIRS = 0.6, 4  # the share of a question's pairs of words, and of how many, that say it word for word
 _HELD_SHARE = 0.6
 _RECENT = frozenset(("latest", "newest", "recent", "recently"))
 _OUTSIDE, _NEAR, _OLDEST_DAYS = 0.7, 0.85, 3650.0
@@ -254,6 +256,20 @@ def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:
         tied = place if traits["stage"] in _TALK and score == own else -row
         order.append((-score, tied, (score, raw, boost, traits)))
     return [entry for *_, entry in sorted(order, key=lambda one: one[:2])]
+
+
+def echo(document: Document, asked: Sequence[str], scope: Scope) -> float:
+    """What is left of the score of a memory that is the question, or says it word for word in another project.
+
+    A page there that wants to be found repeats what is likely to be asked; `asked` are the words of the query.
+    """
+    if echoes(document["text"], frozenset(asked)):
+        return ECHO
+    pairs = set(pairwise(asked))
+    if len(pairs) < _LEAST_PAIRS or scope.factor(document["project"], document["session_id"]) == 1:
+        return 1.0
+    said = pairwise(words.split(f"{document['text']}\n{document['context']}"))
+    return ECHO if len(pairs.intersection(said)) >= _REPEATED * len(pairs) else 1.0
 
 
 def echoes(text: str, asked: frozenset[str]) -> bool:

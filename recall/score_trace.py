@@ -39,7 +39,7 @@ def explanation(
     documents = {document["rowid"]: document for document in found_in.documents(rows)} if rows else {}
     row_of = {document["id"]: row for row, document in documents.items()}
     by_trust = {entry[3]["rowid"]: reasons for entry, reasons in dropped}
-    asked = frozenset(words.split(query.text))
+    asked = words.split(query.text)
 
     def reasons(row: int) -> list[str]:
         """What the trust pass said; else what came before it, or after."""
@@ -51,7 +51,7 @@ def explanation(
             return ["lacks_the_name" if alike else "too_little_in_common"]
         if order.scope.is_foreign(document["project"], document["session_id"]):
             return ["other_project"]
-        late = ranking.echoes(document["text"], asked) and scores[row] * ranking.ECHO < query.min_score
+        late = scores[row] * ranking.echo(document, asked, order.scope) < query.min_score
         return ["below_min_score" if late else "beyond_limit"]
 
     shown_hits = {hit["id"] for hit in hits}
@@ -89,8 +89,7 @@ def explanation(
     for rank, hit in enumerate(hits, 1):
         about, row = {"id": hit["id"], "rank": rank, "score": hit["score"]}, row_of.get(hit["id"], -1)
         if row in entries:
-            echo = ranking.ECHO if ranking.echoes(documents[row]["text"], asked) else 1.0
-            accounts.append({**about, **parts(row), "echo": echo})
+            accounts.append({**about, **parts(row), "echo": ranking.echo(documents[row], asked, order.scope)})
         else:
             accounts.append({**about, "beside": _BESIDE})
     return {

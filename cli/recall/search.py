@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
+from cli.answer import Answer, refuse_terminal, write_verbatim
 from cli.parameter import session_around
 from core import clock, config, files
 from core.errors import usage
@@ -20,30 +20,31 @@ if TYPE_CHECKING:
     from recall.query import Query
     from session.recorded_recall import RecordedRecall
 
-_CODE = "RECALL_INVALID_ARGS"
-_STDIN = "-"
+CODE = "RECALL_INVALID_ARGS"
 
 
 def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
-    names = collections(options["collection"] or "", _CODE, also=("calls",))
+    names = collections(options["collection"] or "", CODE, also=("calls",))
     if options["everywhere"] and options["project"]:
-        raise usage(_CODE, "--project and --everywhere exclude each other", "give one of them")
+        raise usage(CODE, "--project and --everywhere exclude each other", "give one of them")
     if options["explain"] and (options["raw"] or options["verbatim"]):
-        raise usage(_CODE, "--explain says more than --raw prints", "leave --raw and --verbatim out")
+        raise usage(CODE, "--explain says more than --raw prints", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None or options["by"]:
-            raise usage(_CODE, "--batch excludes a query and --by", "give one of them")
-        return _batch(options, names)
+            raise usage(CODE, "--batch excludes a query and --by", "give one of them")
+        from cli.recall import batch
+
+        return batch.run(options, names)
     if options["verbatim"]:
-        refuse_terminal(_CODE)
+        refuse_terminal(CODE)
     if options["query"] is None:
-        raise usage(_CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
+        raise usage(CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
     from recall import hit
     from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
-    asked = _query(options, names, recalls)
+    asked = query_of(options, names, recalls)
     query = asked(options["query"])
     result = recalls.ask(query, now=clock.now_ms())
     if options["by"]:
@@ -97,38 +98,7 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
     return [{"command": command, "description": description, "params": params}]
 
 
-def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
-    """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use.
-
-    Of a file's query the number is printed: agents may run `recall` unasked, and are not to read any file with it.
-    """
-    from cli.bulk import is_endless
-    from core import envelope, json_text
-    from core.words import clean
-    from session.recorded_recall import RecordedRecall
-
-    recalls = RecordedRecall(config.load())
-    asked = _query(options, names, recalls)
-    where, fix = options["batch"], "name a file with one query a line, or -"
-    try:
-        handle = sys.stdin.buffer if where == _STDIN else open(where, "rb")
-    except OSError as error:
-        raise usage(_CODE, f"{where}: {error.strerror}", fix) from None
-    with handle:
-        if where != _STDIN and is_endless(handle):
-            raise usage(_CODE, f"{where} is a device", fix)
-        texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
-        for number, text in enumerate(filter(str.strip, texts), 1):
-            result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
-            if where != _STDIN:
-                result |= {"query": "", "rewrittenQuery": "", "number": number}
-            if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
-                break
-    recalls.save()
-    return 0
-
-
-def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
+def query_of(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
     from recall.by_name.search import places_asked
     from recall.query import Query
@@ -141,7 +111,7 @@ def _query(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRec
     if options["since"] or options["until"] or options["by"]:
         from cli.recall import narrowed
 
-        between = narrowed.between(options["since"], options["until"], _CODE)
+        between = narrowed.between(options["since"], options["until"], CODE)
         limit = narrowed.looked_at(limit) if options["by"] else limit
 
     def asked(text: str) -> Query:
