@@ -19,6 +19,7 @@ OUTSIDE = ("/", "~", "../")
 """Prefixes of paths that `relative` leaves outside the folder."""
 WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
 """What separates a repository's folder from a worktree's."""
+_WITHIN = (".worktrees/", ".claude/worktrees/")
 _BESIDE = "-worktrees"
 """The suffix of the folder beside a project whose subfolders begin with the project's name."""
 _MOST_UP = 40
@@ -62,6 +63,20 @@ def folder_of(cwd: str) -> str:
         if not here or here == below:
             break
     return top
+
+
+def relative(path: str, folder: str) -> str:
+    """A path relative to such a folder, where it lies in it or, of a worktree of it, to that worktree's folder."""
+    inside = folder.rstrip("/") + "/"
+    if not folder or not path.startswith(inside[:-1]):
+        return path
+    within = path.removeprefix(inside)
+    if within == path or within.startswith(_WITHIN):
+        for mark in WORKTREES:
+            base, found, rest = path.partition(mark)
+            if found and base == inside[:-1] and "/" in rest:
+                return rest.partition("/")[2]
+    return within
 
 
 def _is_submodule(folder: str) -> bool:

@@ -95,6 +95,15 @@ def redact_value(value: object) -> object:
     return replaced(value, lambda text: redact(text)[0])
 
 
+def without_named(value: object) -> object:
+    """The JSON value with a mark for each string that its place names a secret; all other strings, and keys, stay."""
+    if _SEARCH not in sys.modules and not _may_hold_in_value(value):
+        return value
+    from core.redaction.fields import replaced
+
+    return replaced(value, lambda text: text)
+
+
 def may_hold_secret(text: str) -> bool:
     """Whether it is worth looking closely."""
     if not text.isascii():  # two signs of our own texts are in most of them

@@ -29,11 +29,6 @@ _LONGEST_VALUE = 4_096
 _LONGEST_ARGUMENTS = 8_000
 
 
-def without_named(value: object) -> object:
-    """The JSON value with a mark for each string that its place names a secret; all other strings, and keys, stay."""
-    return replaced(value, lambda text: text)
-
-
 def replaced(value: object, plain: _Plain) -> object:
     """A copy in which what is named a secret is a mark, and every other string, keys too, is what `plain` makes of it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clients.edits import changed, now_at
 from core.names import is_file
-from core.project import WORKTREES
+from core.project import relative
 from core.store.sessions import place_rows
 from memory.archive.shown_places import names_at
 
@@ -22,7 +22,6 @@ MOST_NAMES = 3000
 """Of a call: more hold only listings and data."""
 _DATA = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 """Files whose names are keys and values."""
-_WITHIN = (".worktrees/", ".claude/worktrees/")
 
 
 class SessionPlaces:
@@ -131,17 +130,3 @@ class SessionPlaces:
             edits = place_rows.edits(self._db, self._session, files=[path])
             self._files[path] = {place["name"]: place for place in places}, edits
         return self._files[path]
-
-
-def relative(path: str, folder: str) -> str:
-    """A path relative to such a folder, where it lies in it or, of a worktree of it, to that worktree's folder."""
-    inside = folder.rstrip("/") + "/"
-    if not folder or not path.startswith(inside[:-1]):
-        return path
-    within = path.removeprefix(inside)
-    if within == path or within.startswith(_WITHIN):
-        for mark in WORKTREES:
-            base, found, rest = path.partition(mark)
-            if found and base == inside[:-1] and "/" in rest:
-                return rest.partition("/")[2]
-    return within

@@ -6,7 +6,6 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 
 from __future__ import annotations
 
-from clients.edits import hunk_at
 from core import shell_command
 from core.names import defined_in, is_file, names_by_line
 
@@ -140,6 +139,8 @@ def _told(rows: list[str], file: str) -> Iterator[Line]:
         if row[:6] == "+++ b/":
             in_diff = row[6:].partition("\t")[0]
         elif in_diff and (header := row[row.find("? ") + 2 :] if row[:1] == "(" else row)[:4] == "@@ -":
+            from clients.edits import hunk_at
+
             number, left = hunk_at(header)
         elif row[:5] == "diff ":
             in_diff = ""

@@ -15,12 +15,11 @@ from typing import Any
 
 from core import shell_command
 from core.names import ENDINGS, names_in
-from core.project import OUTSIDE
+from core.project import OUTSIDE, relative
 from core.records import Call, Name, Place
 from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
-from memory.archive.session_places import relative
 from session import own_command
 from session.inject import checks
 

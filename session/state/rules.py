@@ -12,7 +12,6 @@ from core.ids import fingerprint
 from core.quoting import clip, one_line
 from core.redaction import redact
 from core.words import clean
-from memory.noise import is_own
 from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, bounded
 
 TYPE_CHECKING = False
@@ -35,6 +34,8 @@ _UNSAFE = {ord(character): " " for character in '"$\\!'}
 def message(text: str) -> Message | None:
     """A user message as the state keeps it, as it begins and redacted; None for an empty one and for an injection come
     back."""
+    from memory.noise import is_own
+
     text = clean(text).strip()
     if not text or is_own(text):
         return None

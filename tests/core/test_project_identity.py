@@ -13,7 +13,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import project
-from memory.archive.session_places import relative
+from core.project import relative
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 LATER = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import shell_command
+from core.project import relative
 from core.shell_command import place_in, place_of
-from memory.archive.session_places import relative
 from session.inject import checks
 
 TYPE_CHECKING = False
