@@ -16,10 +16,8 @@ _NAME = "joelclaw "
 
 
 class Answer:
-    """The result of a command: the envelope's `result`, or with `--raw` the `text` that is printed instead.
-
-    `framed`: the text is one of `core.quoting.enclose`, whose delimiters are to stay. `exit_code` is of a command that
-    did what it was asked to, and whose answer scripts go by; `said` the sentence that a terminal shows first.
+    """The result of a command: the envelope's `result`, or with `--raw` the `text`; `framed`: one of
+    `core.quoting.enclose`.
     """
 
     __slots__ = ("exit_code", "framed", "next_actions", "result", "said", "text")

@@ -1,8 +1,4 @@
-"""The Typer app, made from the declarations: help, wrong usage, and what `execution.parse` does not read.
-
-Typer only takes the words apart. Values are turned by `Parameter.convert` in either case, and a wrong one is reported
-by the same `Failure`.
-"""
+"""The Typer app, made from the declarations: help, wrong usage, and what `execution.parse` does not read."""
 
 from __future__ import annotations
 
@@ -56,10 +52,7 @@ def run_app(words: list[str], *, as_json: bool) -> int:
 
 
 def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Command, dict[str, Any]] | None:
-    """The command that the words call, and its options; nothing is run.
-
-    None when `--help` or `--version` was among them: that has been printed, `rich` as for a terminal.
-    """
+    """The command that the words call, and its options; nothing is run."""
     try:
         read = _parser(rich=rich).main(args=_spelled_out(words), prog_name=_NAME, standalone_mode=False)
     except _Misused as error:

@@ -18,10 +18,7 @@ Advance = Callable[[int], None]
 def numbered(
     where: str, *, longest: int, code: str, holds: str
 ) -> Iterator[tuple[Iterator[tuple[int, bytes | None]], Advance]]:
-    """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it.
-
-    None stands for a line of more than `longest` bytes, which is skipped without being held in memory.
-    """
+    """The numbered lines of a file, or of stdin for `-`, and what to tell how many bytes are done: a bar shows it."""
     fix = f"name a file of {holds}, or - for stdin"
     with ExitStack() as opened:
         handle: BinaryIO = sys.stdin.buffer

@@ -1,7 +1,4 @@
-"""What is said when something is wrong: a failure, words that are not understood, and what a command met on the way.
-
-Calls of the mirrored CLI that are outside of what is done here are told by name; their list is `docs/mirrored.md`'s.
-"""
+"""What is said when something is wrong: a failure, words that are not understood, and what a command met on the way."""
 
 from __future__ import annotations
 

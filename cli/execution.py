@@ -1,8 +1,4 @@
-"""Reads the words of a call without an argument parser, runs the command, and prints its answer or failure. Hot path.
-
-`parse` takes exactly what the declaration knows; anything else (help, an unknown flag, a wrong value) is left to Typer
-(0.2 s), which explains it. A property test holds the two alike.
-"""
+"""Reads the words of a call without an argument parser, runs the command, and prints its answer. Hot path."""
 
 from __future__ import annotations
 

@@ -128,20 +128,14 @@ def session_named() -> str:
 
 
 def session_around() -> str:
-    """The session that our own variables name, else the one whose client runs this command; "" where none is known.
-
-    Where two clients name one, the one runs in a shell of the other, and neither says which it is: none is known then.
-    """
+    """The session that our own variables name, else the one whose client runs this command; "" where none is known."""
     told = [os.environ.get(name, "").strip() for name in OF_CLIENTS]
     around = [session for session in told if session]
     return session_named() or (around[0] if len(around) == 1 else "")
 
 
 def session_of(given: str | None, code: str) -> str:
-    """The session that is written to: the one given, else the one that our own variables name.
-
-    Another client may have been started in a client's shell, and must not write into its session.
-    """
+    """The session that is written to: the one given, else the one that our own variables name."""
     from session.state import state_file
 
     name = (given or "").strip() or session_named()

@@ -1,7 +1,4 @@
-"""What the views share: how values, tables and next steps look on a terminal.
-
-Everything that was stored is shown through `safe`: a memory that holds escape sequences cannot move the cursor.
-"""
+"""What the views share: how values, tables and next steps look on a terminal."""
 
 from __future__ import annotations
 

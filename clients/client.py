@@ -26,10 +26,7 @@ _REACH_THE_MODEL: tuple[Kind, ...] = ("start", "after_compaction", "prompt", "to
 
 
 class Client:
-    """A coding agent, with hooks of the form that Claude Code, Codex and Gemini CLI share.
-
-    A subclass sets what differs from this one.
-    """
+    """A coding agent whose hooks have the form that Claude Code, Codex and Gemini CLI share."""
 
     name = ""  # on the command line, and of its folder
     title = ""  # as its makers write it
@@ -110,11 +107,7 @@ class Client:
         return {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
 
     def context_window(self, models: Sequence[str], used: int, config: Config) -> int:
-        """Tokens of a session's window, where its transcript does not tell.
-
-        `context.window` or the client's own variable sets it, else the model's name tells, else it is the client's
-        usual one. `used` tokens lie in it: some transcripts name a model without its long context.
-        """
+        """The window in tokens: as the settings or the client's own variable say, else by the model."""
         if chosen := config.get_int("context.window"):
             return chosen
         given = os.environ.get(self.window_variable, "").strip() if self.window_variable else ""

@@ -134,11 +134,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation, or a text that stands in the context like one.
-
-    `entry` is the id of its entry, `call` that of the call that a result answers; `excluded` is a command that the user
-    kept out of the model's context, so no summary may show it.
-    """
+    """One message of the conversation, or a text like one; `excluded`: the user kept it out of the model's context."""
 
     entry: str
     role: Role

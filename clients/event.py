@@ -1,7 +1,4 @@
-"""What clients say, whichever it is: lines of a transcript as items, hooks as events; and what their modules offer.
-
-Types only: nothing here is imported at run time.
-"""
+"""What clients say, whichever it is: lines of a transcript as items, hooks as events; and what their modules offer."""
 
 from __future__ import annotations
 

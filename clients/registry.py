@@ -1,9 +1,4 @@
-"""The coding agents that joelclaw serves. Hot path.
-
-A further client is one folder here and one row below. In its folder: `__init__.py` (its class), `install.py` (where its
-settings lie), `transcript.py` (the file in which it keeps a session), `entries.py` (that file as a tree, for
-compactions of our own), `extension.js` where our own extension runs in it.
-"""
+"""The coding agents that joelclaw serves: for a further one, a folder here and a row below. Hot path."""
 
 from __future__ import annotations
 

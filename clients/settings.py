@@ -1,7 +1,4 @@
-"""Where a client reads its settings, which of its events our hooks are entered for, and what keeps them from running.
-
-Imports nothing dear.
-"""
+"""Where a client reads its settings, which events our hooks are entered for, and what keeps them from running."""
 
 from __future__ import annotations
 

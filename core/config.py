@@ -208,12 +208,7 @@ class Config:
 
 
 def load(cwd: str | None = None) -> Config:
-    """The settings in force for a command started in `cwd` (default: the current folder).
-
-    Raises:
-        Failure: CONFIG_INVALID, when the user's file is no TOML or a value of it or of the environment is out of range;
-            it names file, key and range. A project's file is left out then: see `Config.dropped`.
-    """
+    """The settings in force for a command started in `cwd`. Raises Failure: CONFIG_INVALID, for the user's own file."""
     own = os.path.join(files.home(), "config.toml")
     table = _read(own)
     made = Config(_checked(table, own, trusted=True), _scopes(table, own))

@@ -7,14 +7,7 @@ USAGE = 2
 
 
 class Failure(Exception):
-    """A command cannot do what was asked.
-
-    Args:
-        code: upper-case words joined by `_`, from the mirrored CLI's list where it has one.
-        message: what is wrong, in one sentence.
-        fix: what the reader can do about it; never empty.
-        exit_code: 1 it failed, 2 wrong usage.
-    """
+    """A command cannot do what was asked: `message` says what is wrong, `fix` what the reader can do about it."""
 
     __slots__ = ("code", "exit_code", "fix", "message")
 

@@ -55,11 +55,7 @@ def is_store_older() -> bool:
 
 
 def private_folder(path: str) -> str:
-    """Create the folder and its missing parents, mode 0700; returns the path.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Create the folder and its missing parents, mode 0700; returns the path."""
     if not os.path.isdir(path):
         parent = os.path.dirname(path)
         if parent != path:
@@ -84,11 +80,7 @@ def touch_private(path: str) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Replace a file by rename, so that a reader sees the old content or the new one, never a part.
-
-    Raises:
-        OSError: nothing was replaced.
-    """
+    """Replace a file by rename, so that a reader sees the old content or the new one, never a part."""
     _put_right(private_folder(os.path.dirname(path)))
     temporary = f"{path}.{os.getpid()}.{time.monotonic_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -108,11 +100,7 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:
-    """Under the file's lock, write `change(read())` if it differs from `read()`; returns whether it did.
-
-    Raises:
-        Failure: with this code; nothing was changed.
-    """
+    """Under the file's lock, write `change(read())` if it differs; whether it did. Raises Failure `code`."""
     from core import json_text
     from core.errors import Failure
 
@@ -129,11 +117,7 @@ def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any]
 
 
 def start_of(path: str, most: int, *, links: bool = True) -> str:
-    """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end.
-
-    Args:
-        links: whether the path may be a link.
-    """
+    """The first `most` bytes of a regular file as text, "" for anything else: reading a pipe would never end."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
@@ -189,10 +173,7 @@ def set_aside(path: str) -> str:
 
 
 def safe_name(identifier: str) -> str:
-    """A file name for any identifier: everything but letters, digits, `.`, `_` and `-` is percent-encoded.
-
-    Different identifiers give different names; a long one ends in its fingerprint.
-    """
+    """A file name for any identifier: all but letters, digits, `.`, `_` and `-` is encoded."""
     name = "".join(
         chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in "_-.") else f"%{byte:02X}"
         for byte in identifier.encode("utf-8", "surrogatepass")

@@ -30,11 +30,7 @@ def is_in_homes(name: str) -> bool:
 
 
 def put_right(root: str, seen: str) -> None:
-    """Remove group and other permissions from the home and what is ours in it; links are left alone.
-
-    What was open in a home that was closed is closed without a word: nobody else could get at it. Where the mode of
-    what was `seen` to be open cannot be changed (a file system without modes) nothing else is looked at.
-    """
+    """Remove group and other permissions from the home and what is ours in it; links are left alone."""
     is_reachable = is_open_to_others(root)
     closed = _close(root, seen)
     if is_open_to_others(seen):

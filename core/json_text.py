@@ -78,11 +78,7 @@ def _public_loads(text: str) -> Any:
 
 
 def loads(text: str | bytes) -> Any:
-    """The value of one JSON text.
-
-    Raises:
-        InvalidJSON: not UTF-8, not JSON, more than one value, or nested too deeply.
-    """
+    """The value of one JSON text. Raises InvalidJSON."""
     if isinstance(text, bytes):
         try:
             text = text.decode().removeprefix("\ufeff")  # "utf-8-sig" costs an import
@@ -110,12 +106,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def dumps(value: object) -> str:
-    """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped.
-
-    Raises:
-        TypeError: the value holds something that JSON has no form for.
-        ValueError: it holds NaN or an infinity, or itself.
-    """
+    """One line of JSON, characters beyond ASCII kept, a lone surrogate escaped."""
     if _encode is None:
         import json
 

@@ -61,11 +61,7 @@ def shown_line(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    r"""JSON text with `\u…` for what `shown` would change in it; what it means is the same.
-
-    Args:
-        json: one value or several, with characters beyond ASCII as they are or escaped.
-    """
+    r"""JSON text with `\u…` for what `shown` would change in it; what it means is the same."""
     if not _is_plain(json):
         json = "".join(map(_escape, json))
     return without_markup(json, "\\u003c")

@@ -150,10 +150,7 @@ def repository_at(top: str) -> tuple[str, str]:
 
 
 def _points_back(own: str, git: str) -> bool:
-    """Whether what a `.git` file names belongs to its folder: whoever writes such a file may name anything.
-
-    Of a worktree git notes where it lies, of a submodule where its files are.
-    """
+    """Whether what a `.git` file names belongs to its folder: whoever writes such a file may name anything."""
     back = start_of(own + "/gitdir", _READ_BYTES).strip()
     if not back:
         tree = _value(own + "/config", ["core"], "worktree")

@@ -1,8 +1,4 @@
-"""Quoted text: what others said, made into one line that can neither end its frame nor look like a part of it.
-
-Everything that an injection quotes goes through `one_line`: it leaves no line break, no control, bidirectional or
-invisible character, no angle bracket, backtick or doubled `#` or `*`, and not the frame's delimiter.
-"""
+"""Quoted text: what others said, made into one line that can neither end its frame nor look like a part of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The records that go between rooms: memories, hits, events, what archived sessions did; and what a store must offer.
-
-Types only: nothing here is imported at run time, and nothing of ours is imported here.
-"""
+"""The records that go between rooms: memories, hits, events, what archived sessions did. Types only."""
 
 from __future__ import annotations
 

@@ -127,12 +127,7 @@ def _only_apostrophes(chunk: str) -> bool:
 
 
 def query_terms(query: str) -> list[str]:
-    """The terms of a query for the lexical index, each a word or a phrase, without stop words.
-
-    A word with inner punctuation (`--no-verify`, `src/foo.ts`, `ADR-0203`) gives its phrase and its words, but for
-    those that any path may hold. When a query holds nothing but stop words, they are kept. At most `MAX_QUERY_WORDS`:
-    the first and the last of a long query.
-    """
+    """The terms of a query for the lexical index, words and phrases, without stop words; at most `MAX_QUERY_WORDS`."""
     seen: dict[str, None] = {}
     for chunk in query.split():
         if not chunk.isascii() and any(map(_unspaced, chunk)):

@@ -109,12 +109,7 @@ def _changed(document: Document, changed: bool) -> dict[str, Any]:
 
 
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
-    """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history.
-
-    Its id, age of creation, tags and links stay; a category that was chosen stays, one that its words chose follows.
-    Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, MEMORY_DUPLICATE where another memory that is handed out says that
-    already.
-    """
+    """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history."""
     kinds: list[str] = []
     fresh = write.composed(text, kinds, now=now, config=config)
     with sqlite.transaction(db):
@@ -177,13 +172,7 @@ def _retagged(
 def supersede(
     db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config
 ) -> dict[str, Any]:
-    """Store what holds now in the place of a memory that no longer does, which is not handed out any more.
-
-    The new one has the tags of the old one, a category that was chosen, its project and session, and an id of its own;
-    where a third memory says it already, that one takes the place. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG;
-    MEMORY_NOT_ALLOWED where the write gate would hold the new text back; MEMORY_DUPLICATE where it says the same as the
-    old one.
-    """
+    """Store what holds now in the place of a memory that no longer does, which is not handed out any more."""
     kinds: list[str] = []
     fresh = write.composed(text, kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
@@ -210,11 +199,7 @@ def supersede(
 
 
 def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: bool) -> dict[str, Any]:
-    """Hand a memory out again, and forget what was written in its place.
-
-    What others said too, what was there before, what was edited since or pinned, stays. Raises Failure
-    MEMORY_NOT_SUPERSEDED.
-    """
+    """Hand a memory out again, and forget what was written in its place; others' words and edits stay."""
     taken_out = []
     with sqlite.transaction(db):
         older = _observation(db, identifier, superseded=True)
@@ -277,12 +262,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
-    """Take all that is kept of a session out: its memories of every search; its tool calls, texts and hooks for good.
-
-    Returns the ids of the memories, and how many calls there were. What its transcript says from now on becomes
-    memories, but no calls. A beginning of its id of 8 characters or more will do. Raises Failure SESSION_NOT_FOUND,
-    SESSION_AMBIGUOUS.
-    """
+    """Take a session's memories out of every search, and its tool calls, texts and hooks for good."""
     with sqlite.transaction(db):
         session = id_beginnings.whole_id(db, given) or given
         found = documents.of_session(db, session)

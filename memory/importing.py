@@ -1,7 +1,4 @@
-"""Takes memories in, our own JSON lines and what other tools remember, and prints them as lines. Off the hot path.
-
-They are stored by batches, each whole or not at all; the same file again stores nothing.
-"""
+"""Takes memories in, our own JSON lines and what other tools remember, and prints them as lines. Off the hot path."""
 
 from __future__ import annotations
 
@@ -74,13 +71,7 @@ def form_of(path: str) -> str:
 def import_file(
     source: Iterable[Line] | str, form: str, *, preview: bool = False, now: int, config: Config, progress: Progress
 ) -> dict[str, Any]:
-    """Take in numbered JSON lines of our own, or the path of another tool's file; or say what that would do.
-
-    Of the answer, `merged`: a memory said the same, and has the piece's tags now. `unchanged`: nothing of it was new.
-    `forgotten`: it was taken in before and forgotten, and stays so. `first`, `errors` and `leftOut` are the first 20.
-    `progress` is told how many bytes of lines, or items, are done. Raises Failure IMPORT_FAILED, or what the store
-    says, and how many memories are in: the batches before stay.
-    """
+    """Take in numbered JSON lines of our own, or the path of another tool's file; or say what that would do."""
     run = _Import(form, preview, now, config)
     if isinstance(source, str):
         return run.store(run.of_items(READERS[form](source), progress), BATCH_OF_ITEMS)

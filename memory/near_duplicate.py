@@ -36,9 +36,7 @@ _SHORTEST_STEM = 4
 
 
 class Tokens:
-    """A text as it is compared: `key` is the same for texts that differ only in white space, punctuation or case;
-    `content` are the tokens that carry meaning, words without their ending.
-    """
+    """A text as it is compared: its `key` without white space, punctuation and case; `content`, its telling tokens."""
 
     __slots__ = ("content", "key")
 
@@ -120,10 +118,7 @@ def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document 
 
 
 def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
-    """Whether a memory of a project may take the place of a document: no project's words get into what is of none.
-
-    Who writes again what was superseded means that it holds again.
-    """
+    """Whether a memory of a project may take the place of a document: no project's words get into what is of none."""
     other = document["project"]
     if document["forgotten_at"] is not None or document["superseded_by"]:
         return False

@@ -1,8 +1,4 @@
-"""Which texts are never injected, and never taken for what a person wants (ADR-0204 and its boot follow-up).
-
-Raw recall is not automatically safe to inject: transcripts hold assistants that acknowledge and sum up, plans that
-ask for approval, and what earlier injections said.
-"""
+"""Which texts are never injected, and never taken for what a person wants (ADR-0204 and its boot follow-up)."""
 
 from __future__ import annotations
 

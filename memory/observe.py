@@ -74,11 +74,7 @@ class NotTheFormError(ValueError):
 
 
 def new_report() -> dict[str, Any]:
-    """What one run did, as the command's result and its events tell it.
-
-    `passedTurns`: those of which a model could not be brought to note anything, and that are not asked about again;
-    `reason`: `tokens` or `seconds`, where the budget ended before the session did.
-    """
+    """What one run did, as the command's result and its events tell it."""
     return {
         "turns": 0, "passedTurns": 0, "tokens": 0, "rangeCount": 0, "ranges": [],
         "observations": {"count": 0, "added": 0, "merged": 0, "byType": {}, "byVerdict": {}},
@@ -88,11 +84,7 @@ def new_report() -> dict[str, Any]:
 
 @dataclass
 class Observer:
-    """Observes one session within `observe.max_tokens` (estimated, of prompts and answers) and `observe.seconds`.
-
-    `db` is open for writing, in no transaction: nothing is locked while the model works. What `report` holds is stored,
-    also where a Failure is raised.
-    """
+    """Observes one session within `observe.max_tokens` (estimated, of prompts and answers) and `observe.seconds`."""
 
     db: apsw.Connection
     session: str
@@ -102,13 +94,7 @@ class Observer:
     vectors: bool
 
     def run(self, begin: Callable[[int, int], None]) -> None:
-        """Observe what the session said since the last time, oldest first, until the budget is used.
-
-        `begin` is called with the turns and estimated tokens ahead, before the model is asked for the first time.
-        Raises Failure: what the model's command or the store says, OBSERVE_REPLY_INVALID for an answer that is not in
-        the form, OBSERVE_BUSY where another process went on from the same place. The range it was at is left to the
-        next run; after `TRIES` such answers it is passed over.
-        """
+        """Observe what the session said since the last time, oldest first, until the budget is used."""
         until = time.monotonic() + self.config.get_int("observe.seconds")
         report, budget = self.report, self.config.get_int("observe.max_tokens")
         left = report["left"]
@@ -259,10 +245,7 @@ def _turn(episode: Episode) -> tuple[str, str, int]:
 
 
 def parse(reply: str) -> tuple[list[Item], bool]:
-    """The observations of an answer, and whether it broke off: then all but the last count.
-
-    Raises NotTheFormError where there is no tag of the form, or it breaks off before the first observation.
-    """
+    """The observations of an answer, and whether it broke off: then all but the last count."""
     text = _HALF_A_TAG.sub("", _FENCE.sub("", _THOUGHTS.sub("", reply)))
     tags = list(_TAG.finditer(text))
     opened = [number for number, tag in enumerate(tags) if not _closes(tag) and tag[2].lower() == "observations"]

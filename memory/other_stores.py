@@ -1,7 +1,4 @@
-"""What other tools remember, as items: Mem0, MCP's memory server, claude-mem, basic-memory, CLAUDE.md and its like.
-
-Every reader takes a path, and raises Failure IMPORT_FAILED for what it cannot read.
-"""
+"""What other tools remember, as items: Mem0, MCP's memory server, claude-mem, basic-memory, CLAUDE.md and its like."""
 
 from __future__ import annotations
 
@@ -186,10 +183,7 @@ def mcp_memory(path: str) -> Pieces:
 
 
 def claude_mem(path: str) -> Pieces:
-    """The facts of each observation, else its narrative; what summaries of sessions say was learnt, done and noted.
-
-    The SQLite file is not written, and what waits in a log beside it is not seen: that is told.
-    """
+    """The facts of each observation, else its narrative; what summaries of sessions say was learnt, done and noted."""
     with foreign_file.opened(path) as db:
         waiting = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
         if waiting:
@@ -280,10 +274,7 @@ def _text(path: str) -> str:
 
 
 def bullets(path: str) -> Pieces:
-    """Each bullet and each short paragraph; the project is that of the repository in which the file lies.
-
-    A bullet that ends in a colon stands in front of those below it; a paragraph that does is one of their headings.
-    """
+    """Each bullet and each short paragraph; the project is that of the repository in which the file lies."""
     name = os.path.basename(path)
     project = repository_of(os.path.dirname(os.path.abspath(path)))
     above: list[_Piece] = []

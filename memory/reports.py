@@ -1,8 +1,4 @@
-"""What there is in memory, and how well it does: `memory recent`, `memory stats` and `memory scorecard`.
-
-The scorecard is made of the store's own events, observations and hooks; its names and bounds are the mirrored CLI's. A
-rate of fewer than `LEAST` things has the value None and the status `not enough yet`; it breaches nothing.
-"""
+"""What there is in memory, and how well it does: `memory recent`, `memory stats` and `memory scorecard`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The memory of what a session works on: one a session, rewritten with each new task, the newest first.
-
-A long session has fifteen tasks and more, of which each shares most of its words with the one before: as memories of
-their own they would fill an answer with one and the same thing.
-"""
+"""The memory of what a session works on: one a session, rewritten with each new task, the newest first."""
 
 from __future__ import annotations
 
@@ -38,11 +34,7 @@ def write(
     config: Config,
     **about: Any,
 ) -> str:
-    """Write a session's task into its memory, which is made where there is none or it was forgotten; returns its id.
-
-    `text` is `Task: …` and perhaps the files, its messages joined by ` | `; the last of `tags` tells the memory from
-    others of the session; `known` are ids of its task memories, the newest last; `about` is as for `composed`.
-    """
+    """Write a session's task into its memory, which is made where there is none or it was forgotten; returns its id."""
     with sqlite.transaction(db):
         older, free = _own(db, clean_name(session, []), known, tags[-1])
         if older is not None:
@@ -62,11 +54,7 @@ def write(
 
 
 def _own(db: apsw.Connection, session: str, known: Sequence[str], tag: str) -> tuple[Document | None, str]:
-    """The memory to go on with, None where there is none, and an id that is free for a new one.
-
-    The id is made of the session's, so that a process that was killed before it noted the id finds it again; it is a
-    UUIDv8, since redaction may take any other long hash for a secret.
-    """
+    """The memory to go on with, or None, and an id for a new one, which a process that was killed finds again."""
     candidates: list[Document] = []
     while True:
         digits = ids.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")

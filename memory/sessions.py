@@ -1,8 +1,4 @@
-"""Archived sessions, found by what was said and done, read back as lines, and boiled down to what bears on a topic.
-
-Read from the store, not from the client's file: redacted, bounded, and there when the file is gone. The keys and bounds
-are the mirrored CLI's; which line counts as what is told by words.
-"""
+"""Archived sessions, found by what was said and done, read back as lines, and boiled down to what bears on a topic."""
 
 from __future__ import annotations
 
@@ -179,11 +175,7 @@ def inspect(session: Transcript, pattern: re.Pattern[str], before: int, after: i
 def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
-    """What was said and called around an episode or call, around the time of an observation, or at a session's end.
-
-    The one that is meant is the `match`, and whole. What is of no session stands alone.
-    Raises Failure MEMORY_NOT_FOUND, SESSION_NOT_FOUND and those of what is ambiguous.
-    """
+    """What was said and called around an episode or call, around the time of an observation, or at a session's end."""
     call = places.call_at(db, identifier)
     document = None
     if call is None and not identifier.startswith((PREFIX, "work:")):

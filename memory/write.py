@@ -41,12 +41,7 @@ _SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
 
 
 def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Config, **about: Any) -> dict[str, Any]:
-    """Store an observation, or merge it into the one that says the same; returns what became of it.
-
-    `merged`: the text took the place of one that said the same, whose id is in `mergedInto`. The category is told as it
-    was given, else as people read it: operations, also where nothing speaks for one, as ops. Raises Failure EMPTY_TEXT,
-    TEXT_TOO_LONG (over `memory.max_chars`), or what the store says; nothing was changed.
-    """
+    """Store an observation, or merge it into the one that says the same; returns what became of it."""
     found: list[str] = []
     document = composed(text, found, now=now, config=config, **about)
     with sqlite.transaction(db):
@@ -76,10 +71,7 @@ def composed(
     now: int,
     config: Config,
 ) -> Document:
-    """The observation as it is to be stored (redacted, judged, categorised).
-
-    `found` gets the kinds of what was redacted. The category is an id or alias; "" lets annotation or words decide.
-    """
+    """The observation as it is to be stored; `found` gets the kinds of what was redacted."""
     body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
     found += kinds
     judged = gate.judge(body)
@@ -145,10 +137,7 @@ def clean_tags(tags: Sequence[str], found: list[str]) -> list[str]:
 
 
 def set_category(document: Document, given: str, annotated: str) -> None:
-    """Fill in the category: an explicit one, else the annotation's, else by the text's words.
-
-    The mirrored CLI's hooks always give `ops`, its flag's default there, so the annotation goes before that.
-    """
+    """Fill in the category: an explicit one, else the annotation's, else by the text's words."""
     category, confidence, source = "", 0.0, ""
     if given and not (annotated and given == _DEFAULT_CATEGORY):
         category, confidence, source = categories.resolve(given), 1.0, "flag"
@@ -196,11 +185,7 @@ def with_history(older: Document) -> list[dict[str, Any]]:
 
 
 def merged(older: Document, newer: Document, now: int) -> Document:
-    """The older memory with the newer one's text; what it said before goes to its history.
-
-    Its id, age and counts stay, tags are united, the better verdict and the better founded category hold. What was
-    written for every project stays, or becomes, a memory of none.
-    """
+    """The older memory with the newer one's text; what it said before goes to its history."""
     one: Document = {**older}
     if older["text"] != newer["text"]:
         one["history"] = with_history(older)

@@ -52,11 +52,7 @@ def new_event(
     now: int,
     id: str = "",
 ) -> Event:
-    """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be.
-
-    A failure without an error says `operation_failed`, an unknown level `info`; `session`, `role` and `system` are by
-    default those of the environment, else the role's and the host's name. `now` is in ms since the epoch.
-    """
+    """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be."""
     made: Event = {
         "id": identifier(id) or ids.uuid7(),
         "timestamp": now,
@@ -171,11 +167,7 @@ def _plain(value: object, depth: int = 0) -> Any:
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON.
-
-    Redaction goes first, since half a secret is not known as one. Of more the large entries are cut, then the last left
-    out; it says how much there was.
-    """
+    """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON."""
     kept: dict[str, Any] = redact_value(_plain(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
     if _size(kept) <= MAX_METADATA_BYTES:
         return kept

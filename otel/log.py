@@ -90,9 +90,8 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
 
 
 def _matters(event: Event) -> bool:
-    """Whether an event is kept however often its like came: of a compaction, of an injection, of something that failed.
-
-    What the log is read for when something is amiss must not be what it lacks.
+    """Whether an event is kept however often its like came: of a compaction, of an injection, of something that
+    failed.
     """
     if not event["success"] or event["level"] != "debug":
         return True

@@ -117,11 +117,7 @@ def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
 
 
 def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
-    """New events as other processes store them, oldest first; first the newest `limit` that are there.
-
-    By the store's own numbering, since one may come with an old time. The store is opened anew each time: it need not
-    be there yet, and may be replaced by another one meanwhile. Raises Failure, unless it is only busy.
-    """
+    """New events as other processes store them, oldest first; first the newest `limit` that are there."""
     last: int | None = None
     file = 0
     while True:

@@ -1,7 +1,4 @@
-"""Events that are not stored, or not yet: JSON lines beside the store, taken in by the next hook that can.
-
-An event's id makes it harmless to take a line in twice.
-"""
+"""Events that are not stored, or not yet: JSON lines beside the store, taken in by the next hook that can."""
 
 from __future__ import annotations
 
@@ -28,10 +25,7 @@ def keep(events: Sequence[Event]) -> bool:
 
 
 def hold(events: Sequence[Event]) -> str:
-    """Write events that are about to be stored to a file of this process; returns its path to `drop`, "" for none.
-
-    A process that is killed before they are stored leaves it, and the next hook takes them in.
-    """
+    """Write events that are about to be stored to a file of this process; returns its path to `drop`, "" for none."""
     held = os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.held")
     return held if _append(held, events) else ""
 

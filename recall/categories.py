@@ -1,7 +1,4 @@
-"""The taxonomy of memories (version v1): category ids, aliases, and a guess from a text's words. Hot path.
-
-Ids, aliases and the scores of the guess are the mirrored CLI's; the words that speak for a category are ours.
-"""
+"""The taxonomy of memories (version v1): category ids, aliases, and a guess from a text's words. Hot path."""
 
 from __future__ import annotations
 

@@ -108,10 +108,7 @@ def _embed(texts: list[bytes], *, query: bool) -> list[bytes]:
 
 
 def embed_query(text: str) -> bytes:
-    """The vector of a question: 384 int8, the largest |component| 127; b"" when there is none.
-
-    A question mostly in another script than Latin has none: its characters are all unknown to these weights.
-    """
+    """The vector of a question: 384 int8, the largest |component| 127; b"" when there is none."""
     letters = [character for character in text if character.isalnum()]
     latin = bool(letters) and 2 * sum([character < "\u0250" for character in letters]) >= len(letters)
     if not latin or not available():
@@ -133,10 +130,7 @@ def embed_passages(texts: Iterable[str]) -> list[bytes]:
 
 
 def _prepared(text: str, limit: int) -> bytes:
-    """What the engine is given: no NUL, and NFKC.
-
-    Its tokenizer composes into a buffer of four characters for each byte, which a few U+FDFA (18 each) would overrun.
-    """
+    """What the engine is given: no NUL, and NFKC."""
     composed = unicodedata.normalize("NFKC", text[:limit].replace("\0", " "))[:limit]
     return words.clean(composed).encode("utf-8", "replace")
 

@@ -32,12 +32,7 @@ def index(
     started: Callable[[int], None] = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Embed documents without a contextual vector, newest first, until none or `limit` are left; returns the counts.
-
-    What was stored stays when it is interrupted, and the next call goes on from there. `started` and `progress` are
-    told how many there are to do, and how many more are done. Raises Failure INDEX_BUSY where another process indexes;
-    or what the store says.
-    """
+    """Embed documents without a contextual vector, newest first, until none or `limit` are left; returns the counts."""
     began = time.monotonic()
     try:
         with files.FileLock(os.path.join(files.home(), "cache", "contextual-index.lock"), wait_s=0):

@@ -12,10 +12,7 @@ _LEAST_LINE = 12  # characters: less room than that is not filled with a part of
 
 
 def around(text: str, wanted: Sequence[str], room: int) -> str:
-    """The line of a text that holds most of what is wanted, and what of the lines around it has room (characters).
-
-    What stands first in `wanted` counts most; where nothing of it stands in the text, that is its beginning.
-    """
+    """The line of a text that holds most of what is wanted, and what of the lines around it has room (characters)."""
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     if not lines or len(text) <= room:
         return "\n".join(lines)

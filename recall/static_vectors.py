@@ -197,10 +197,7 @@ def scaled(components: list[int] | list[float]) -> bytes:
 
 
 def embed(text: str, context: str = "") -> bytes:
-    """The vector of a text and its neighbourhood: 256 int8, the largest |component| 127; b"" when no token is known.
-
-    Only the first TEXT_LIMIT characters of each count. Raises TableDamaged.
-    """
+    """The vector of a text and its neighbourhood: 256 int8, the largest |component| 127; b"" when no token is known."""
     own, around = _sum(text), _sum(context)
     if not own or not around:
         return scaled(_lanes(own or around)) if own or around else b""

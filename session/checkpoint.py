@@ -27,10 +27,7 @@ def turn_of(
     *, role: str = "", messages: Sequence[str] = (), files: Sequence[str] = (), percent: float | None = None,
     tokens: int | None = None, window: int | None = None, agent: str = "", cwd: str = "",
 ) -> dict[str, Any]:  # fmt: skip
-    """A turn as the rules take it: texts redacted and on one line, the percentage from tokens where need be.
-
-    None and "" mean not told.
-    """
+    """A turn as the rules take it: texts redacted and on one line, the percentage from tokens where need be."""
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
     known = [entry for entry in map(rules.message, messages[-_MESSAGES_READ:]) if entry is not None]
@@ -47,10 +44,7 @@ def turn_of(
 
 
 class Checkpoint(Step):
-    """A turn that has ended, or that a compaction ends (`flush`); None where only what one has left is to be done.
-
-    With `leave_work` recall and writing are left to the task job (`session.checkpoint_run`) or to the next turn.
-    """
+    """A turn that has ended, or that a compaction ends (`flush`); None where only what one has left is to be done."""
 
     name = "task"
 

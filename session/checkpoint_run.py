@@ -1,6 +1,4 @@
-"""Checkpoints outside of a hook: `checkpoint save` and `flush`, the task job that a hook leaves its work to, and the
-list of all sessions with a state file.
-"""
+"""Checkpoints outside of a hook: `checkpoint save`, `flush`, the task job, and the list of all sessions."""
 
 from __future__ import annotations
 
@@ -40,10 +38,7 @@ def begin_task_job(context: Context) -> None:
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
-    """What the process does, by the context usage that the hook wrote down; it may hold the lock of that work.
-
-    A fault of the store becomes an event, since nobody reads what it prints.
-    """
+    """What the process does, by the context usage that the hook wrote down; it may hold the lock of that work."""
     from otel import spool
 
     if context.previous is None and not state_file.exists(context.session_id):

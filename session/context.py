@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """One call about one session.
-
-    Args:
-        session_id: as `state_file.identity` gives it.
-        config: the settings in force.
-        role: "" for the role that the session has.
-        agent: the client that called, "" where it was none.
-        deferred: the caller stores the events itself once it has answered (`write_events`).
-    """
+    """One call about one session; `deferred`: the caller stores the events once it has answered (`write_events`)."""
 
     def __init__(
         self, session_id: str, config: Config, *, role: str = "", agent: str = "", deferred: bool = False
@@ -93,9 +85,8 @@ class Context:
         self._stamp = stamp if self._previous is not None else None
 
     def load(self) -> tuple[SessionState | None, str]:
-        """The state as it is now, and where a damaged one was set aside to ("" where none was).
-
-        Call it within `state_file.locked`. Where nobody has written meanwhile it is `previous` itself.
+        """The state as it is now, within `state_file.locked`; and where a damaged one was set aside to ("" where
+        none was).
         """
         if self._stamp is not None and state_file.stamp(self.session_id) == self._stamp:
             return self._previous, ""

@@ -29,15 +29,7 @@ _LAST_BLOCK = 1024 * 1024
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
-    """How full the context is, by the newest usage or compaction of a transcript, of which 4 MiB are read at most.
-
-    `source`: "usage" from an answer, "boundary" from the compaction, "estimate" by the characters after the compaction,
-    or by all where neither was found, "none" (tokens and percent None) where the file cannot be read. Raises nothing.
-
-    Args:
-        model: its name, if the caller knows it better than the transcript.
-        config: `context.window` is the window unless the transcript names it.
-    """
+    """How full the context is, by the newest usage or compaction of a transcript, of which 4 MiB are read at most."""
     found = _Found()
     try:
         form = registry.transcript(agent)

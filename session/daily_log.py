@@ -27,14 +27,7 @@ def path_of(now: int, config: Config) -> str:
 
 
 def flush(state: SessionState, now: int, config: Config, *, project: str = "") -> bool:
-    """Append what the session is doing; whether it was written.
-
-    Not where nothing is known of it, nor where the session's last section of the day says the same. A file or
-    folder that cannot be written is no error: what was asked for is a log.
-
-    Args:
-        project: what the session works on, "" where that is not known.
-    """
+    """Append what the session is doing, unless its last section of the day says the same; whether it was written."""
     body = _body(state, project)
     if not body:
         return False

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 class fault_boundary:  # noqa: N801  # reads as the statement it is
-    """`with fault_boundary(faults, "recall"):` adds what the block raises to `faults` instead of raising it.
-
-    Anything may come out of a damaged file, and none of it may stop the session.
-    """
+    """`with fault_boundary(faults, "recall"):` adds what the block raises to `faults` instead of raising it."""
 
     __slots__ = ("_faults", "_step")
 

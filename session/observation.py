@@ -1,7 +1,4 @@
-"""Observing one session: its transcript is archived, a model notes what is new, and events record it.
-
-Sessions that wait to be observed by themselves are taken here, too: by a job that is started beside a hook.
-"""
+"""Observing one session: its transcript is archived, a model notes what is new, and events record it."""
 
 from __future__ import annotations
 
@@ -38,12 +35,7 @@ def observe_in_background(config: Config, session: str, words: list[str]) -> Non
 
 
 def observe(config: Config, model: Model, session: str, transcript: str, *, locked: bool) -> dict[str, Any]:
-    """Observe what the session said since the last time; what `memory observe` prints.
-
-    The `transcript` is archived first, "" where the session is archived already. `locked`: the process that started
-    this one holds the session's lock for it. Raises Failure: OBSERVE_BUSY, TRANSCRIPT_UNREADABLE, SESSION_NOT_FOUND, or
-    as `Observer.run`.
-    """
+    """Observe what the session said since the last time; what `memory observe` prints."""
     with ExitStack() as stack:
         try:
             if not locked:
@@ -57,11 +49,7 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
 
 
 def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
-    """Observe the session that has waited longest, and start the next job where more wait; what was observed.
-
-    `alone`: this process was started for nothing else, and is killed `observation_queue.seconds` from now. Raises
-    Failure as `observe`; an event has told it.
-    """
+    """Observe the session that has waited longest, and start the next job where more wait; what was observed."""
     model = model_command.from_config(config) if observation_queue.is_on(config) else None
     if model is None:  # it was switched off meanwhile
         observation_queue.clear()

@@ -65,10 +65,7 @@ def seconds(config: Config) -> int:
 
 
 def take() -> tuple[list[str], files.FileLock] | None:
-    """The session that has waited longest and that nobody observes, which waits no longer, and its lock, which is held.
-
-    Of the session the name that its episodes are kept under, a `Trigger`, its client, and its transcript or "".
-    """
+    """The session that has waited longest and that nobody observes, and its lock, which is held."""
     for path in _paths():
         lock = files.FileLock(_lock_of(path), _LOOK_S)
         try:

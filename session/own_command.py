@@ -30,11 +30,7 @@ def uncounted(commands: int, agent: str) -> int:
 
 
 def word(agent: str = "") -> str:
-    """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be.
-
-    `agent` is the client whose shell is to run it, "" for the shell around us: that has the PATH of hooks, or, a login
-    shell, surely only the system's folders. Where our path cannot be printed on one line it is `joelclaw`.
-    """
+    """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be."""
     folders = os.environ.get("PATH", "")
     if agent:
         from clients import registry

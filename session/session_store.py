@@ -41,13 +41,7 @@ _FEEDBACK = "memory-feedback"
 
 
 class SessionStore:
-    """One process's way to the store.
-
-    Args:
-        config: the settings in force.
-        now: ms since the epoch.
-        faults: gets what failed; while it holds anything, nothing is asked of the store.
-    """
+    """One process's way to the store; while `faults` holds anything, nothing is asked of it."""
 
     def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
         self._config = config
@@ -57,12 +51,7 @@ class SessionStore:
         self.faults: list[Fault] = [] if faults is None else faults
 
     def archive(self, path: str, *, agent: str, session: str, cwd: str, until: float, least: int) -> list[Item]:
-        """Store what a transcript has that is new; returns what was said, [] where it failed or there is none.
-
-        Args:
-            until: `time.monotonic()` after which no further part is begun.
-            least: bytes that have to be new.
-        """
+        """Store what a transcript has that is new; returns what was said, [] where it failed or there is none."""
 
         def write(db: apsw.Connection) -> list[Item]:
             from memory.archive import ingest
@@ -116,10 +105,7 @@ class SessionStore:
         self, query: str, *, project: str = "", everywhere: bool = False, least: str = "inject.min_score",
         strictly: bool = False,
     ) -> list[Hit] | None:  # fmt: skip
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
-
-        They are of the project and global, with `everywhere` of all projects, with `strictly` only the project's own.
-        """
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
         if self.faults:
             return None
         if strictly and not project:
@@ -162,11 +148,7 @@ class SessionStore:
         return self._attempt("recall", read, set()) if identifiers else set()
 
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
-        """The last sessions of a project, and the last of the folder that only talked, the one to go on from first.
-
-        Those of the working tree with this top come first, the newest before the others. The session `without` asks,
-        and `first` is the one to go on from, where that is known.
-        """
+        """The last sessions of a project, and of the folder the last that only talked, `first` first."""
 
         def read(db: apsw.Connection) -> list[Session]:
             from core.project import own_names
@@ -197,10 +179,7 @@ class SessionStore:
         return self._attempt("write", write, None, durable=True)
 
     def move_priorities(self, verdicts: Sequence[Verdict], *, role: str, session: str) -> None:
-        """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`, all or nothing.
-
-        A memory that was forgotten or is gone is passed over.
-        """
+        """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`, all or nothing."""
 
         def write(db: apsw.Connection) -> None:
             from core.store import documents, sqlite
@@ -233,11 +212,7 @@ class SessionStore:
     def _attempt(
         self, step: str, work: Callable[[apsw.Connection], Made], otherwise: Made, *, durable: bool | None = None
     ) -> Made:
-        """What `work` makes of the store; `otherwise` where that, or anything before it, failed, or there is no store.
-
-        Args:
-            durable: None opens the store for reading; else whether a commit waits for the disk.
-        """
+        """What `work` makes of the store; `otherwise` where that failed, or there is no store."""
         if self.faults:
             return otherwise
         with fault_boundary(self.faults, step):

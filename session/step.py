@@ -56,10 +56,7 @@ class Step:
 
 
 def run(context: Context, steps: Sequence[Step]) -> SessionState:
-    """Run the steps of one event, in order; returns the state that was written, or found where nothing changed.
-
-    Where the deadline comes before the state is written, `context.on_deadline` writes what the steps change.
-    """
+    """Run the steps of one event, in order; returns the state that was written, or found where nothing changed."""
     context.check_state()
     aside = context.set_aside
     worked: list[Step] = []
@@ -129,10 +126,7 @@ def _blank(context: Context) -> SessionState:
 
 
 def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState) -> SessionState:
-    """Apply what was worked out to the state as it is on disk now, and write it if that changes it.
-
-    `ahead` is what came of it for the previous state; that holds where nobody has written meanwhile.
-    """
+    """Apply what was worked out to the state as it is on disk now, and write it if that changes it."""
     with state_file.locked(context.session_id):
         context.on_deadline = None
         found, set_aside = context.load()

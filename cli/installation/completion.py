@@ -1,8 +1,4 @@
-"""Completion scripts for bash, zsh and fish, made from the declarations.
-
-Static but for names in the store, so that nobody waits for the program at every TAB. `make completions`
-writes them to `completions/`, from where they are installed.
-"""
+"""Completion scripts for bash, zsh and fish, made from the declarations."""
 
 from __future__ import annotations
 

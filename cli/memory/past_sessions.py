@@ -41,10 +41,7 @@ def sentence(about: dict[str, Any]) -> str:
 
 
 def offer(*, yes: bool = False, no: bool = False) -> tuple[dict[str, Any], list[NextAction]]:
-    """Archive what was found if the user agrees: asked on a terminal alone. Returns what to tell, and what to do next.
-
-    Keys: `history` is what was found, `archived` what became of it.
-    """
+    """Archive what was found if the user agrees on a terminal; returns what to tell, and what to do next."""
     about = found()
     if not about["sessions"]:
         return {"history": about}, []

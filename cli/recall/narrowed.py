@@ -70,10 +70,7 @@ def by_session(result: Any, limit: int | None) -> None:
 
 
 def unknown(result: RecallResult) -> list[str]:
-    """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest.
-
-    That the store was lost is told, too: on stderr, and in the answer's `warnings`.
-    """
+    """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
     if files.is_store_older():
         _tell_loss(result)
         if result["hits"]:

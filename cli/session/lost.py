@@ -21,9 +21,7 @@ _LINE_CHARS = 200
 
 
 def run(options: dict[str, Any]) -> Answer:
-    """`joelclaw lost [SESSION]`: of the session given, else the one that our own variables name, else the one around
-    where its calls are archived, else of the one that was compacted last in this folder's project, else anywhere.
-    """
+    """`joelclaw lost [SESSION]`: of the session given or around, else of the one that was compacted last."""
     db = sqlite.open_reading()
     asked = (options["session"] or "").strip() or session_named()
     given = state_file.identity(asked) if asked else ""

@@ -1,8 +1,4 @@
-"""Entries of a Codex rollout (0.169): one after another, without branches.
-
-Messages are read from the response items. A compaction is a `compacted` line, which holds the history that it leaves.
-`token_count` events say what the context holds, after the fact.
-"""
+"""Entries of a Codex rollout (0.169): one after another, without branches."""
 
 from __future__ import annotations
 

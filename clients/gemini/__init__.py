@@ -6,11 +6,7 @@ from clients.client import Client
 
 
 class Gemini(Client):
-    """It has no event after a compression, and its chat file records none (0.61.0).
-
-    PreCompress comes before every request, so it says nothing. A compression shows at the next event: the last prompt
-    is far smaller than the one before.
-    """
+    """It has no event after a compression, and its chat file records none (0.61.0)."""
 
     name = "gemini"
     title = "Gemini CLI"

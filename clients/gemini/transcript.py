@@ -92,9 +92,7 @@ def _of_assistant(entry: dict[str, Any], at: int | None, named: str) -> list[Ite
 
 
 def _outcome(call: dict[str, Any], identifier: str) -> list[Item]:
-    """What a call returned, nothing of one that the user did not let run. A message of the user repeats it without the
-    status, and is not read. A command that failed is a success of the tool: its status stands in the text.
-    """
+    """What a call returned, nothing of one that the user did not let run; how a command ended stands in the text."""
     result = call.get("result")
     results = rows(result if isinstance(result, list) else [result])
     answers = [table(table(row.get("functionResponse")).get("response")) for row in results]

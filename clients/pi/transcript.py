@@ -116,10 +116,7 @@ def context_characters(entry: dict[str, Any]) -> int:
 
 
 def kept_of(data: bytes, *, whole: bool = True) -> str:
-    """What the last compaction of a session file left in the context word for word: all texts from there on.
-
-    `whole`: the data is the whole file, not only its end.
-    """
+    """What the last compaction of a session file left in the context word for word: all texts from there on."""
     lines = data.splitlines()[0 if whole else 1 :]  # an end begins within a line
     last = next((at for at in range(len(lines) - 1, -1, -1) if b'"type":"compaction"' in lines[at]), None)
     entry = table(content.parsed(lines[last])) if last is not None else {}

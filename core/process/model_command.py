@@ -40,11 +40,7 @@ class Model:
 
 
 def from_config(config: Config, override: str = "") -> Model | None:
-    """A function that asks the user's model by `override`, else by `model.command`; None without a command.
-
-    Raises:
-        Failure: MODEL_FAILED, where we run below a model's command ourselves.
-    """
+    """A function that asks the user's model by `override`, else by `model.command`; None without a command."""
     command = override.strip() or config.get_str("model.command").strip()
     if not command:
         return None
@@ -59,14 +55,7 @@ def not_configured() -> Failure:
 
 
 def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
-    """The command's answer, stripped of white space; valid text whatever bytes came.
-
-    The command is split as a shell would, but no shell runs it; the prompt is redacted. `timeout` in s, the rest bytes.
-
-    Raises:
-        Failure: MODEL_NOT_CONFIGURED, MODEL_NOT_FOUND, MODEL_TIMEOUT, MODEL_FAILED (with the last line of its stderr),
-            MODEL_EMPTY or MODEL_TOO_LONG (prompt or answer). Nothing of the command runs any more.
-    """
+    """The answer of the user's command to a redacted prompt, without a shell. Raises Failure: MODEL_*."""
     _refuse_within_model()
     try:
         words = shlex.split(command)

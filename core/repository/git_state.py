@@ -38,10 +38,7 @@ _NAMING_PROGRAMS = ("[filter", "[include", "worktreeconfig")
 
 
 def now(folder: str, deadline_s: float = DEADLINE_S) -> str:
-    """Like "branch fix-172, 9e64962e, 2 files changed, 1 untracked"; "" without git, or if it says nothing.
-
-    A new folder counts as one untracked file, as `git status` lists it.
-    """
+    """Like "branch fix-172, 9e64962e, 2 files changed, 1 untracked"; "" without git, or if it says nothing."""
     begun = time.monotonic()
     top = folder_of(os.path.realpath(folder))
     git = _program() if os.path.lexists(os.path.join(top, ".git")) else ""

@@ -26,13 +26,7 @@ _JOINING = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 
 def look_up(folder: str, places: Sequence[Place], deadline: float) -> list[Place]:
-    """The places with their present lines, without those that are gone or were not looked up by the deadline.
-
-    Of a folder that is not there, as on another machine, they are as they were recorded.
-
-    Args:
-        deadline: as of `time.monotonic()`.
-    """
+    """The places with their present lines, by the deadline; as they were recorded where the folder is not there."""
     return [place for place, _ in look_up_lines(folder, places, deadline)]
 
 
@@ -59,11 +53,7 @@ def look_up_lines(folder: str, places: Sequence[Place], deadline: float) -> list
 
 
 def shown(line: str, name: str, characters: int) -> str:
-    """A line of a file within a number of characters, cut around a name; foreign text, to be quoted.
-
-    Of one that might hold a secret only what stands around the name is shown, up to the next value; "" where even that
-    might.
-    """
+    """A line of a file within a number of characters, cut around a name; less where it might hold a secret."""
     from core.quoting import CUT
     from core.redaction import may_hold_secret
 

@@ -26,10 +26,7 @@ class Unusable(Exception):
 
 
 def root_of(folder: str) -> str:
-    """The real path of the project around a folder: its repository, else itself.
-
-    The user's home and what is above it are no repository.
-    """
+    """The real path of the project around a folder: its repository, else itself; the user's home is none."""
     real = at = os.path.realpath(folder)
     home = os.path.realpath(os.path.expanduser("~"))
     for _ in range(_MOST_LEVELS):
@@ -47,11 +44,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
-    """The real path and the status of a file in the project at the real path `root`; None if there is none.
-
-    Raises:
-        Unusable: it is a link that leads out of the project, no regular file, or cannot be looked at.
-    """
+    """Real path and status of a file in the project at `root`; None for none. Raises Unusable."""
     try:
         os.lstat(path)
         real = os.path.realpath(path)
@@ -68,11 +61,7 @@ def status_of(path: str, root: str) -> tuple[str, os.stat_result] | None:
 
 
 def read(path: str, root: str, most: int) -> bytes | None:
-    """The content of a project's file; None if there is none.
-
-    Raises:
-        Unusable: as `status_of`; or it has more than `most` bytes.
-    """
+    """The content of a project's file; None if there is none. Raises Unusable."""
     found = status_of(path, root)
     if found is None:
         return None

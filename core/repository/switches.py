@@ -49,11 +49,7 @@ def path() -> str:
 
 
 def read() -> Switches:
-    """What is switched off; nothing if there is no file.
-
-    Raises:
-        Damaged: the file holds something else, or cannot be read.
-    """
+    """What is switched off; nothing if there is no file. Raises Damaged."""
     try:
         with open(path(), "rb") as handle:
             found = json_text.loads(handle.read())
@@ -72,10 +68,7 @@ def read() -> Switches:
 
 
 def sound() -> tuple[Switches, str]:
-    """Like `read`, but sets a damaged file aside; the second value is its new path, "" if none was damaged.
-
-    Nothing is off then: what was cannot be known any more.
-    """
+    """Like `read`, but sets a damaged file aside; the second value is its new path, "" if none was damaged."""
     try:
         return read(), ""
     except Damaged:
@@ -119,11 +112,7 @@ def is_excluded(switches: Switches, cwd: str) -> bool:
 
 
 def turn_off(scope: Scope, name: str) -> tuple[Silence, bool]:
-    """Switch something off; returns since when it is off, and whether it was on.
-
-    Raises:
-        Failure: SWITCHES_UNWRITABLE; nothing was changed.
-    """
+    """Switch something off; returns since when it is off, and whether it was on."""
     new: Silence = {"scope": scope, "name": name, "since": clock.now_ms(), "until": None}
     known = new
 

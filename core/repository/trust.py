@@ -66,11 +66,7 @@ def stands(row: Trusted) -> bool:
 
 
 def trust(folder: str) -> tuple[Trusted, bool]:
-    """Trust the project around a folder; returns it, and whether that is new.
-
-    Raises:
-        Failure: TRUST_NO_FOLDER, TRUST_NO_REPOSITORY, TRUST_UNWRITABLE; nothing was changed.
-    """
+    """Trust the project around a folder; returns it, and whether that is new."""
     root = root_of(folder)
     try:
         if not os.path.isdir(root):
@@ -98,11 +94,7 @@ def trust(folder: str) -> tuple[Trusted, bool]:
 
 
 def revoke(folder: str) -> str:
-    """No longer trust the project around a folder; returns its path, "" if it was not trusted.
-
-    Raises:
-        Failure: TRUST_UNWRITABLE; nothing was changed.
-    """
+    """No longer trust the project around a folder; returns its path, "" if it was not trusted."""
     paths = (root_of(folder), os.path.realpath(folder))
     known = [row["path"] for row in every() if row["path"] in paths]
     if not known:

@@ -1,8 +1,4 @@
-"""Finds the documents of the SQLite store that may answer a query, with their BM25 and cosine.
-
-The sign bits of the 256 dimensions (32 bytes a document) choose the nearest, the int8 vectors decide: of 100,000 in
-14 ms instead of 65.
-"""
+"""Finds the documents of the SQLite store that may answer a query, with their BM25 and cosine."""
 
 from __future__ import annotations
 

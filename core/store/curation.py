@@ -22,10 +22,7 @@ PINNED = "pinned"
 def listed(
     db: apsw.Connection, collection: str, asked: dict[str, Any], *, limit: int, offset: int
 ) -> tuple[int, list[Document]]:
-    """How many memories of a collection there are, and a page of them, the newest first.
-
-    `asked` is as `memory.curation.listing` makes it. An empty value means any; with `whatever` also what was forgotten.
-    """
+    """How many memories of a collection there are, and a page of them, the newest first."""
     where = ["rowid BETWEEN ? AND ?"]
     values: list[Any] = [*row_range(collection)]
     names = asked["projects"]

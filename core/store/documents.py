@@ -1,7 +1,4 @@
-"""Inserts, changes, forgets and finds documents, in the caller's transaction. Times in ms.
-
-`signatures`: whether sqlite-vec is loaded.
-"""
+"""Inserts, changes, forgets and finds documents, in the caller's transaction. Times in ms."""
 
 from __future__ import annotations
 
@@ -116,10 +113,7 @@ def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: f
 
 
 def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
-    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1.
-
-    A use is noted as `last_used_at`; the age stays. Returns the new priority, None where there is no such memory.
-    """
+    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1."""
     row = db.execute(
         "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
         " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"

@@ -1,8 +1,4 @@
-"""What is kept of sessions besides their transcripts: hook calls, injected texts, events. Times in ms.
-
-Hook calls and texts are written by `core.store.events`. `hook.completed` is a debug event, and of those the log keeps
-twelve a minute; who counts hooks counts these rows.
-"""
+"""What is kept of sessions besides their transcripts: hook calls, injected texts, events. Times in ms."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The schema, as a list of steps. A released step is never edited; a change is a new step at the end.
-
-`PRAGMA user_version` holds how many steps a file has had.
-"""
+"""The schema, as a list of steps. A released step is never edited; a change is a new step at the end."""
 
 from __future__ import annotations
 

@@ -43,12 +43,7 @@ def path() -> str:
 
 
 def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
-    """The store for reading and writing, created and upgraded if need be.
-
-    A statement waits `busy_ms` for another process's write; a `durable` commit waits for the disk, another one
-    survives the process, perhaps not a power cut. Raises Failure STORE_DAMAGED, STORE_TOO_NEW, STORE_FOREIGN,
-    STORE_FULL, STORE_READ_ONLY, STORE_BUSY, STORE_UNREADABLE.
-    """
+    """The store for reading and writing, created and upgraded if need be; a `durable` commit waits for the disk."""
     where = path()
     try:
         _is_there(where)
@@ -67,10 +62,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
 
 def open_reading() -> apsw.Connection | None:
-    """The store for reading, None if there is none; raises Failure as `open_writing`.
-
-    A home that cannot be written is read all the same; there, what a crashed writer left in the log stays unseen.
-    """
+    """The store for reading, None if there is none; raises Failure as `open_writing`."""
     where = path()
     try:
         if not _is_there(where):

@@ -43,11 +43,7 @@ _MOST_TRIES = 8
 
 
 class Ingested:
-    """What a call ingested of a client's session; without one, why (`reason`).
-
-    Episodes that are new (`added`) or say more (`updated`), tool calls that are new, bytes of the file that were read,
-    lines that were no JSON object or too long (`bad_lines`); and the new items in order, the last 400 of them.
-    """
+    """What a call ingested of a client's session; without one, why (`reason`)."""
 
     def __init__(self, client: str = "", reason: str = "") -> None:
         self.client, self.reason = client, reason
@@ -175,10 +171,7 @@ def opened(path: str) -> int:
 
 
 def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int, bool]:
-    """The complete lines among the next `most` bytes of a file, or the one line that is longer than that.
-
-    And the offset behind them, how many lines were too long, and whether no complete line follows.
-    """
+    """The complete lines among the next `most` bytes of a file, or the one line that is longer than that."""
     data = os.pread(descriptor, most, offset)
     ended = len(data) < most
     last = data.rfind(b"\n")

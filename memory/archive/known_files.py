@@ -112,11 +112,7 @@ class KnownFiles:
 
 
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
-    """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh.
-
-    `given` are files, and folders of which every `.jsonl` file counts; `every`: also those that lie where the clients
-    keep them, of one `agent` or of all. Raises Failure: MEMORY_INVALID_ARGS for a path that is not there.
-    """
+    """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh."""
     paths: list[str] = []
     for name in ([agent] if agent else registry.KEEPING_FILES) if every else ():
         settings = registry.row(name).settings()

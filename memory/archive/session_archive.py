@@ -61,10 +61,7 @@ class SessionArchive:
     def store(
         self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
     ) -> tuple[int, int, int] | None:
-        """Store a piece and the offset behind it: how many episodes are new and changed, how many calls are new.
-
-        None, and nothing is changed, where the offset is no longer `found`.
-        """
+        """Store a piece and the offset behind it: what is new and changed; None where the offset moved meanwhile."""
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
         carry = json_text.dumps(piece.carried())

@@ -32,13 +32,7 @@ _CUT, _CUT_HERE = ("Total output lines: ", "<persisted-output>"), " tokens trunc
 
 
 def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> list[Line]:
-    """The lines of a result that say, or of which is known, where they stand.
-
-    Args:
-        file: the one that the tool was asked to show or search.
-        first: the number of the first line, of a tool that shows lines as they are; 0 for another.
-        command: what a shell ran.
-    """
+    """The lines of a result whose place is known: by themselves, by the file that was asked for, or by the command."""
     rows = text.split("\n", MOST_LINES)[:MOST_LINES]
     if command and (shown := _printed_by(command)):
         if shown[0][1]:

@@ -21,10 +21,7 @@ _FOLDER = ("sessions", ".work", "slow")
 
 
 class Attempt:
-    """Reading one large piece, which the deadline may end at any time.
-
-    While it goes on, a lock of the kernel's is held: what another process works on has not failed.
-    """
+    """Reading one large piece, which the deadline may end at any time."""
 
     def __init__(self, source: str, offset: int) -> None:
         self._path = os.path.join(files.home(), *_FOLDER, ids.fingerprint(source))

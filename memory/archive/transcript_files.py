@@ -35,11 +35,7 @@ _BUSY_MS = 60_000  # of those processes, which wait for each other
 
 
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
-    """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none.
-
-    `agent` wrote it, where that is known. Raises Failure (TRANSCRIPT_UNREADABLE): no known client wrote it, it is that
-    of a subagent, or it cannot be read.
-    """
+    """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none."""
     if "subagents" in path.split(os.sep):
         raise ingest.unreadable(path, SUBAGENT)
     first, last = _ends_of(path)
@@ -95,11 +91,7 @@ def ingest_all(
     progress: Callable[[int], None] = lambda _: None,
     note: Callable[[File, str, str], None] = lambda *_: None,
 ) -> Archived:
-    """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on.
-
-    `agent` wrote them, where that is known, else each file is looked at; `identity` is the id under which a session is
-    kept. `note` is called for each file of which nothing is left: with its client, or "" and why it was left out.
-    """
+    """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on."""
 
     def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
         try:

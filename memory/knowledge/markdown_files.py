@@ -15,10 +15,7 @@ _SNIFFED = 8192
 
 @dataclass
 class Found:
-    """What lies below a folder: path → status in order, and what was skipped, as (path, reason).
-
-    `unread` are folders that could not be listed; `complete` is False where the walk was stopped by `until`.
-    """
+    """What lies below a folder: path → status in order, and what was skipped, as (path, reason)."""
 
     files: dict[str, os.stat_result] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -27,10 +24,7 @@ class Found:
 
 
 def below(folder: str, *, until: float | None = None) -> Found:
-    """The markdown files below a folder, without hidden folders, `node_modules` and links, until `time.monotonic()`.
-
-    A link to a place below the folder leads to nothing new; one that leads out of it is a problem.
-    """
+    """The markdown files below a folder, without hidden folders, `node_modules` and links, until `time.monotonic()`."""
     found = Found()
 
     def unlisted(error: OSError) -> None:

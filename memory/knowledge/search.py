@@ -48,13 +48,7 @@ def search(
     now: int,
     config: Config,
 ) -> tuple[dict[str, Any], apsw.Connection | None]:
-    """The sections that bear on a query, best first, and the connection that read them: None where no store is yet.
-
-    Only of some `types`, of files `below` a real path, where these are given; `per_file` of one file at most.
-
-    Raises:
-        Failure: KNOWLEDGE_SEARCH_FAILED.
-    """
+    """The sections that bear on a query, best first, and the connection that read them: None where no store is yet."""
     try:
         db = sqlite.open_reading()
         asked = Query(

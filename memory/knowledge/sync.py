@@ -66,16 +66,7 @@ def _save(state: State) -> None:
 def sync_folders(
     given: Sequence[str], *, prune: bool, config: Config, now: int, started: Progress, progress: Progress
 ) -> tuple[dict[str, Any], apsw.Connection]:
-    """Sync the folders that a user names, or those kept before; one process at a time.
-
-    Returns what became of the files, and the connection that wrote it: `indexed` counts files, and sections (in recall
-    now, added, updated, removed, unchanged); `missing` are folders that were synced before and have vanished or are
-    empty, of which nothing was removed; of those that `prune` took out everything was. `started` is called with the
-    number of files, `progress` with the number done since.
-
-    Raises:
-        Failure: KNOWLEDGE_INVALID_ARGS, KNOWLEDGE_NO_FOLDERS, KNOWLEDGE_BUSY, or what the store says.
-    """
+    """Sync the folders that a user names, or those kept before; what became of their files, and the connection."""
     kept = _load()[0]
     folders = [os.path.realpath(os.path.expanduser(one)) if one else "" for one in given]
     for folder, one in zip(folders, given, strict=True):

@@ -55,10 +55,8 @@ def root() -> str:
 
 
 def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
-    """The notes that a reference means, at least one, each with its beginning; else the synced sections that answer it.
-
-    Raises:
-        Failure: NO_MATCH; KNOWLEDGE_SEARCH_FAILED where the store cannot answer.
+    """The notes that a reference means, at least one, each with its beginning; else the synced sections that answer
+    it.
     """
     is_path = reference.startswith(("/", "~/", "../", "./")) or "/../" in reference or reference in ("~", "..")
     if is_path and _inside(vault, reference) is None:
@@ -239,10 +237,7 @@ def _nearest(word: str, among: Sequence[str]) -> float:
 def by_meaning(
     vault: str, query: str, *, limit: int, below: str = "", unasked: bool = False
 ) -> tuple[list[dict[str, Any]], int, bool]:
-    """Hits among the synced sections, how many there are, and whether any file of the vault is synced.
-
-    `unasked`, where nobody asked for a search: one section a file, and as good as what is injected.
-    """
+    """Hits among the synced sections, how many there are, and whether any file of the vault is synced."""
     settings = config.load()
     least, most = (settings.get_float("inject.min_score"), 1) if unasked else (0.0, sections.PER_FILE)
     result, db = sections.search(
@@ -253,11 +248,7 @@ def by_meaning(
 
 
 def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
-    """The notes that hold half of the words of a query or more: `hits`, best first, and how many were `found`.
-
-    Of a hit, `line` is the first (from 1) that holds most of the words, 0 where only the name has them. `complete` is
-    False where time ran out before all `files` were read.
-    """
+    """The notes that hold half of the words of a query or more: `hits`, best first, and how many were `found`."""
     until = time.monotonic() + SLOWEST_S
     asked = [word for word in words.split(query) if word not in words.STOP_WORDS] or words.split(query)
     wanted = list(dict.fromkeys(asked))[:_MOST_SEARCHED]

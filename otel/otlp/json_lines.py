@@ -1,8 +1,4 @@
-"""Events as OTLP/JSON lines, one request a line, as a collector's file exporter writes them: there and back.
-
-The form differs from protobuf's own JSON in that trace and span ids are hexadecimal and enumerations are numbers
-(https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
-"""
+"""Events as OTLP/JSON lines, one request a line, as a collector's file exporter writes them: there and back."""
 
 from __future__ import annotations
 

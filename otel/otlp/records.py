@@ -1,7 +1,4 @@
-"""Events as OpenTelemetry log records and spans, and the resource and scope that both name.
-
-Ids are made from the session and the event, so an export done twice is the same data.
-"""
+"""Events as OpenTelemetry log records and spans, and the resource and scope that both name."""
 
 from __future__ import annotations
 
@@ -177,10 +174,7 @@ def _session(event: Event) -> str:
 
 
 def _trace_id(event: Event) -> int:
-    """The trace of an event's session: its id where that is a UUID, the fingerprint of any other.
-
-    Without an agent session a span is a trace of its own, and another event in none (0).
-    """
+    """The trace of an event's session: its id where that is a UUID, the fingerprint of any other."""
     name = _session(event)
     if not name:
         return int(ids.fingerprint("trace of " + event["id"]), 16) or 1 if event["action"] in _SPANS else 0

@@ -77,10 +77,7 @@ class _Session(requests.Session):
 
 
 def run(db: apsw.Connection, destinations: Sequence[Destination], *, due_only: bool) -> list[Delivered]:
-    """Send what waits, up to the newest event of this moment.
-
-    Only for whoever holds the lock of the export (`otel.otlp.export`): two at once would send everything twice.
-    """
+    """Send what waits, up to the newest event of this moment."""
     logger = logging.getLogger("opentelemetry")  # what it would print on stderr is told in our own words
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

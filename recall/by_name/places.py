@@ -97,11 +97,7 @@ def _in_order(db: apsw.Connection, projects: Sequence[str], near: str, own: str)
 
 
 def _places(db: apsw.Connection, asked: Asked, among: Sequence[str], *, beside: bool) -> dict[str, list[Place]]:
-    """The places of each name, and those in each file, of the first of these sessions that has any; best first.
-
-    Args:
-        beside: behind a file's places those of other names in other files, too.
-    """
+    """The places of each name, and those in each file, of the first of these sessions that has any; best first."""
     found: dict[str, list[Place]] = {}
     names, places_in = asked.names[:_MOST_ASKED], asked.files[:_MOST_ASKED]
     while names and len(found) < _SESSIONS and (sessions := place_rows.sessions_with(db, names, among, 1)):

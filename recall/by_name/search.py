@@ -1,7 +1,4 @@
-"""A recall that means names too: what a query names, which searches it makes, and its hits. Hot path.
-
-A name is found as it is written; words by what they mean. A query that is one name means that name.
-"""
+"""A recall that means names too: what a query names, which searches it makes, and its hits. Hot path."""
 
 from __future__ import annotations
 
@@ -158,9 +155,8 @@ class ByName:
         return [] if found is None else [found]
 
     def searches(self, terms: list[str]) -> Iterator[tuple[list[str], bool, Holds | None]]:
-        """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any counts.
-
-        Of one name: what holds it and, where nothing at all does, what holds all of its parts.
+        """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any
+        counts.
         """
         if self._documents and not self.names.alone:
             yield terms, True, None
@@ -179,9 +175,8 @@ class ByName:
         ]
 
     def hits(self, documents: Sequence[Hit], budget: Budget, *, raw: bool) -> list[Hit]:
-        """The best of the documents and of what is beside them, best first, each in its room, behind a session's work.
-
-        Of one name documents keep room for two among five: it is mostly asked for because of what a tool printed.
+        """The best of the documents and of what is beside them, best first, each in its room, behind a session's
+        work.
         """
         most = max(self._most - len(self.places), 0)
         kept = min(len(documents), most * 2 // 5) if self.names.alone else 0

@@ -1,7 +1,4 @@
-"""One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each.
-
-The files come before the store: an event that leaves the spool meanwhile is then in both, which is harmless.
-"""
+"""One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each."""
 
 from __future__ import annotations
 
@@ -42,11 +39,7 @@ _TRIES = 5
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
-    """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds.
-
-    `force`: write over a file that is there. Raises Failure: BACKUP_EXISTS, BACKUP_IN_HOME, BACKUP_NO_FOLDER,
-    BACKUP_EMPTY, BACKUP_FULL, BACKUP_UNWRITABLE, or what the store says.
-    """
+    """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds."""
     home, path = os.path.realpath(files.home()), os.path.realpath(target)
     folder = os.path.dirname(path)
     if home_files.is_in_home(path):
@@ -212,12 +205,7 @@ def _failure(code: str, path: str, error: OSError, fix: str) -> Failure:
 
 
 def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str, Any]:
-    """Verify a backup, and put it where `into` is; what is there is kept aside. Returns what was done.
-
-    `force`: also where there is a home with something in it. Raises Failure: RESTORE_NO_FILE, BACKUP_DAMAGED,
-    BACKUP_TOO_NEW, STORE_TOO_NEW, RESTORE_NOT_EMPTY, RESTORE_MIXED, RESTORE_FULL, RESTORE_UNWRITABLE, nothing was
-    changed; RESTORE_BUSY, the old home is where it was, or the message says where.
-    """
+    """Verify a backup, and put it where `into` is; what is there is kept aside. Returns what was done."""
     if not os.path.isfile(file):
         raise Failure("RESTORE_NO_FILE", f"there is no file {file}", "name a file that `joelclaw backup` wrote")
     source, target = os.path.realpath(file), os.path.realpath(into)
@@ -342,9 +330,8 @@ def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]
 
 
 def _put(staging: str, target: str) -> list[str]:
-    """Move the folder to where the home is; returns where the homes are that were there, or that a hook made meanwhile.
-
-    Where it fails the old home is moved back, and the message names every folder that is left beside it.
+    """Move the folder to where the home is; returns where the homes are that were there, or that a hook made
+    meanwhile.
     """
     aside: list[str] = []
     try:

@@ -45,11 +45,7 @@ _TRIES = 5
 
 
 class Purge:
-    """One purge: what fits is looked up when it is made, and once more when it is deleted.
-
-    `ids` go with no other criterion; `session` may be a beginning, `before` is in ms since the epoch. Raises Failure:
-    PURGE_NOTHING, MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS, SESSION_AMBIGUOUS.
-    """
+    """One purge: what fits is looked up when it is made, and once more when it is deleted."""
 
     def __init__(
         self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str
@@ -156,10 +152,7 @@ class Sweep:
         self.log_sections = self.spooled = 0
 
     def run(self, selection: Selection, *, dry: bool = False) -> None:
-        """Look everywhere for what goes from the store, too; each file is written as a whole or not at all.
-
-        Raises Failure: STATE_BUSY and its like, PURGE_UNWRITABLE; the files before are done.
-        """
+        """Look everywhere for what goes from the store, too; each file is written as a whole or not at all."""
         self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
         logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
         is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours

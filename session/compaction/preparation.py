@@ -1,7 +1,4 @@
-"""Whether a session is to be compacted, where it is cut, what is summarised, which files are listed; leaving a branch.
-
-The cut is pi's (docs/compaction.md). One rule is ours: no tool result is kept without its call.
-"""
+"""Whether a session is to be compacted, where it is cut, what is summarised, which files are listed."""
 
 from __future__ import annotations
 
@@ -16,11 +13,7 @@ from session.compaction import session_file
 
 
 class ContextTokens(NamedTuple):
-    """The size of a context.
-
-    `from_usage` as the last answer reported it, 0 without one since the latest compaction; `estimated` of what came
-    after that answer, or of everything; `stale` what an answer reported that a compaction after it made void.
-    """
+    """The size of a context; `stale` is what an answer reported that a compaction after it made void."""
 
     total: int
     from_usage: int
@@ -37,10 +30,7 @@ class Limits(NamedTuple):
 
 
 def limits_of(transcript: Transcript, config: Config, *, window: int | None, reserve: int | None) -> Limits:
-    """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model.
-
-    Raises Failure: COMPACTION_INVALID_ARGS (exit 2), where the reserve is no smaller than the window.
-    """
+    """The window and the reserve: as given, else as the transcript or the settings tell them, else by the model."""
     told = context_size(transcript).from_usage
     candidates = {
         "--window": window or 0,
@@ -232,11 +222,7 @@ def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
-    """The branch that is left when a session goes from the entry `leaf` ("": its newest) to `target`.
-
-    `budget`: most tokens of messages, the newest first; 0 sets no limit. A summary that does not fit is still taken
-    while less than nine tenths are used, since it stands for much. Raises Failure: ENTRY_UNKNOWN (exit 2).
-    """
+    """The branch that is left when a session goes from the entry `leaf` ("": its newest) to `target`."""
     leaf = leaf or (transcript.entries[-1].id if transcript.entries else "")
     for identifier in (leaf, target):
         if identifier not in transcript.tree:

@@ -23,12 +23,7 @@ _SEEKING = 64 * 1024
 
 
 def read(path: str, client: str = "", leaf: str = "") -> Transcript:
-    """Read a session file. Damaged lines are left out and listed in `problems`.
-
-    `client` says whose it is ("": by its first lines), `leaf` in which entry the active branch ends ("": the newest).
-    Raises Failure: TRANSCRIPT_NOT_FOUND, ENTRY_UNKNOWN (exit 2); TRANSCRIPT_UNREADABLE, TRANSCRIPT_EMPTY,
-    TRANSCRIPT_UNKNOWN for what no client wrote, TRANSCRIPT_UNSUPPORTED for a client without compaction entries.
-    """
+    """Read a session file. Damaged lines are left out and listed in `problems`."""
     with _opened(path) as handle, ExitStack() as stack:
         if gc.isenabled():  # no reference cycles are made here, and looking for them takes half of the time
             gc.disable()

@@ -1,7 +1,4 @@
-"""Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript.
-
-A split turn has two parts: what came before the turn, and its beginning.
-"""
+"""Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript."""
 
 from __future__ import annotations
 
@@ -83,11 +80,7 @@ def spoken(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def summarize(parts: Sequence[Part], file_ops: FileOperations, model: Model, *, reserve: int = 0) -> dict[str, Any]:
-    """The summary as commands print it; `problems` are what it lacks.
-
-    `reserve`: tokens kept free for the answer; 0 for no bound but ours. Raises Failure: MODEL_NOT_FOUND or
-    MODEL_NOT_CONFIGURED of a strict model.
-    """
+    """The summary as commands print it; `problems` are what it lacks."""
     tokens = max(_LEAST_TOKENS, min(int(reserve * _RESERVE_SHARE), _MOST_TOKENS)) if reserve > 0 else _MOST_TOKENS
     texts: list[str] = []
     sources: list[dict[str, str]] = []

@@ -49,11 +49,7 @@ _BULLET = re.compile(r"(?:[-*+•]\s+(?:\[[ xX~-]\]\s+)?|\d{1,3}[.)]\s+(?:\[[ xX
 
 
 def parse(text: str) -> dict[str, str]:
-    """The sections of a summary with their text, in the order of `SECTIONS`; those without text are left out.
-
-    So are the lists of files, an introduction, a fence around the whole, and the model's thinking. Sections that come
-    twice are joined; text below an unknown heading stays in its section.
-    """
+    """The sections of a summary with their text, in the order of `SECTIONS`; those without text are left out."""
     found: dict[str, list[str]] = {}
     section = ""
     for line, is_code in _lines(text):

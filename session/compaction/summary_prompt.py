@@ -1,7 +1,4 @@
-"""The conversation as flat text, in pi's form (compaction.md), and the prompts that ask a model for a summary of it.
-
-The record stands between two lines with a mark made from its text, so that nothing in it can end it.
-"""
+"""The conversation as flat text, in pi's form (compaction.md), and the prompts that ask a model for a summary of it."""
 
 from __future__ import annotations
 
@@ -120,11 +117,7 @@ def _call(block: Block) -> str:
 
 
 def of(record: str, kind: str, previous: str, instructions: str, *, tokens: int, room: int) -> tuple[str, int]:
-    """A prompt of at most `room` bytes, and how many characters of the record it leaves out.
-
-    `kind` says what the record is of (history, turn, branch), `previous` is the summary of what came before it,
-    `tokens` how long the answer may be. Raises Failure: MODEL_TOO_LONG, where no room is left for the record.
-    """
+    """A prompt of at most `room` bytes, and how many characters of the record it leaves out."""
     instructions = instructions.strip()[:_LONGEST_INSTRUCTIONS]
 
     def prompt(of: str) -> str:

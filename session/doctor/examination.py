@@ -34,11 +34,7 @@ MENDED = ENTRIES | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
 
 
 def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
-    """Examine; with `fix`, repair what is safe to repair, and add what was done to the findings as `ok`.
-
-    Without `names` of clients it looks at those that are here, or in which joelclaw was installed. Without `fix`
-    nothing is written, and a store of an earlier version is not migrated. `facts` is what `status` shows.
-    """
+    """Examine; with `fix`, repair what is safe to repair, and add what was done to the findings as `ok`."""
     try:
         here = os.getcwd()
     except OSError:

@@ -163,10 +163,7 @@ def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
 
 
 def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> Iterator[Finding]:
-    """Hooks that failed or were late in the last day, and those that were not called though the client was used.
-
-    Of a session of when anything was switched off (`silences`) it says nothing that no event is known.
-    """
+    """Hooks that failed or were late in the last day, and those that were not called though the client was used."""
     own = [one for one in calls if one.agent == client.name]
     look = "joelclaw otel search hook --level warn,error"
     for one in own:

@@ -40,11 +40,7 @@ class Call(NamedTuple):
 
 
 def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, list[Finding]]:
-    """Try the entries of a client: of those that differ in nothing but their event, one.
-
-    Where the command cannot even be started, that is the finding, and nothing is called. Returns the ms of the slowest
-    call (None: none was made), and what was found; `fix` is the command that installs them anew.
-    """
+    """Try the entries of a client: of those that differ in nothing but their event, one."""
     for executable in dict.fromkeys(one.executable for one in entries):
         broken = installed_hooks.broken(client.name, executable)
         if broken is not None:

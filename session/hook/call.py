@@ -94,10 +94,7 @@ class Call:
         return self._deadline is None or self._deadline.claim()
 
     def hold(self) -> None:
-        """Before the answer: note the event about this call, and keep all where it outlives this process.
-
-        A client that has its answer may kill us before they are stored.
-        """
+        """Before the answer: note the event about this call, and keep all where it outlives this process."""
         if self._context is not None:
             self._context.note([self._completed()])
             self._own = self._context.events[:]

@@ -30,11 +30,7 @@ _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "sour
 
 
 def answer(event: HookEvent, context: Context, *, silent: bool, until: float) -> list[Text]:
-    """The texts for the model, mostly none.
-
-    A `silent` client does not tell of a compaction: it is seen in the fall of the context. At `until` (monotonic) the
-    archive stops, and goes on at the next event.
-    """
+    """The texts for the model, mostly none."""
     kind = event["kind"]
     items = _archive(event, context, until, least=GATHERED_BYTES if kind == "tool" and not silent else 0)
     if kind == "summary":

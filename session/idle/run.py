@@ -38,10 +38,7 @@ _LINES_READ = 100
 
 
 def listed(*, on: bool = False) -> list[dict[str, Any]]:
-    """The timers, the soonest first, without those that a message or a compaction has removed.
-
-    `on`: without those of sessions, and of clients, that are switched off. States that cannot be read are left out.
-    """
+    """The timers, the soonest first, without those that a message or a compaction has removed."""
     now, folder = clock.now_ms(), state_file.folder()
     known = switches.sound()[0] if on and files.has_switches() else None
     try:
@@ -100,10 +97,7 @@ def _is_held(session_id: str) -> bool:
 
 
 def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
-    """Wait for timers and compact what is due, until interrupted; returns counts and what became of 100 sessions.
-
-    `report` is called with `started` or `finished` and what there is to show of the session.
-    """
+    """Wait for timers and compact what is due, until interrupted; returns counts and what became of 100 sessions."""
     results: list[dict[str, Any]] = []
     counts = {"completed": 0, "failed": 0, "skipped": 0}
     retry_at: dict[str, int] = {}

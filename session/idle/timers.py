@@ -1,7 +1,4 @@
-"""The timers of idle compaction (OpenClaw's idle trigger), which lie in the state of their sessions. Hot path.
-
-Hooks import this only where `compaction.idle_trigger_minutes` is set.
-"""
+"""The timers of idle compaction (OpenClaw's idle trigger), which lie in the state of their sessions. Hot path."""
 
 from __future__ import annotations
 
@@ -66,10 +63,7 @@ class IdleTimer(Step):
 def schedule(
     session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
 ) -> dict[str, Any]:
-    """Set the session's timer, as the end of a turn does; returns what the command prints.
-
-    `used`: share of the context window in use, None for the last known; `minutes`: 0 for the setting.
-    """
+    """Set the session's timer, as the end of a turn does; returns what the command prints."""
     now = clock.now_ms()
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)

@@ -78,11 +78,7 @@ class Feedback(Step):
 
 
 def remember(state: SessionState, memories: Sequence[Memory], query: str) -> SessionState:
-    """The state with memories that are handed to the agent now; one that was pending is judged anew.
-
-    The words of the query that recalled them are nothing by which a memory shows. One with fewer than three distinctive
-    words is left out: nothing could be said of it.
-    """
+    """The state with memories that are handed to the agent now; one that was pending is judged anew."""
     known = {*words.split(query), *_spoken(state["checkpoint"]["currentTask"])}
     for text in (*(entry["text"] for entry in state["messages"]), *state["files"]):
         known |= _spoken(text)

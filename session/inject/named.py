@@ -1,7 +1,4 @@
-"""Where the files and functions stand that a prompt names, as earlier sessions of the project saw them. Hot path.
-
-A place is looked up in the file as it is now before it is told. What the agent has before it is not told again.
-"""
+"""Where the files and functions stand that a prompt names, as earlier sessions of the project saw them. Hot path."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ _MOST_SESSIONS = 5
 
 
 def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
-    """Where the names are defined, and what is most at work in the files among them, as the files are now.
-
-    Of each the last session of the project tells that knows it, of ours (`session`) what it has not in view.
-    """
+    """Where the names are defined, and what is most at work in the files among them, as the files are now."""
     own = own_names(project, session_rows.projects(db))
     among = [one for one, of in session_rows.latest_first(db) if of in own]
     compactions = name_rows.compactions(db, session)

@@ -94,10 +94,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
 
 
 def of_file(path: str, cwd: str, config: Config) -> Scope | None:
-    """The scope of a file, which need not exist yet; None for one outside the project, or of which nothing is asked.
-
-    The project is the repository around `cwd`, else this folder.
-    """
+    """The scope of a file, which need not exist yet; None for one outside the project, or of which nothing is asked."""
     try:
         folder = os.path.realpath(cwd)
         found = os.path.realpath(os.path.join(folder, path))

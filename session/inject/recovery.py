@@ -137,10 +137,7 @@ def repeat(context: Context) -> list[InjectedText]:
 def of_talk(
     task: str, files: Sequence[str], memories: Sequence[Memory], queries: Sequence[str], max_tokens: int, agent: str
 ) -> Note:
-    """The note of a session that only talked within `max_tokens` estimated tokens; "" where there is nothing to say.
-
-    A query is left out rather than shortened: a shortened one is not the query that returned something.
-    """
+    """The note of a session that only talked within `max_tokens` estimated tokens; "" where there is nothing to say."""
     paths = [path for path in map(one_line, reversed(files)) if path]
     shown = [memory for memory in memories if one_line(memory["text"])]
     most_commands = own_command.most(len(queries), agent)

@@ -34,10 +34,7 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
 
 
 def kept_by_somebody(hits: Sequence[Hit], state: SessionState) -> list[Hit]:
-    """The hits that a person or a model wrote to be kept, without what the agent has before it; pinned ones first.
-
-    No turns, which mostly narrate, and no sessions' tasks: those say what was wanted, not what holds.
-    """
+    """The hits that a person or a model wrote to be kept, without what the agent has before it; pinned ones first."""
     dropped = state["lastCompactionAt"]
     kept = [
         hit
@@ -58,9 +55,8 @@ def names_shared(hit: Hit, named: Container[str]) -> list[str]:
 def fit(
     kind: str, head: Sequence[str], memories: Sequence[Memory], *, mark: str, most: int, max_tokens: int
 ) -> tuple[str, list[Memory]]:
-    """The framed text of as many memories as fit into its budget below its `head`, and these; ("", []) where none does.
-
-    `mark` is what a memory's line begins with; it may hold {number} and {category}.
+    """The framed text of as many memories as fit into its budget below its `head`, and these; ("", []) where none
+    does.
     """
     shown = [memory for memory in memories if one_line(memory["text"])][:most]
     while shown:

@@ -1,6 +1,5 @@
-"""What a new session is given, once: what the last one of its project left, the checks that work there, and memories.
-
-Where none of it is known nothing is said.
+"""What a new session is given, once: what the last one of its project left, the checks that work there, and
+memories.
 """
 
 from __future__ import annotations

@@ -109,10 +109,7 @@ def is_topic(text: str) -> bool:
 
 
 def is_request(text: str) -> bool:
-    """Whether a message says what a person wants done: not that the work may go on, or that it is well.
-
-    A long one does by its words; a short one where it is an imperative, a question or a fault with a word of its own.
-    """
+    """Whether a message says what a person wants done: not that the work may go on, or that it is well."""
     plain = said(text)
     for phrase in () if plain.isascii() else _GOING_ON_UNSPACED:
         plain = plain.replace(phrase, " ")

@@ -33,11 +33,7 @@ def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
-    """`file:610-625 name,640, other.go:12` within so many characters, and how many more files; `names` shows a file.
-
-    The files go before the names in them. A name is defined in the range before it: what is defined above a range may
-    end there, too.
-    """
+    """`file:610-625 name,640, other.go:12` within so many characters, and how many more files; `names` shows a file."""
     parts: dict[str, list[str]] = {}
     for file, lines in found.items():
         inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_RANGES]]

@@ -91,10 +91,7 @@ def shown_as(files: Iterable[str]) -> dict[str, str]:
 
 
 def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:
-    """`- file: name:line name:line`, a line a file, of places in their order within so many characters; a name once.
-
-    A file of which only one place would be told was passed by, unless that is among the first.
-    """
+    """`- file: name:line name:line`, a line a file, of places in their order within so many characters; a name once."""
     found = _fitting(places, names, room)
     first = {place["file"] for place in places[:_FIRST]}
     alone = {file for file, entries in found.items() if len(entries) < 2 and file not in first}

@@ -78,10 +78,7 @@ class Entries:
         return hooks or self._has_server(value) or bool(not keyed and self._rules_in(value))
 
     def put_in(self, value: Any, command: str, made: frozenset[str], *, mcp: bool) -> Any:
-        """The value with our entries as this version wants them, with `mcp` also our server and rules for its tools.
-
-        `made` is what an installation is known to have made. A server that is there is kept up to date in any case.
-        """
+        """The value with our entries as this version wants them, with `mcp` also our server and rules for its tools."""
         value = copy.deepcopy(value)
         if self.hooks:
             self._put_hooks(value.setdefault("hooks", {}), command, made)

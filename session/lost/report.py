@@ -41,9 +41,7 @@ _NAMES, _TEXTS, _DROPPED_CHARS = 24, 3, 800
 
 
 def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
-    """What the last compaction dropped of the session that is meant, by its id or how that begins, else of the one that
-    was compacted last, of the project or of all: what `joelclaw lost` answers, with all entries.
-    """
+    """What the last compaction dropped of the session that is meant, else of the one that was compacted last."""
     if db is None:
         raise _nothing_archived()
     if given:

@@ -38,9 +38,7 @@ _KEY_CHARS = 60
 
 
 class Summary:
-    """What the client kept in place of what was before; of several `files` with one base name each is told only with
-    its folder.
-    """
+    """What the client kept in place of what was before; several `files` of one base name are told with their folder."""
 
     def __init__(self, text: str, files: set[str]) -> None:
         identifiers, others = names_in(text)
@@ -72,11 +70,7 @@ class Summary:
 
 
 class Work:
-    """What stood before a compaction and after it, of all calls (oldest first), names and places of a session.
-
-    Files are relative to `folder`; `last` is the number of the last call before the compaction, `prompts` how many the
-    user had given by then.
-    """
+    """What stood before a compaction and after it, of all calls (oldest first), names and places of a session."""
 
     def __init__(
         self, session: str, folder: str, summary: Summary, calls: Sequence[Call], names: Sequence[Name],
@@ -115,10 +109,7 @@ class Work:
         return sorted(found, key=lambda one: (one["again"], -weights[one["file"]]))
 
     def found_names(self) -> list[Entry]:
-        """Names of which is known where they stand, by their fading weight; those that came back since at the end.
-
-        Of several places of a name the one that defines it is told, else the one that was shown last.
-        """
+        """Names of which is known where they stand, by their fading weight; those that came back since at the end."""
         rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
         missing = [
             place
@@ -230,10 +221,7 @@ class Work:
 
 
 def by_name(text: str, session: str) -> str:
-    """The command that recalls a name, a path, a command or an error in a session; runs as it stands.
-
-    The text is one word of a shell in it, on one line and without what does not show; never taken for a flag.
-    """
+    """The command that recalls a name, a path, a command or an error in a session; runs as it stands."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     while len(line) > QUERY_CHARS and " " not in line and "/" in line:  # the end of a path tells more than its start
         line = line.partition("/")[2]

@@ -66,9 +66,7 @@ class Known:
 
 
 def known(db: apsw.Connection) -> list[Known]:
-    """Every session with a state, an archive or hooks, the one that did something last first.
-
-    Where only hooks tell of one, its project and its task are not known."""
+    """Every session with a state, an archive or hooks, the one that did something last first."""
     archived = {one["id"]: one for one in session_lists.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
     for summary in checkpoint_run.sessions():
@@ -130,10 +128,7 @@ def zone(percent: float | None, config: Config) -> str:
 
 
 def meant(db: apsw.Connection, given: str) -> str:
-    """The id of a session of which a state, an archive or hooks are kept; four characters of it or more will do.
-
-    Raises Failure: SESSION_NOT_FOUND, naming the nearest; SESSION_AMBIGUOUS.
-    """
+    """The id of a session of which a state, an archive or hooks are kept; four characters of it or more will do."""
     if is_known(db, given):
         return given
     found: list[str] = []

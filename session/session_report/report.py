@@ -1,6 +1,5 @@
-"""One session's life as one record, and a report over all: what hooks cost, what was handed out and used, what failed.
-
-Times are ISO in UTC, durations ms; what is not known is None or "".
+"""One session's life as one record, and a report over all: what hooks cost, what was handed out and used, what
+failed.
 """
 
 from __future__ import annotations
@@ -83,9 +82,7 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
 
 
 def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
-    """The report on the last `hours`; `now` in ms since the epoch.
-
-    A rate is 0 to 1, and None where fewer than `leastCounted` things were counted."""
+    """The report on the last `hours`; `now` in ms since the epoch."""
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
     for action, number in history.event_counts(db, since).items():

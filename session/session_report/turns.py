@@ -154,11 +154,7 @@ def turns_of(
     *,
     zone_of: Callable[[float | None], str],
 ) -> list[Moment]:
-    """The turns, oldest first: each a message of the user and what followed it; turn 0 is what was before the first.
-
-    Hooks and prompts come oldest first, moments in any order; `calls` are of each tool call its time (ms, 0 unknown),
-    the number of its prompt, and whether it failed.
-    """
+    """The turns, oldest first: each a message of the user and what followed it; turn 0 is what was before the first."""
     starts = [(0, ""), *_starts(hooks, prompts)]
     begins = [at for at, _ in starts]
     hooks_of: list[list[Moment]] = [[] for _ in starts]

@@ -73,10 +73,7 @@ def text_of(messages: Sequence[Message]) -> str:
 
 
 def query_of(messages: Sequence[Message]) -> str:
-    """The recall query: the last two messages, safe between double quotes of a shell; empty where too short.
-
-    When both do not fit, each gets half: a long older message must not hide the new one.
-    """
+    """The recall query: the last two messages, safe between double quotes of a shell; empty where too short."""
     parts = [part for part in (_searchable(entry["text"]) for entry in messages[-MESSAGES_ASKED:]) if part]
     if len(parts) == 2 and len(parts[0]) + len(parts[1]) >= QUERY_CHARS:
         newest = max(QUERY_CHARS // 2, QUERY_CHARS - 1 - len(parts[0]))

@@ -1,8 +1,4 @@
-"""The JSON state of one session: its fields, declared once, with their bounds; a file that does not fit is damaged.
-
-Every list and text is bounded, so that the file stays below 64 KB whatever comes in. `docs/state.md` says what each
-field means.
-"""
+"""The JSON state of one session: its fields, declared once, with their bounds; a file that does not fit is damaged."""
 
 from __future__ import annotations
 

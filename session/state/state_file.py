@@ -106,10 +106,7 @@ class locked:  # noqa: N801  # reads as the statement it is
 
 
 def load(session_id: str) -> tuple[SessionState | None, str]:
-    """The state on disk, None where there is none, and where a damaged file was set aside to ("" where none was).
-
-    Call it within `locked`.
-    """
+    """The state on disk, within `locked`, and where a damaged file was set aside to ("" where none was)."""
     try:
         return peek(session_id), ""
     except Failure as failure:

@@ -1,7 +1,4 @@
-"""Where the cluster is, which key it takes, what its faults mean, and how it is searched. Hot path.
-
-The key goes into one header and nowhere else: not into a message, an event, a log or an argument.
-"""
+"""Where the cluster is, which key it takes, what its faults mean, and how it is searched. Hot path."""
 
 from __future__ import annotations
 
@@ -178,13 +175,7 @@ def connect(config: Config, *, limit_s: float) -> SearchClient:
 
 
 class SearchClient:
-    """Asks the first node that answers, over one connection.
-
-    Its methods raise Failure: TYPESENSE_UNREACHABLE (no node answers in time), TYPESENSE_UNAUTHORIZED,
-    TYPESENSE_NOT_INITIALISED (a collection is missing), TYPESENSE_REFUSED (anything else that the server said no to).
-
-    `limit_s`: seconds that all requests may take together, other nodes included; `patient`: each of them.
-    """
+    """Asks the first node that answers, within `limit_s` for all requests together, or for each (`patient`)."""
 
     def __init__(
         self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float, patient: bool = False

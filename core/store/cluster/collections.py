@@ -1,7 +1,4 @@
-"""The cluster's collections, through the official client: create, upgrade, write, read whole.
-
-Recall searches finished terms and vectors (`mapping`); texts are indexed, too, for who searches by other means.
-"""
+"""The cluster's collections, through the official client: create, upgrade, write, read whole."""
 
 from __future__ import annotations
 
@@ -103,10 +100,7 @@ class Cluster:
             self._client.collections.create({**schema, "name": self.prefix + schema["name"]})
 
     def init(self) -> list[dict[str, Any]]:
-        """Create missing collections and fields, and say what was done with each; idempotent.
-
-        Raises Failure: TYPESENSE_SCHEMA_FOREIGN, nothing was made; and as above.
-        """
+        """Create missing collections and fields, and say what was done. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
         present = {row["name"]: row for row in self.collections()}
         plan = []
         for wanted in schemas():

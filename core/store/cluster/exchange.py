@@ -38,10 +38,7 @@ _NOT_OF_THE_DOCUMENT = (401, 403, 408, 422, 429)
 
 @dataclass(frozen=True)
 class Side:
-    """A document here or on the cluster. `counters`: last use, number of recalls, priority.
-
-    `is_sound`: a row's content is what it says of itself, and nobody changed it by other means.
-    """
+    """A document here or on the cluster; `is_sound`: its content is what the row says of itself."""
 
     id: str
     collection: str

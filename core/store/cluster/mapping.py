@@ -43,10 +43,7 @@ _tokenizers: list[Any] = []
 
 
 def stems(text: str) -> list[str]:
-    """The terms of a text, in order, as FTS5's `porter unicode61 remove_diacritics 2` makes them.
-
-    One that is not ASCII, or long, goes as a code that the server leaves alone.
-    """
+    """The terms of a text, in order, as FTS5's `porter unicode61 remove_diacritics 2` makes them."""
     if not _tokenizers:
         _tokenizers.append(
             apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])

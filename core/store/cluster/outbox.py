@@ -67,10 +67,7 @@ def enabled(db: apsw.Connection) -> bool:
 
 
 def enable(db: apsw.Connection) -> None:
-    """Queue writes from now on, and everything written before.
-
-    A store that was copied from another machine becomes a machine of its own.
-    """
+    """Queue writes from now on, and everything written before."""
     files.touch_private(lock_path())
     about = os.stat(db.filename)
     place = f"{os.uname().nodename}:{about.st_dev}:{about.st_ino}"

@@ -58,10 +58,7 @@ _WORDS = {
 
 
 class ClusterSource:
-    """Candidates from a cluster, for one recall. Row numbers belong to this object: the cluster has ids.
-
-    `local` has what the cluster has not got yet. Raises Failure as `SearchClient`; see `core.records.CandidateSource`.
-    """
+    """Candidates from a cluster, for one recall; `local` has what the cluster has not got yet."""
 
     backend = "typesense"
     semantic = True

@@ -1,7 +1,4 @@
-"""The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`.
-
-Whoever moves documents holds a lock: one process at a time.
-"""
+"""The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`."""
 
 from __future__ import annotations
 
@@ -198,10 +195,7 @@ def verify(config: Config, advance: Advance) -> dict[str, Any]:
 def _compared(
     db: apsw.Connection, remote: Cluster, name: str, advance: Advance
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """By id, how documents of a collection differ; and how many there are and agree.
-
-    A document that is gone or forgotten on one side and was never on the other is the same on both.
-    """
+    """By id, how documents of a collection differ; and how many there are and agree."""
     kinds: dict[str, str] = {}
     there: dict[str, tuple[str, tuple[int, int, float]]] = {}
     for row in remote.export(COLLECTIONS[name], exclude=mapping.SEARCHED):

@@ -1,7 +1,4 @@
-"""Tool calls of archived sessions: stored and listed; `found_calls` finds them. Hot path.
-
-Written with the episodes, in the transaction that moves the transcript's offset: a call is never counted twice.
-"""
+"""Tool calls of archived sessions: stored and listed; `found_calls` finds them. Hot path."""
 
 from __future__ import annotations
 

@@ -24,10 +24,7 @@ def forget(db: apsw.Connection, identifier: str) -> None:
 
 
 def drop(db: apsw.Connection, identifier: str) -> int:
-    """Delete what a session did, inside the caller's transaction; what it does later is kept. Returns how many calls.
-
-    Rows of what was forgotten or purged stay, and all numbers: what is read again does not bring it back.
-    """
+    """Delete what a session did; returns how many calls. Tombstones stay, so that reading again brings nothing back."""
     values = (identifier, call_rows.FORGOTTEN_CALL)
     rows = db.execute("SELECT rowid FROM call WHERE session_id = ? AND outcome <> ?", values).fetchall()
     db.executemany("DELETE FROM call_lexicon WHERE rowid = ?", rows)

@@ -29,10 +29,7 @@ _FOUND = (
 def holding_any(
     db: apsw.Connection, terms: Sequence[str], filters: Filters, *, beginning: bool = False
 ) -> list[FoundCall]:
-    """Calls with one of the terms, the best by BM25 first; of `filters`, `session` and `projects` count.
-
-    A term of several tokens is a phrase. `beginning`: also what only begins so, for terms of five characters and more.
-    """
+    """Calls with one of the terms, the best by BM25 first; of `filters`, `session` and `projects` count."""
     marked = [_quoted(term) + ("*" if beginning and len(term) >= _SHORTEST_PREFIX else "") for term in terms]
     return _matching(db, " OR ".join(marked), filters)
 

@@ -33,10 +33,7 @@ def sessions_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
 
 
 def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING) -> str:
-    """The given id, or the only archived one that begins with it (of `least` characters); "" if there is none.
-
-    Raises Failure SESSION_AMBIGUOUS, naming the sessions that begin so.
-    """
+    """The given id, or the only archived one that begins with it (of `least` characters); "" if there is none."""
     known = (
         "SELECT 1 FROM session WHERE id = ?1 AND updated_at <> ?2 UNION ALL"
         " SELECT 1 FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL LIMIT 1"

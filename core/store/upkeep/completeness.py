@@ -70,10 +70,7 @@ def begin(store: str, number: int) -> None:
 
 
 def is_lost(store: str) -> None:
-    """Before an empty store, or none, is opened beside its mark: note that what it held is gone.
-
-    The mark goes with it: the store that begins now counts anew, and is older than nothing.
-    """
+    """Before an empty store, or none, is opened beside its mark: note that what it held is gone."""
     try:
         with _locked(store):  # another process may have begun the new one
             if os.path.exists(store) and os.stat(store).st_size:
@@ -117,11 +114,7 @@ def is_untold(store: str) -> bool:
 
 
 def finding(store: str) -> dict[str, Any] | None:
-    """What is known to be missing from the store; None where nothing is.
-
-    `acknowledged` and `has` are numbers of events, 0 where nothing is known. Only files are read. How a store that is
-    gone (STORE_LOST) comes back, `session.settings_faults.of_store` knows.
-    """
+    """What is known to be missing from the store; None where nothing is."""
     import shlex
 
     from core import clock, json_text

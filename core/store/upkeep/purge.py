@@ -34,10 +34,7 @@ _LISTED = "(SELECT value FROM json_each(?))"
 
 @dataclass(frozen=True)
 class Criteria:
-    """What is to go: all that fits each of these, or the ids alone (a row may be another memory's by then).
-
-    `before` is in ms since the epoch.
-    """
+    """What is to go: all that fits each of these, or the ids alone (a row may be another memory's by then)."""
 
     documents: frozenset[str] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
@@ -250,10 +247,8 @@ class _Search:
 def erase(
     db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
 ) -> Selection:
-    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned (`store_file.wipe`).
-
-    They are looked up in that transaction: others wrote since an earlier look. Returns what was emptied. `at` is now in
-    ms, `vectors` whether sqlite-vec is loaded, `vector_of` makes that of a text, its context and title.
+    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned
+    (`store_file.wipe`).
     """
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):

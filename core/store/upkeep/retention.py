@@ -1,7 +1,4 @@
-"""What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`.
-
-All goes in short transactions. What was noted on purpose, synced, forgotten or purged keeps its row.
-"""
+"""What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies it.
-
-In pieces, so that a hook that writes waits for a few milliseconds; only `wipe` rewrites the whole file at once.
+"""The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies
+it.
 """
 
 from __future__ import annotations
@@ -92,10 +91,7 @@ def is_owed(db: apsw.Connection) -> bool:
 
 
 def wipe(db: apsw.Connection) -> None:
-    """Take what was deleted out of the indexes, the file and the log. Writers wait meanwhile, readers do not.
-
-    Raises Failure: PURGE_UNFINISHED, readers hold the log; the next `store prune` or purge goes on.
-    """
+    """Take what was deleted out of the indexes, the file and the log. Writers wait meanwhile, readers do not."""
     with _as_failures():
         for name in _LEXICONS:
             merge(db, name)
@@ -166,10 +162,7 @@ def _patiently(work: Callable[[], bool]) -> bool:
 
 
 def copy(target: str) -> bool:
-    """Copy the store as it is at one moment to a new file, on the disk when this returns; False where there is none.
-
-    One transaction reads it: nobody waits, and it never begins again. Where it fails nothing is left of the file.
-    """
+    """Copy the store as it is at one moment to a new file, on the disk when this returns; False where there is none."""
     source = sqlite.open_reading()
     if source is None:
         return False
@@ -201,10 +194,7 @@ def copy(target: str) -> bool:
 
 
 def examine(path: str) -> Examined:
-    """Look at every page of a store file that nobody has open; it is only read, and nothing is made beside it.
-
-    Raises Failure: STORE_DAMAGED; STORE_FOREIGN, it is no store; STORE_TOO_NEW.
-    """
+    """Look at every page of a store file that nobody has open; it is only read, and nothing is made beside it."""
     try:
         db = sqlite.open_unchanged(path)
         try:
