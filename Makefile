@@ -14,7 +14,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
@@ -75,6 +75,12 @@ completions: $(STAMP)  ## write completions/ from the command declarations
 
 docs: $(STAMP)  ## write the generated parts of docs/
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md
+
+wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+claude-plugin: $(STAMP)  ## write dist/claude-plugin, which Claude Code's /plugin takes
+	$(BIN)/python -m session.install.claude_plugin dist/claude-plugin
 
 pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a terminal
 	$(BIN)/python demo/pictures.py

@@ -1,4 +1,4 @@
 """What every room stands on: time, ids, JSON, errors, configuration, files and the store."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 """The version of the whole package: `pyproject.toml` and `joelclaw --version` read it here."""

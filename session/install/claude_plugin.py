@@ -1,0 +1,46 @@
+"""Claude Code's plugin form of what `install claude --mcp` writes: `python -m session.install.claude_plugin FOLDER`.
+
+The folder is a marketplace of one plugin. It calls `joelclaw` by its name, since it may be copied to another machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from clients import registry
+from core import VERSION
+from session import own_command
+from session.install import own_text
+from session.install.entries import SERVER
+
+_NAME = own_command.NAME
+_ABOUT = "Keeps what a compaction throws away: recall, checkpoints, a recovery note."
+_OWNER = {"name": "The joelclaw authors"}
+
+
+def files() -> dict[str, str]:
+    """The text of each file, by its path in the folder."""
+    client = registry.row("claude").settings()
+    plugin = {"name": _NAME, "version": VERSION, "description": _ABOUT, "author": _OWNER, "license": "MIT"}
+    listed: dict[str, Any] = {"name": _NAME, "source": "./", "description": _ABOUT}
+    hooks = {event: [group] for event, group in own_text.hook_groups(client, _NAME).items()}
+    parts = {
+        ".claude-plugin/plugin.json": plugin,
+        ".claude-plugin/marketplace.json": {"name": _NAME, "description": _ABOUT, "owner": _OWNER, "plugins": [listed]},
+        "hooks/hooks.json": {"description": _ABOUT, "hooks": hooks},
+        ".mcp.json": {"mcpServers": {SERVER: client.server(_NAME)}},
+    }
+    texts = {path: json.dumps(value, indent=2) + "\n" for path, value in parts.items()}
+    skill = next(text for path, text, _ in own_text.own_files(client, _NAME, project=True) if path.endswith("SKILL.md"))
+    return {**texts, f"skills/{_NAME}/SKILL.md": skill}
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        place = os.path.join(sys.argv[1], path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
