@@ -80,7 +80,7 @@ wheel: $(STAMP)  ## build dist/joelclaw-VERSION-py3-none-any.whl, for pipx
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 claude-plugin: $(STAMP)  ## write dist/claude-plugin, which Claude Code's /plugin takes
-	$(BIN)/python -m session.install.claude_plugin dist/claude-plugin
+	$(BIN)/python -m session.install.plugin claude dist/claude-plugin
 
 pictures: $(STAMP)  ## draw docs/pictures/ anew: what commands print on a terminal
 	$(BIN)/python demo/pictures.py

@@ -32,9 +32,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
         version = version_of(db)
         if version == SCHEMA:
             return  # somebody else has done it meanwhile
-        ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
-        if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
-            raise _foreign(where)
+        _refuse_foreign(db, where)
         if not version:
             if files.is_store_older() and not os.stat(where).st_size:
                 from core.store.upkeep import completeness
@@ -60,6 +58,7 @@ def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
     """An empty store in memory; or a read-only view of an old one that cannot be upgraded."""
     db = apsw.Connection(":memory:")
     if source is not None:
+        _refuse_foreign(source, sqlite.path())
         with db.backup("main", source, "main") as running:
             running.step(-1)
     _take_steps(db)
@@ -71,6 +70,13 @@ def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
 def version_of(db: apsw.Connection) -> int:
     """How many migrations a store has had."""
     return int(db.execute("PRAGMA user_version").get)
+
+
+def _refuse_foreign(db: apsw.Connection, where: str) -> None:
+    version = version_of(db)
+    ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
+    if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
+        raise _foreign(where)
 
 
 def _take_steps(db: apsw.Connection) -> None:

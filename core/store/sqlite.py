@@ -86,7 +86,7 @@ def open_reading() -> apsw.Connection | None:
 
         if version > SCHEMA:
             raise migrate.too_new(where, version)
-        if version and files.only_look:
+        if files.only_look:
             return migrate.in_memory(db)
         try:
             return open_writing(busy_ms=1000, durable=True)

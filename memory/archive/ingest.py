@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
     from clients.event import Format, Item
     from memory.archive.session_archive import Piece, SessionArchive
-    from memory.archive.stuck import Attempt
 
 PIECE_BYTES = 256 * 1024  # of a call with a deadline, which is looked at between two; a longer line is read, too
 LONGEST_LINE = 16 * 1024 * 1024  # a longer line is left out
 LARGE_BYTES = 64 * 1024
-"""Of a piece that may take longer than a hook has; a smaller one is read in time whatever it holds."""
+"""Of a line that may take longer than a hook has; a smaller one is read in time whatever it holds."""
 _BULK_BYTES = 1048576
 _BLOCK = 256 * 1024
 _GLANCE_BYTES = 16 * 1024  # up to so many, new lines without a message are skipped unread
@@ -107,12 +106,15 @@ def ingest_file(
             if end == offset:
                 return ingested
             piece = Piece(archive.session, archive.folder, carried)
-            attempt = _attempt(source, offset) if until is not None and end - offset > LARGE_BYTES else None
-            bad, unread = _add_lines(piece, lines, form, silences, until, attempt)
-            if attempt is not None:
-                attempt.ended()
+            added = _added(piece, lines, form, silences, until, source, offset)
+            if added is None:  # the next hook begins with it again
+                break
+            bad, unread, ended = added
             end -= unread
-            stored = archive.store(source, found, piece, end, _head(descriptor, end))
+            try:
+                stored = archive.store(source, found, piece, end, _head(descriptor, end))
+            finally:  # a store that is busy or full is another matter; who is killed here was too slow
+                ended()
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
                 continue
@@ -120,7 +122,7 @@ def ingest_file(
             ingested.bad_lines += bad + too_long
             ingested.bytes += end - offset
             progress(end - offset)
-            if is_end or (until is not None and time.monotonic() >= until):
+            if (is_end and not unread) or (until is not None and time.monotonic() >= until):
                 break
     except OSError as error:
         raise unreadable(path, error) from None
@@ -189,19 +191,31 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def _attempt(source: str, offset: int) -> Attempt:
+def _is_large(line: bytes) -> bool:
+    return len(line) > LARGE_BYTES
+
+
+def _added(
+    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None, source: str, offset: int
+) -> tuple[int, int, Callable[[], None]] | None:
+    """`_add_lines`, and what to do once it is stored; None where a large line, which is read alone, takes too long."""
+    if until is None or not lines or not _is_large(lines[0]):
+        return *_add_lines(piece, lines, form, silences, until), lambda: None
     from memory.archive.stuck import Attempt
 
-    return Attempt(source, offset)
+    attempt = Attempt(source, offset, until)
+    added = attempt.within(lambda: _add_lines(piece, lines[:1], form, silences, until, attempt.cut))
+    return added and (added[0], sum(len(line) + 1 for line in lines[1:]), attempt.ended)
 
 
 def _add_lines(
-    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None, attempt: Attempt | None
-) -> tuple[int, int]:
+    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None,
+    cut: Callable[[Item], Item] = lambda item: item,
+) -> tuple[int, int]:  # fmt: skip
     """Add what the lines say, up to the deadline but at least one: how many were no object, and the bytes left."""
     bad = 0
     for place, line in enumerate(lines):
-        if place and until is not None and time.monotonic() >= until:
+        if place and until is not None and (_is_large(line) or time.monotonic() >= until):
             return bad, sum(len(one) + 1 for one in lines[place:])
         if not line.strip():
             continue
@@ -210,7 +224,7 @@ def _add_lines(
             bad += 1
         elif not (silences.all and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
             for number, item in enumerate(form.items(entry)):
-                piece.add(attempt.cut(item) if attempt is not None else item, line, number)
+                piece.add(cut(item), line, number)
     return bad, 0
 
 

@@ -1,34 +1,50 @@
-"""A piece of a transcript that took longer than the time that hooks have, twice: it is archived without long outputs.
+"""A line of a transcript that took longer than the time that hooks have, twice: it is archived without long outputs.
 
-Otherwise each hook would begin with it again, and nothing after it would be archived. Hot path, for large pieces only.
+Otherwise each hook would begin with it again, and nothing after it would be archived. Hot path, for large lines only.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]  # `signal` imports enum
 
 from core import files, ids, json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from clients.event import Item
 
+    _T = TypeVar("_T")
+
 _TRIES = 2
 _END_CHARS = 2_000
+_MOST_CHARS = 60_000
+"""Of all texts of a line that is cut: it is read in time whatever it holds."""
+_TEXTS = ("text", "given", "command")
+_LEAST_S = 0.2
 _FOLDER = ("sessions", ".work", "slow")
 
 
-class Attempt:
-    """Reading one large piece, which the deadline may end at any time."""
+class _TimeIsUp(BaseException):
+    """The archive's time is over. No Exception: whatever reads the line is not to catch it."""
 
-    def __init__(self, source: str, offset: int) -> None:
+
+class Attempt:
+    """Reading one large line by `until` (monotonic), where it is abandoned; the hook may be killed at any time, too.
+
+    While it goes on, a lock of the kernel's is held: what another process works on has not failed.
+    """
+
+    def __init__(self, source: str, offset: int, until: float) -> None:
         self._path = os.path.join(files.home(), *_FOLDER, ids.fingerprint(source))
         self._known = _read(self._path)
-        self._source, self._offset = source, offset
+        self._source, self._offset, self._until = source, offset, until
         self._lock: files.FileLock | None = files.FileLock(self._path + ".lock", 0)
-        self._is_cut = False
+        self._is_cut, self._room = False, _MOST_CHARS
         try:
             self._lock.__enter__()
             tries = self._known.get("tries", 0) if self._known.get("offset") == offset else 0
@@ -37,15 +53,39 @@ class Attempt:
         except (OSError, files.LockTimeout):
             self._lock = None
 
+    def within(self, read: Callable[[], _T]) -> _T | None:
+        """What `read` returns; None where it is not done in time: what it has changed by then is thrown away."""
+        if self._is_cut:
+            return read()
+        try:
+            before = signal(SIGALRM, _end)
+        except ValueError:  # in a thread
+            return read()
+        try:
+            setitimer(ITIMER_REAL, max(_LEAST_S, self._until - time.monotonic()))
+            try:
+                return read()
+            finally:
+                setitimer(ITIMER_REAL, 0)
+        except _TimeIsUp:
+            self._unlock()
+            return None
+        finally:
+            signal(SIGALRM, before)
+
     def cut(self, item: Item) -> Item:
-        """The item; of a piece that failed before, the head and the tail of each long text in it."""
-        cut: Item = _without_long_texts(item) if self._is_cut else item
+        """The item; of a line that failed before, the head and the tail of each long text in it."""
+        cut: Item = self._without_long_texts(item) if self._is_cut else item
         return cut
 
     def ended(self) -> None:
-        """The piece was read, however it is stored."""
+        """The line is stored."""
         if self._lock is not None:
             self._note(0, self._known.get("cut", 0) + self._is_cut)
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
             self._lock.__exit__()
 
     def _note(self, tries: int, cut: int) -> None:
@@ -58,14 +98,26 @@ class Attempt:
         except OSError:  # a full disk: the next hook tries again
             pass
 
+    def _without_long_texts(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, str) and key in _TEXTS:
+            end = min(_END_CHARS, self._room // 2)
+            if len(value) > min(3 * _END_CHARS, self._room):
+                mark = f"[{len(value) - 2 * end} characters left out]"
+                value = f"{value[:end]}\n{mark}\n{value[-end:]}" if end else mark
+                self._room -= 2 * end
+            else:
+                self._room -= len(value)
+        elif isinstance(value, dict):
+            cut = {name: self._without_long_texts(one, name) for name, one in value.items()}
+            # an edit's lines and their signs belong together
+            return {**cut, "signs": "", "text": ""} if "signs" in cut and cut["text"] != value["text"] else cut
+        elif isinstance(value, list):
+            return [self._without_long_texts(one, key) for one in value]
+        return value
 
-def _without_long_texts(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > 3 * _END_CHARS:
-        left_out = len(value) - 2 * _END_CHARS
-        return f"{value[:_END_CHARS]}\n[{left_out} characters left out]\n{value[-_END_CHARS:]}"
-    if isinstance(value, dict):
-        return {key: _without_long_texts(one) for key, one in value.items()}
-    return [_without_long_texts(one) for one in value] if isinstance(value, list) else value
+
+def _end(*_: object) -> None:
+    raise _TimeIsUp
 
 
 def left_out() -> list[tuple[str, str]]:

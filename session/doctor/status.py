@@ -145,9 +145,7 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
     for transcript, told in stuck.left_out():
         about = f"long outputs of {transcript} are archived by head and tail: they took longer than a hook has"
-        seen.findings.append(
-            note("OUTPUT_LEFT_OUT", "store", about, f"nothing is to be done; rm {told} ends this note")
-        )
+        seen.findings.append(warning("OUTPUT_LEFT_OUT", "store", about, f"nothing to do; rm {told} ends this"))
     sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
     return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export
 

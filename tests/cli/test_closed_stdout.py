@@ -43,7 +43,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     """A home with something for every command, and what their calls name."""
     folder = tmp_path_factory.mktemp("filled")
 
-    def run(*words: str, stdin: str | None = None, env: dict[str, str]) -> Attempt:
+    def run(*words: str, stdin: str | None = None, env: dict[str, str], ok: bool = True) -> Attempt:
         return attempt(folder / "home", *words, stdin=None if stdin is None else stdin.encode(), env=env)
 
     return folder / "home", fill(run, folder)

@@ -215,7 +215,8 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
     """Store all that is nasty; returns what the calls of the table name."""
     path = tmp_path / "lines.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in lines()))
-    assert run("memory", "import", str(path), env=NOW, ok=False).result["failed"] == 1, "a lone surrogate is no text"
+    taken = run("memory", "import", str(path), env=NOW, ok=False).out
+    assert json.loads(taken)["result"]["failed"] == 1, "a lone surrogate is no text"
     made = Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
     made.user(f"please mend the harbour gauge {ALL}")
     made.assistant(f"I chose harbour gauge over {ALL} because it decides")

@@ -28,6 +28,7 @@ SHORT = {
     "core/ids.py",  # likewise: every room makes ids
     "cli/knowledge/search.py",  # hot, and alone for that
     "cli/memory/reports.py",  # likewise
+    "cli/installation/kept_values.py",  # likewise: it is run at each press of the tab key
 }
 """Modules that are shorter than that for a reason."""
 

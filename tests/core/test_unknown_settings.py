@@ -18,6 +18,7 @@ NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 def put(folder: Path, text: str) -> str:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "config.toml").write_text(text, encoding="utf-8")
+    (folder / "config.toml").chmod(0o600)
     return str(folder / "config.toml")
 
 

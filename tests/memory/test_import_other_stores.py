@@ -203,7 +203,7 @@ def test_our_own_lines_are_taken_as_before_and_previewed(run: Run, home: Path, t
     preview = run("memory", "import", str(path), "--preview", env=NOW).result
     assert not home.exists()
     assert (preview["added"], preview["failed"], preview["errors"][0]["line"]) == (2, 1, 2)
-    result = run("memory", "import", str(path), env=NOW).result
+    result = run("memory", "import", str(path), env=NOW, ok=False).result
     assert {**preview, "preview": None} == {**result, "preview": None}
     again = run("memory", "import", str(path), "--preview", env=NOW).result
     assert (again["added"], again["unchanged"]) == (0, 2)

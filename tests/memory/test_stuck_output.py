@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
+import string
 import subprocess
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
@@ -16,23 +21,33 @@ from core import redaction
 quick = redaction.redact
 def redact(text):
     if "SLOW OUTPUT" in text and len(text) > 50_000:
-        time.sleep(600)
+        BUSY
+    time.sleep(len(text) / 200_000)
     return quick(text)
 redaction.redact = redact
 """
-"""On any machine: a redactor that never comes to the end of it."""
+"""On any machine: a redactor that never comes to the end of it, and is slow with everything else."""
 TRIES = 12
 """The first two fail; on a slow machine one without the output may, too."""
 
 
-def lines(folder: Path) -> list[dict[str, object]]:
-    output = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 4_000 + "harbour.py:31: the last line"
-    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "cat build.log"}}
-    result = {"type": "tool_result", "tool_use_id": "t1", "content": output, "is_error": False}
+LOG = "first line of the log\n" + "SLOW OUTPUT \x1b[31mtoken=\x1b[0m\n" * 4_000 + "harbour.py:31: the last line"
+
+
+def lines(folder: Path, *outputs: str) -> list[dict[str, object]]:
+    """A session in which one line has what a call, or calls side by side, returned."""
+    calls = [
+        {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": "cat build.log"}}
+        for n in range(len(outputs))
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": f"t{n}", "content": one, "is_error": False}
+        for n, one in enumerate(outputs)
+    ]
     said = [
         ("user", "look at the log of the harbour build"),
-        ("assistant", [call]),
-        ("user", [result]),
+        ("assistant", calls),
+        ("user", results),
         ("assistant", [{"type": "text", "text": "The parser of the tide tables breaks on tabs."}]),
     ]
     return [
@@ -42,30 +57,49 @@ def lines(folder: Path) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-@pytest.mark.spawned
-def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> None:
-    home, folder = tmp_path / "home", tmp_path / "project"
-    folder.mkdir()
-    (tmp_path / "sitecustomize.py").write_text(SLOW)
-    transcript = tmp_path / "s.jsonl"
-    transcript.write_text("".join(json.dumps(one) + "\n" for one in lines(folder)))
-    event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript), "cwd": str(folder)}
-    environment = clean_environment(home, PYTHONPATH=f"{tmp_path}", JOELCLAW_HOOK_DEADLINE_MS="1000")
+class Stuck:
+    """A session with these outputs; its hooks run one after the other."""
 
-    def hits() -> list[dict[str, object]]:
-        found: list[dict[str, object]] = attempt(home, "recall", "tide tables break on tabs").result["hits"]
-        return found
+    def __init__(self, tmp_path: Path, *outputs: str, slow: str = "time.sleep(600)") -> None:
+        self.home, self.folder, self.transcript = tmp_path / "home", tmp_path / "project", tmp_path / "s.jsonl"
+        self.folder.mkdir(parents=True)
+        self.transcript.write_text("".join(json.dumps(one) + "\n" for one in lines(self.folder, *outputs)))
+        if slow:
+            (tmp_path / "sitecustomize.py").write_text(SLOW.replace("BUSY", slow))
+        self._path = f"{tmp_path}"
 
-    tries = 0
-    while not hits():
-        tries += 1
-        assert tries <= TRIES, "the session is stuck"
+    def hook(self, deadline_ms: str) -> None:
+        event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(self.transcript)}
         done = subprocess.run(
-            [JOELCLAW, "hook", "claude"], input=json.dumps(event), env=environment, cwd=folder, capture_output=True,
-            text=True, timeout=PATIENCE_S,
+            [JOELCLAW, "hook", "claude"], input=json.dumps({**event, "cwd": str(self.folder)}), cwd=self.folder,
+            env=clean_environment(self.home, PYTHONPATH=self._path, JOELCLAW_HOOK_DEADLINE_MS=deadline_ms),
+            capture_output=True, text=True, timeout=PATIENCE_S,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
-    assert tries > 2, "an output is left out only after it failed twice"
+
+    def hits(self) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = attempt(self.home, "recall", "tide tables break on tabs").result["hits"]
+        return found
+
+    def tries(self, deadline_ms: str) -> int:
+        """How many hooks it took until what was said behind the outputs was archived."""
+        tries = 0
+        while not self.hits():
+            tries += 1
+            assert tries <= TRIES, "the session is stuck"
+            self.hook(deadline_ms)
+        return tries
+
+    def late(self) -> int:
+        """How many hooks did not answer in time."""
+        return int(attempt(self.home, "otel", "search", "hook.timeout", "--hours", "1").result["found"])
+
+
+@pytest.mark.spawned
+def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path, LOG)
+    home, transcript = stuck.home, stuck.transcript
+    assert stuck.tries("1000") > 2, "an output is left out only after it failed twice"
     shown = attempt(home, "recall", "show", "harbour.py", "--json").out + attempt(home, "recall", "harbour.py").out
     assert "the last line" in shown, "the tail is kept"
     for command in ("status", "doctor"):
@@ -75,13 +109,52 @@ def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> No
 
 
 def test_a_large_output_that_is_read_in_time_is_kept_whole(tmp_path: Path) -> None:
-    home, folder = tmp_path / "home", tmp_path / "project"
-    folder.mkdir()
-    transcript = tmp_path / "s.jsonl"
-    transcript.write_text("".join(json.dumps(one) + "\n" for one in lines(folder)))
-    event = {"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript), "cwd": str(folder)}
-    attempt(home, "hook", "claude", stdin=json.dumps(event).encode())
-    assert attempt(home, "recall", "tide tables break on tabs").result["hits"]
+    stuck = Stuck(tmp_path, LOG, slow="")
+    home = stuck.home
+    stuck.hook("60000")
+    assert stuck.hits()
     assert "OUTPUT_LEFT_OUT" not in attempt(home, "status").out
     slow = home / "sessions/.work/slow"
     assert [path for path in slow.iterdir() if path.suffix != ".lock"] == []
+
+
+@pytest.mark.spawned
+@pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
+def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str) -> None:
+    for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
+        stuck = Stuck(tmp_path / deadline_ms, LOG, slow=slow)
+        if stuck.tries(deadline_ms) == 3 and not stuck.late():
+            return
+    pytest.fail("hooks were late")
+
+
+@pytest.mark.spawned
+def test_many_outputs_in_one_line_that_are_short_enough_each(tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path, *(f"SLOW OUTPUT {number} harbour_{number} " * 170 for number in range(400)))
+    assert 3 <= stuck.tries("1500") <= 5
+
+
+def hostile(size: int, seed: int = 5) -> str:
+    """What a redaction has to look at closely: coloured, encoded, quoted and wrapped look-alikes of secrets."""
+    draw, made, length = random.Random(seed), [], 0
+    while length < size:
+        value = "".join(draw.choices(string.ascii_letters + string.digits, k=draw.randint(16, 48)))
+        plain = f"password={value}"
+        form: Any = draw.choice([
+            f"\x1b[3{draw.randint(1, 7)}mtoken\x1b[0m=\x1b[1m{value[:9]}\x1b[0m{value[9:]}",
+            base64.b64encode(plain.encode()).decode(), quote(quote(f"{plain}&api_key={value}", safe="")),
+            plain.replace("=", "\\u003d"), f"&quot;password&quot;&#58; &quot;{value}&quot;",
+            plain.replace("s", "s\u200b"), plain.replace("=", "\uff1a"), f"https://u:{value}@h.example/?token={value}",
+            f"eyJ{value}.eyJ{value}.{value}", f'{{\\"auth\\":\\"{value}\\",\\"key\\":\\"{{{{x}}}}\\"}}',
+            f"sshpass -p '{value}' ssh h; curl -u a:{value} h; mysql -p{value}",
+            "".join(f"\\x{ord(char):02x}" for char in plain),
+        ])  # fmt: skip
+        made.append(form + draw.choice(["\n", " ", ",", "\\n"]))
+        length += len(made[-1])
+    return "".join(made)[:size]
+
+
+@pytest.mark.spawned
+def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:
+    stuck = Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6)), slow="")
+    assert stuck.tries("2000") <= 4

@@ -142,7 +142,7 @@ def test_bad_lines_are_counted_and_the_rest_is_taken(run: Run) -> None:
     report = run("otel", "import", "-", stdin=text).result
     assert (report["lines"], report["added"], report["others"], report["failed"]) == (8, 2, 2, 4)
     assert [error["line"] for error in report["errors"]] == [2, 3, 7, 8]
-    assert report["errors"][0]["reason"].startswith("no JSON")
+    assert report["errors"][0]["reason"].startswith("not JSON")
 
 
 def test_an_input_without_any_good_line_fails(run: Run) -> None:

@@ -11,8 +11,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
-from core.redaction import redact, redact_value
-from core.redaction.fields import without_named
+from core.redaction import redact, redact_value, without_named
 
 SECRET = "zQ7mangoTree9"
 HIDING: list[dict[str, Any]] = [

@@ -1,6 +1,7 @@
-"""Claude Code's plugin form of what `install claude --mcp` writes: `python -m session.install.claude_plugin FOLDER`.
+"""What `install CLIENT --mcp` writes, as a plugin of the client: `python -m session.install.plugin CLIENT FOLDER`.
 
-The folder is a marketplace of one plugin. It calls `joelclaw` by its name, since it may be copied to another machine.
+The folder is a marketplace of one plugin, as `/plugin` takes it. It calls `joelclaw` by its name, since it may be copied
+to another machine.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _ABOUT = "Keeps what a compaction throws away: recall, checkpoints, a recovery n
 _OWNER = {"name": "The joelclaw authors"}
 
 
-def files() -> dict[str, str]:
+def files(name: str) -> dict[str, str]:
     """The text of each file, by its path in the folder."""
-    client = registry.row("claude").settings()
+    client = registry.row(name).settings()
     plugin = {"name": _NAME, "version": VERSION, "description": _ABOUT, "author": _OWNER, "license": "MIT"}
     listed: dict[str, Any] = {"name": _NAME, "source": "./", "description": _ABOUT}
     hooks = {event: [group] for event, group in own_text.hook_groups(client, _NAME).items()}
@@ -39,8 +40,8 @@ def files() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for path, text in files().items():
-        place = os.path.join(sys.argv[1], path)
+    for path, text in files(sys.argv[1]).items():
+        place = os.path.join(sys.argv[2], path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "w", encoding="utf-8") as file:
             file.write(text)

@@ -13,7 +13,7 @@ from core import VERSION
 
 
 def test_the_folder_is_a_marketplace_of_one_plugin(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "session.install.claude_plugin", str(tmp_path)]
+    words = [sys.executable, "-m", "session.install.plugin", "claude", str(tmp_path)]
     subprocess.run(words, cwd=ROOT, check=True, timeout=PATIENCE_S)
     market, plugin = (
         json.loads((tmp_path / ".claude-plugin" / f"{name}.json").read_text()) for name in ("marketplace", "plugin")
@@ -28,7 +28,7 @@ def test_it_calls_what_an_installation_for_a_project_calls(run: Run, tmp_path: P
     project.mkdir()
     run("install", "claude", "--project", "--mcp", cwd=project, env={"HOME": str(tmp_path)})
     plugin = tmp_path / "plugin"
-    words = [sys.executable, "-m", "session.install.claude_plugin", str(plugin)]
+    words = [sys.executable, "-m", "session.install.plugin", "claude", str(plugin)]
     subprocess.run(words, cwd=ROOT, check=True, timeout=PATIENCE_S)
     installed = json.loads((project / ".claude" / "settings.json").read_text())["hooks"]
     assert json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"] == installed
