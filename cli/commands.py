@@ -23,6 +23,7 @@ FOLDERS = {
     "knowledge": "knowledge",
     "vault": "knowledge",
     "otel": "otel",
+    "o11y": "otel",
     "checkpoint": "session",
     "inject": "session",
     "compaction": "compaction",

@@ -19,6 +19,7 @@ GROUPS = {
     "knowledge": "Folders of markdown, kept in step and searched.",
     "vault": "Notes of one folder, read by name or by meaning.",
     "otel": "What happened: emit, search and follow events.",
+    "o11y": "All events of one session or machine.",
     "session": "What became of sessions: a list, and one session's life on a screen or a page.",
     "store": "The local file kept small, and a Typesense cluster beside it: prepare it, fill it, compare.",
     "checkpoint": "What one session is doing, kept while its context fills.",

@@ -15,7 +15,7 @@ _joelclaw() {
       *)
         path="${path:+$path }${COMP_WORDS[at]}"
         case "$path" in
-          sessions | memory | knowledge | vault | otel | session | store | checkpoint | inject | idle | compaction) ;;
+          sessions | memory | knowledge | vault | otel | o11y | session | store | checkpoint | inject | idle | compaction) ;;
           *) break ;;
         esac
         ;;
@@ -136,6 +136,8 @@ _joelclaw() {
     "otel list --session") COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return ;;
     "otel list --system") return ;;
     "otel list --success") COMPREPLY=($(compgen -W "true false" -- "$word")); return ;;
+    "otel list --action") return ;;
+    "otel list --since") return ;;
     "otel list --hours") return ;;
     "otel list --limit" | "otel list -n") return ;;
     "otel list --page") return ;;
@@ -146,6 +148,8 @@ _joelclaw() {
     "otel search --session") COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return ;;
     "otel search --system") return ;;
     "otel search --success") COMPREPLY=($(compgen -W "true false" -- "$word")); return ;;
+    "otel search --action") return ;;
+    "otel search --since") return ;;
     "otel search --hours") return ;;
     "otel search --limit" | "otel search -n") return ;;
     "otel search --page") return ;;
@@ -156,6 +160,10 @@ _joelclaw() {
     "otel stats --adapter") return ;;
     "otel prune --days") return ;;
     "otel export --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "o11y session --hours") return ;;
+    "o11y session --limit" | "o11y session -n") return ;;
+    "o11y system --hours") return ;;
+    "o11y system --limit" | "o11y system -n") return ;;
     "checkpoint save --session") COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return ;;
     "checkpoint save --percent") return ;;
     "checkpoint save --tokens") return ;;
@@ -223,12 +231,13 @@ _joelclaw() {
     "completion --values") COMPREPLY=($(compgen -W "sessions memories projects tags" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel session store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel o11y session store checkpoint inject idle compaction"; fi ;;
     "sessions") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="search extract inspect"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search note"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search ls tree adr"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
+    "o11y") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="session system"; fi ;;
     "session") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="list show"; fi ;;
     "store") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="init sync push pull verify prune"; fi ;;
     "checkpoint") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="save flush show list clear"; fi ;;
@@ -274,12 +283,14 @@ _joelclaw() {
     "vault tree") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "vault adr") if [[ $word == -* ]]; then offered="--status --limit --json --help -h"; else COMPREPLY=($(compgen -W "list locate collisions" -- "$word")); return; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --adapter --json --help -h"; else return; fi ;;
-    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --adapter --json --help -h"; fi ;;
-    "otel search") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --hours --limit -n --page --adapter --follow -f --json --help -h"; else return; fi ;;
+    "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --action --since --hours --limit -n --page --adapter --json --help -h"; fi ;;
+    "otel search") if [[ $word == -* ]]; then offered="-v --invert --level --source --component --session --system --success --action --since --hours --limit -n --page --adapter --follow -f --json --help -h"; else return; fi ;;
     "otel stats") if [[ $word == -* ]]; then offered="--source --component --hours --adapter --json --help -h"; fi ;;
     "otel prune") if [[ $word == -* ]]; then offered="--days --json --help -h"; fi ;;
     "otel export") if [[ $word == -* ]]; then offered="--status --to --json --help -h"; fi ;;
     "otel import") if [[ $word == -* ]]; then offered="--json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "o11y session") if [[ $word == -* ]]; then offered="--hours --limit -n --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values memories 2>/dev/null)" -- "$word")); return; fi ;;
+    "o11y system") if [[ $word == -* ]]; then offered="--hours --limit -n --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values memories 2>/dev/null)" -- "$word")); return; fi ;;
     "checkpoint save") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --message -m --file --role --stdin --json --help -h"; fi ;;
     "checkpoint flush") if [[ $word == -* ]]; then offered="--session --percent --tokens --window --role --json --help -h"; fi ;;
     "checkpoint show") if [[ $word == -* ]]; then offered="--json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;

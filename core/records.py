@@ -223,10 +223,16 @@ class Event(TypedDict):
 class EventQuery(TypedDict, total=False):
     """Which events a search returns; an empty value means any."""
 
-    words: Sequence[str]
+    any_of: Sequence[Sequence[str]]
+    """Words of which an event holds all, of one list at least."""
+    inverted: bool
+    """Whether the words must not be there."""
     levels: Sequence[str]
     sources: Sequence[str]
     components: Sequence[str]
+    actions: Sequence[str]
+    hidden: Sequence[str]
+    """Actions that are left out."""
     session: str
     system: str
     success: bool | None

@@ -98,7 +98,7 @@ def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
     from core.store import history  # `memory stats` is hot
 
     asked: EventQuery = {
-        "words": ["recall", "completed"], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
+        "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
     recalls = [one for one in events.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.records import Event
 
 DUPLICATE = "duplicate-id"
-NOISE = "debug-noise"
+NOISE = "debug_backpressure_guard"
 NOISE_WINDOW_MS = 60_000
 
 

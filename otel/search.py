@@ -21,6 +21,8 @@ _MAX_FACET_VALUES = 20
 _MAX_WORDS = 64
 _RECENT_MS = 15 * 60_000
 _FACETS = ("level", "source", "component", "action")
+ROUTINE = ("hook.completed", "memory.recall.started")
+"""What each hook and each recall leaves: shown only to who asks for it by action, component, level or word."""
 _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
 
 
@@ -33,20 +35,33 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
             fix = "give --level debug, info, warn, error or fatal"
             raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
         levels.append(known)
+    any_of = _any_of(options.get("query") or "")
+    components, actions = _names(options.get("component")), _names(options.get("action"))
+    asked = components or actions or "debug" in levels or options.get("all")
+    words = [word for words in any_of for word in words]
+    hidden = [] if asked else [one for one in ROUTINE if not any(word in as_words(one) for word in words)]
     return {
-        "words": _words(options.get("query") or ""),
+        "any_of": any_of,
+        "inverted": bool(options.get("invert")),
         "levels": levels,
         "sources": _names(options.get("source")),
-        "components": _names(options.get("component")),
+        "components": components,
+        "actions": actions,
+        "hidden": hidden,
         "session": identifier(options.get("session") or ""),
         "system": identifier(options.get("system") or ""),
         "success": options.get("success"),
-        "since": max(0, now - int(options.get("hours", 24) * clock.HOUR_MS)),
+        "since": options.get("since_ms") or max(0, now - int(options.get("hours", 24) * clock.HOUR_MS)),
     }
 
 
 def _names(text: str | None) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
+
+
+def _any_of(text: str) -> list[list[str]]:
+    """`a b|c` as what to look for: a and b, or c; empty for all events."""
+    return [words for part in text.split("|") if (words := _words(part))]
 
 
 def _words(text: str) -> list[str]:
@@ -70,6 +85,7 @@ def find(asked: EventQuery, *, limit: int, page: int, text: str | None = None) -
         "filterBy": _filter_by(asked),
         "events": [shown(event) for event in events],
         "facets": _facets(counts),
+        "hidden": asked["hidden"],
     }
 
 
@@ -159,7 +175,10 @@ def shown(event: Event) -> dict[str, Any]:
 def _filter_by(asked: EventQuery) -> str:
     """The filters in force, in Typesense's notation, as the mirrored CLI shows them."""
     parts = [f"timestamp:>={asked['since']}"]
-    for field, names in (("level", asked["levels"]), ("source", asked["sources"]), ("component", asked["components"])):
+    for field, names in (
+        ("level", asked["levels"]), ("source", asked["sources"]), ("component", asked["components"]),
+        ("action", asked["actions"]),
+    ):  # fmt: skip
         if names:
             parts.append(f"{field}:=[{','.join(map(_quoted, names))}]")
     for field, value in (("sessionId", asked["session"]), ("systemId", asked["system"])):

@@ -30,6 +30,7 @@ def event(
     from otel.event import new_event
 
     role = role or "interactive"
+    component = "gateway-context" if (role, component) == (GATEWAY, COMPONENT) else component
     return new_event(
         name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
         session=session_id, role=role, now=now,

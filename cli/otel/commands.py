@@ -10,6 +10,10 @@ _WHERE = (
     P("component", ("--component",), "components, comma-separated", metavar="CSV"),
 )
 _FOLLOW = P("follow", ("--follow", "-f"), "print new events as they come, until Ctrl-C", kind="flag")
+_QUERY = (
+    P("query", (), "words that must all occur; a|b means either", metavar="QUERY"),
+    P("invert", ("-v", "--invert"), "only events that do not match the query", kind="flag"),
+)
 _LAST_MS = 253_402_300_799_999
 
 COMMANDS: tuple[Command, ...] = (
@@ -42,12 +46,14 @@ COMMANDS: tuple[Command, ...] = (
             f"cli.otel.search:{name}",
             what,
             (
-                *((P("query", (), "words that must all occur", metavar="QUERY"),) if name == "search" else ()),
+                *(_QUERY if name == "search" else ()),
                 P("level", ("--level",), "severities, comma-separated", metavar="CSV"),
                 *_WHERE,
                 P("session", ("--session",), "only this session", metavar="ID"),
                 P("system", ("--system",), "only this machine", metavar="ID"),
                 P("success", ("--success",), "only successes (true) or failures (false)", kind="truth"),
+                P("action", ("--action",), "actions, comma-separated", metavar="CSV"),
+                P("since", ("--since",), "only events since: 2w (h, d, w, mo, y) ago, or a day", metavar="TIME"),
                 HOURS,
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=30, low=1, high=200),
                 P("page", ("--page",), "which page of them", kind="whole", default=1, low=1, high=1_000_000),
@@ -57,7 +63,7 @@ COMMANDS: tuple[Command, ...] = (
             code="OTEL_INVALID_ARGS",
             view="cli.otel.view:events",
         )
-        for name, what in (("list", "The newest events."), ("search", "Events that hold all the words."))
+        for name, what in (("list", "The newest events."), ("search", "Find events by their words."))
     ),
     Command(
         "otel stats",
@@ -93,5 +99,20 @@ COMMANDS: tuple[Command, ...] = (
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
         code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
+    ),
+    *(
+        Command(
+            f"o11y {name}",
+            f"cli.otel.search:of_{name}",
+            f"Show the events of one {what}.",
+            (
+                P("id", (), f"the {what}'s id", required=True, metavar="ID"),
+                HOURS,
+                P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=50, low=1, high=200),
+            ),
+            code="OTEL_INVALID_ARGS",
+            view="cli.terminal:told",
+        )
+        for name, what in (("session", "session"), ("system", "machine"))
     ),
 )

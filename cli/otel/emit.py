@@ -61,9 +61,12 @@ def run(options: dict[str, Any]) -> Answer:
         )
     db = sqlite.open_writing(busy_ms=settings.get_int("otel.busy_ms"), durable=False)
     reason = log.append_one(db, event, debug_limit=settings.get_int("otel.debug_limit"))
-    result: dict[str, Any] = {**event, "stored": not reason}
+    said: dict[str, Any] = {"stored": not reason, "eventId": event["id"]}
     if reason:
-        result["reason"] = reason
+        said |= {"dropped": True, "dropReason": reason}
+    result: dict[str, Any] = {
+        "endpoint": f"file://{db.filename}", "status": 200, "response": {"ok": True, "result": said}, "event": event,
+    }  # fmt: skip
     if ignored:
         result["ignored"] = ignored
     return Answer(result, _NEXT)

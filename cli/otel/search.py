@@ -7,8 +7,9 @@ import sys
 from typing import Any
 
 from cli import stdout
-from cli.answer import Answer, step, write_json
+from cli.answer import Answer, quoted, step, write_json
 from core import clock, config, home_files, json_text
+from core.errors import usage
 from core.store import sqlite
 from core.store.upkeep import retention
 from otel import log
@@ -30,19 +31,58 @@ def search(options: dict[str, Any]) -> Answer | int:
 def _page(name: str, options: dict[str, Any]) -> Answer:
     limit, page = options["limit"], options["page"]
     text = options["query"] or "" if name == "search" else None
-    asked = finding.query(options, clock.now_ms())
+    asked = finding.query(_dated(options), clock.now_ms())
     log.store_waiting()
     result = finding.find(asked, limit=limit, page=page, text=text)
+    steps = []
+    if options["session"]:
+        steps.append(step(f"joelclaw o11y session {quoted(options['session'])}", "all events of this session"))
     if result["found"] <= limit * page:
-        return Answer(result)
+        return Answer(result, steps)
     params: dict[str, Any] = {"query": {"description": "the same words", "value": text}} if text else {}
     params["page"] = {"description": "which page", "value": page + 1, "default": 1}
     command = f"joelclaw otel {name}{' <query>' if text else ''} --page <page>"
-    return Answer(result, [step(command, "older events, with the same filters", params)])
+    return Answer(result, [step(command, "older events, with the same filters", params), *steps])
+
+
+def _dated(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, `--since` as a time."""
+    if not options["since"]:
+        return options
+    from cli.recall import narrowed
+
+    return {**options, "since_ms": narrowed.between(options["since"], None, "OTEL_INVALID_ARGS")[0]}
+
+
+def of_session(options: dict[str, Any]) -> Answer:
+    """What is known of a session: its events, newest first."""
+    return _correlated("session", options)
+
+
+def of_system(options: dict[str, Any]) -> Answer:
+    """Likewise of a machine."""
+    return _correlated("system", options)
+
+
+def _correlated(scope: str, options: dict[str, Any]) -> Answer:
+    hours, limit, whose = options["hours"], options["limit"], options["id"].strip()
+    if not whose:
+        raise usage("OTEL_INVALID_ARGS", "the id is empty", f"give it: joelclaw o11y {scope} ID")
+    log.store_waiting()
+    found = finding.find(
+        finding.query({"hours": hours, scope: whose, "all": True}, clock.now_ms()), limit=limit, page=1
+    )
+    hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
+    result = {
+        "windowHours": hours, "limit": limit, "returned": len(hits), "found": found["found"],
+        "filterBy": {"otel_events": found["filterBy"]}, "scope": scope, f"{scope}Id": whose,
+        "collections": [{"collection": "otel_events", "found": found["found"]}], "hits": hits,
+    }  # fmt: skip
+    return Answer(result, [step(f"joelclaw otel list --{scope} {quoted(whose)}", "the same, page by page")])
 
 
 def _follow(options: dict[str, Any]) -> int:
-    asked = finding.query(options, clock.now_ms())
+    asked = finding.query(_dated(options), clock.now_ms())
     log.store_waiting()
     on_terminal = stdout.is_terminal() and "--json" not in sys.argv
     hung_up = select.poll()
@@ -65,7 +105,7 @@ def _follow(options: dict[str, Any]) -> int:
 def stats(options: dict[str, Any]) -> Answer:
     """How many events and errors there are."""
     now = clock.now_ms()
-    asked = finding.query(options, now)
+    asked = finding.query({**options, "all": True}, now)
     log.store_waiting()
     result = finding.stats(asked, hours=options["hours"], now=now)
     return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])

@@ -154,6 +154,7 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
         ("level", query.get("levels", ())),
         ("source", query.get("sources", ())),
         ("component", query.get("components", ())),
+        ("action", query.get("actions", ())),
         ("session_id", [query["session"]] if query.get("session") else []),
         ("system_id", [query["system"]] if query.get("system") else []),
     ):
@@ -164,7 +165,11 @@ def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
     if success is not None:
         conditions.append("success = ?")
         values.append(int(success))
-    for word in query.get("words", ()):
-        conditions.append("instr(search_text, ?) > 0")
-        values.append(word)
+    if hidden := query.get("hidden", ()):
+        conditions.append(f"action NOT IN ({marks(hidden)})")
+        values.extend(hidden)
+    if any_of := query.get("any_of", ()):
+        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
+        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
+        values.extend(word for words in any_of for word in words)
     return " AND ".join(conditions), tuple(values)

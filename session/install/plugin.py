@@ -1,7 +1,7 @@
 """What `install CLIENT --mcp` writes, as a plugin of the client: `python -m session.install.plugin CLIENT FOLDER`.
 
-The folder is a marketplace of one plugin, as `/plugin` takes it. It calls `joelclaw` by its name, since it may be copied
-to another machine.
+The folder is a marketplace of one plugin, as `/plugin` takes it. It calls `joelclaw` by name, since it may be copied to
+another machine.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _COMPACTION_MS = 120_000
 _READ_CHARS, _VALUE_CHARS = 4_000, 80
 _ORDER = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}
 """Of what has the same time; the rest stands between."""
-_OWN = ("session-lifecycle", "memory-enforcer", "memory-feedback", "recall-cli")
+_OWN = ("session-lifecycle", "gateway-context", "memory-enforcer", "memory-feedback", "recall-cli")
 
 
 def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mapping[str, str]) -> list[Timed]:

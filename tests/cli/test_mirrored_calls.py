@@ -36,7 +36,7 @@ KEYS = {
     "otel list": "found page limit filterBy events facets",
     "otel search": "query found page limit filterBy events facets",
     "otel stats": "windowHours filterBy total errors errorRate recent15m facets",
-    "otel emit": "id",
+    "otel emit": "endpoint status response event",
     "knowledge search": "query found hits",
     "knowledge sync": "collection indexed",
     "knowledge note": "queued event turnId skipReason response",

@@ -127,6 +127,8 @@ TABLE: dict[str, list[list[str]] | str] = {
     "otel list": [["otel", "list"]],
     "otel search": [["otel", "search", "harbour"]],
     "otel stats": [["otel", "stats"]],
+    "o11y session": [["o11y", "session", SESSION]],
+    "o11y system": [["o11y", "system", "elsewhere"]],
     "otel prune": [["otel", "prune"]],
     "otel export": [["otel", "export", "--status"], ["otel", "export", "--to", "-"]],
     "otel import": [["otel", "import", "{otlp}"]],

@@ -20,13 +20,15 @@ def times(db: apsw.Connection) -> list[int]:
 def test_thirteenth_within_a_minute_is_noise(run: Run) -> None:
     def emit(second: float, *more: str) -> dict[str, object]:
         env = {"JOELCLAW_NOW_MS": str(NOW_MS + int(second * 1000))}
-        result: dict[str, object] = run("otel", "emit", "tick", "--level", "debug", *more, env=env).result
+        result: dict[str, object] = run("otel", "emit", "tick", "--level", "debug", *more, env=env).result["response"][
+            "result"
+        ]
         return result
 
     for second in range(LIMIT):
         assert emit(second)["stored"] is True
     refused = emit(59.999, "--id", "late")
-    assert (refused["stored"], refused["reason"]) == (False, "debug-noise")
+    assert (refused["stored"], refused["dropReason"]) == (False, "debug_backpressure_guard")
     # of another source, component, action or level: not the same noise
     assert emit(59.999, "--source", "other")["stored"] is True
     assert emit(59.999, "--component", "other")["stored"] is True

@@ -29,11 +29,13 @@ def rows(home: Path) -> list[dict[str, Any]]:
 
 def test_defaults(run: Run, home: Path) -> None:
     result = run("otel", "emit", "a.b", env={**NOW, "JOELCLAW_SYSTEM_ID": "panda"}).result
-    assert result["stored"] is True
+    assert list(result) == ["endpoint", "status", "response", "event"]
+    assert (result["endpoint"], result["status"]) == (f"file://{home}/store.db", 200)
+    assert result["response"] == {"ok": True, "result": {"stored": True, "eventId": result["event"]["id"]}}
     (row,) = rows(home)
     assert row == {
-        "id": result["id"], "timestamp": NOW_MS, "session_id": "interactive", "system_id": "panda", "level": "info",
-        "source": "cli", "component": "otel-cli", "action": "a.b", "success": 1, "error": None, "duration_ms": None,
+        "id": result["event"]["id"], "timestamp": NOW_MS, "session_id": "interactive", "system_id": "panda",
+        "level": "info", "source": "cli", "component": "otel-cli", "action": "a.b", "success": 1, "error": None, "duration_ms": None,
         "metadata": "{}",
     }  # fmt: skip
 
@@ -44,10 +46,10 @@ def test_every_flag(run: Run, home: Path) -> None:
         "--timestamp": "1700000000123", "--error": "it broke", "--duration-ms": "12.5", "--session": "s1",
         "--metadata": '{"percent": 41, "deep": {"a": [1, null, true]}}',
     }  # fmt: skip
-    result = run("otel", "emit", "x.y", *[word for pair in flags.items() for word in pair]).result
+    result = run("otel", "emit", "x.y", *[word for pair in flags.items() for word in pair]).result["event"]
     assert list(result) == [
         "id", "timestamp", "sessionId", "systemId", "level", "source", "component", "action", "success", "metadata",
-        "duration_ms", "error", "stored",
+        "duration_ms", "error",
     ]  # fmt: skip
     (row,) = rows(home)
     assert (row["id"], row["timestamp"], row["level"], row["success"]) == ("e1", 1700000000123, "error", 0)
@@ -68,16 +70,16 @@ def test_every_flag(run: Run, home: Path) -> None:
     ],
 )
 def test_session_of_the_environment(run: Run, env: dict[str, str], session: str) -> None:
-    result = run("otel", "emit", "x", env=env).result
+    result = run("otel", "emit", "x", env=env).result["event"]
     assert result["sessionId"] == session
     host = os.uname().nodename.lower().removesuffix(".localdomain").removesuffix(".local")
     assert result["systemId"] == host
 
 
 def test_failure_without_error_text(run: Run) -> None:
-    assert run("otel", "emit", "x", "--success", "false").result["error"] == "operation_failed"
-    assert run("otel", "emit", "x", "--success", "false", "--error", " ").result["error"] == "operation_failed"
-    assert "error" not in run("otel", "emit", "x").result
+    assert run("otel", "emit", "x", "--success", "false").result["event"]["error"] == "operation_failed"
+    assert run("otel", "emit", "x", "--success", "false", "--error", " ").result["event"]["error"] == "operation_failed"
+    assert "error" not in run("otel", "emit", "x").result["event"]
 
 
 def test_stdin_holds_the_event(run: Run, home: Path) -> None:
@@ -101,7 +103,7 @@ def test_stdin_beside_an_action_is_read_only_when_asked_for(run: Run, home: Path
         ["sh", "-c", loop], env=clean_environment(home), check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S
     )
     assert [row["action"] for row in rows(home)] == ["one", "two", "three"]
-    result = run("otel", "emit", "word", "--stdin", stdin='{"action": "other", "level": "debug"}').result
+    result = run("otel", "emit", "word", "--stdin", stdin='{"action": "other", "level": "debug"}').result["event"]
     assert (result["action"], result["level"]) == ("word", "debug")
 
 
@@ -126,7 +128,7 @@ def test_whole_object_in_a_pipe_that_stays_open(home: Path) -> None:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(b'{"action": "a", "metadata": {"x": {}}}\n')
         process.stdin.flush()
-        assert json.loads(process.stdout.read())["result"]["metadata"] == {"x": {}}
+        assert json.loads(process.stdout.read())["result"]["event"]["metadata"] == {"x": {}}
         assert process.wait(PATIENCE_S) == 0
     assert time.monotonic() - started < SLOWEST_S
 
@@ -178,9 +180,9 @@ def test_wrong_usage_stores_nothing(run: Run, home: Path, words: list[str], stdi
 
 
 def test_same_id_is_stored_once(run: Run, home: Path) -> None:
-    assert run("otel", "emit", "x", "--id", "same").result["stored"] is True
-    again = run("otel", "emit", "y", "--id", "same").result
-    assert (again["stored"], again["reason"]) == (False, "duplicate-id")
+    assert run("otel", "emit", "x", "--id", "same").result["response"]["result"]["stored"] is True
+    again = run("otel", "emit", "y", "--id", "same").result["response"]["result"]
+    assert (again["stored"], again["dropReason"]) == (False, "duplicate-id")
     assert [row["action"] for row in rows(home)] == ["x"]
 
 
@@ -193,7 +195,7 @@ def test_secrets_never_reach_the_disk(run: Run, home: Path) -> None:
     assert TOKEN.encode() not in stored and b"hunter2" not in stored
     assert TOKEN not in done.out
     # what looks like a secret is still an identity
-    assert run("otel", "emit", "x", "--id", TOKEN).result["reason"] == "duplicate-id"
+    assert run("otel", "emit", "x", "--id", TOKEN).result["response"]["result"]["dropReason"] == "duplicate-id"
     assert run("otel", "list", "--session", TOKEN).result["found"] == 1
 
 
@@ -208,11 +210,11 @@ def test_files_are_private_whatever_the_umask(home: Path) -> None:
 
 def test_large_metadata_is_cut_and_says_so(run: Run, home: Path) -> None:
     event = {"action": "a", "metadata": {"log": "word " * 40_000, "percent": 41}}
-    kept = run("otel", "emit", stdin=json.dumps(event)).result["metadata"]
+    kept = run("otel", "emit", stdin=json.dumps(event)).result["event"]["metadata"]
     assert kept["percent"] == 41
     assert kept["log"].endswith("… [cut: 200011 bytes]")
     many = {"action": "a", "metadata": {f"key{n}": n for n in range(12_000)}}
-    kept = run("otel", "emit", stdin=json.dumps(many)).result["metadata"]
+    kept = run("otel", "emit", stdin=json.dumps(many)).result["event"]["metadata"]
     assert kept["_cut"].endswith("more entries")
     assert all(len(row["metadata"]) <= MAX_METADATA_BYTES for row in rows(home))
 

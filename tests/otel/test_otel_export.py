@@ -30,7 +30,7 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
         *("otel", "emit", "build.broke", "--level", "error", "--success", "false", "--session", SESSION),
         *("--error", "ValueError: no such flag", "--duration-ms", "12.5", "--timestamp", str(NOW_MS)),
         *("--source", "ci", "--component", "builder", "--metadata", '{"n": 3, "of": {"a": [1, null, "x"]}}'),
-    ).result
+    ).result["event"]
     done = run("otel", "export", env=receiver.env).result
     assert [(one["signal"], one["sent"]) for one in done["destinations"]] == [
         ("logs", 1), ("traces", 0)
@@ -107,7 +107,7 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
 
 
 def test_limits_of_attributes_hold(run: Run, receiver: Receiver) -> None:
-    made = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result
+    made = run("otel", "emit", "a", "--metadata", json.dumps({"text": "x" * 50})).result["event"]
     run("otel", "export", env={**receiver.env, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10"})
     ((_, record),) = receiver.records()
     said = attributes(record.attributes)

@@ -63,7 +63,7 @@ def test_what_was_exported_comes_back_the_same(run: Run, tmp_path: Path) -> None
 
 
 def test_export_to_stdout_is_lines_that_import_takes(run: Run, tmp_path: Path) -> None:
-    made = run("otel", "emit", "a").result
+    made = run("otel", "emit", "a").result["event"]
     out = run("otel", "export", "--to", "-").out
     assert [next(iter(json.loads(one))) for one in out.splitlines()] == ["resourceLogs"]
     there = {"JOELCLAW_HOME": str(tmp_path / "other")}

@@ -48,7 +48,7 @@ def ids(result: Any) -> list[str]:
 
 def test_list_shows_the_window_newest_first(run: Run, seeded: Path) -> None:
     result = run("otel", "list", env=NOW).result
-    assert list(result) == ["found", "page", "limit", "filterBy", "events", "facets"]
+    assert list(result) == ["found", "page", "limit", "filterBy", "events", "facets", "hidden"]
     assert ids(result) == ["inject", "skipped", "mail", "failed"]
     assert (result["found"], result["page"], result["limit"]) == (4, 1, 30)
     assert result["filterBy"] == f"timestamp:>={NOW_MS - 24 * HOUR}"
@@ -139,6 +139,46 @@ def test_filters(run: Run, seeded: Path, words: list[str], found: list[str], fil
         assert ids(result) == found
         assert result["found"] == len(found) == sum(entry["count"] for entry in result["facets"][0]["counts"])
         assert result["filterBy"].partition(" && ")[2] == filter_by
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["search", "mail|ECONNREFUSED"], ["mail", "failed"]),
+        (["search", "compaction skipped|mail sent"], ["skipped", "mail"]),
+        (["search", "|"], ["inject", "skipped", "mail", "failed"]),
+        (["search", "-v", "compaction|mail"], ["failed"]),
+        (["list", "--action", "mail.sent,recall.failed"], ["mail", "failed"]),
+        (["list", "--since", "2d"], ["inject", "skipped", "mail", "failed", "old"]),
+        (["list", "--since", "soon"], None),
+    ],
+)
+def test_any_of_several_and_what_does_not_match(
+    run: Run, seeded: Path, words: list[str], found: list[str] | None
+) -> None:
+    if found is None:
+        assert run("otel", *words, env=NOW, ok=False).json["error"]["code"] == "OTEL_INVALID_ARGS"
+    else:
+        assert ids(run("otel", *words, env=NOW).result) == found
+
+
+def test_what_every_hook_leaves_is_shown_to_who_asks(run: Run, seeded: Path) -> None:
+    run("otel", "emit", "hook.completed", "--component", "hook", env=NOW)
+    for words, shown in (([], False), (["--component", "hook"], True), (["--action", "hook.completed"], True)):
+        actions = [event["action"] for event in run("otel", "list", *words, env=NOW).result["events"]]
+        assert ("hook.completed" in actions) is shown
+    assert run("otel", "list", env=NOW).result["hidden"] == ["hook.completed", "memory.recall.started"]
+    assert run("otel", "search", "hook", env=NOW).result["found"] == 1
+
+
+def test_all_events_of_a_session_or_a_machine(run: Run, seeded: Path) -> None:
+    told = run("o11y", "session", "s1", env=NOW).result
+    assert (told["scope"], told["sessionId"], told["found"], told["returned"]) == ("session", "s1", 3, 3)
+    assert [hit["id"] for hit in told["hits"]] == ["inject", "mail", "failed"]
+    assert {hit["collection"] for hit in told["hits"]} == {"otel_events"}
+    assert run("o11y", "system", "m1", "--hours", "48", env=NOW).result["found"] == 4
+    listed = run("otel", "list", "--session", "s1", env=NOW).json["next_actions"]
+    assert "joelclaw o11y session s1" in [step["command"] for step in listed]
 
 
 def test_pages(run: Run, seeded: Path) -> None:

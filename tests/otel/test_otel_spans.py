@@ -21,7 +21,7 @@ def receiver() -> Iterator[Receiver]:
 
 def emit(run: Run, action: str, *more: str, session: str = SESSION, at: int = NOW_MS, took: float = 40) -> str:
     words = ("--session", session, "--timestamp", str(at), "--duration-ms", str(took), *more)
-    made: str = run("otel", "emit", action, *words).result["id"]
+    made: str = run("otel", "emit", action, *words).result["event"]["id"]
     return made
 
 
