@@ -35,8 +35,8 @@ def test_defaults(run: Run, home: Path) -> None:
     (row,) = rows(home)
     assert row == {
         "id": result["event"]["id"], "timestamp": NOW_MS, "session_id": "interactive", "system_id": "panda",
-        "level": "info", "source": "cli", "component": "otel-cli", "action": "a.b", "success": 1, "error": None, "duration_ms": None,
-        "metadata": "{}",
+        "level": "info", "source": "cli", "component": "otel-cli", "action": "a.b", "success": 1, "error": None,
+        "duration_ms": None, "metadata": "{}",
     }  # fmt: skip
 
 
