@@ -142,6 +142,9 @@ def misuse(words: Sequence[str], message: str) -> Failure:
         rest = list(words[len(path.split()) :])
         if "extra argument" in message:
             fix = _with_extra(command, rest) or fix
+        takes_query = any(one.metavar == "QUERY" for one in command.parameters)
+        if takes_query and "No such option" in message and "Possible" not in message:
+            fix = f"put a query that has a flag in it in quotes: {_in_quotes(command, rest)}"
         if path == "show" and not rest:
             fix = "a hit of the last recall: joelclaw show 1; a session: joelclaw session show"
         return usage(command.code, message, fix)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.answer import Answer, step
+from cli.answer import Answer, quoted, step
 from cli.recall import narrowed, past, show
 from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
@@ -36,6 +36,7 @@ def hits(answer: Answer) -> None:
         screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
         for told in narrowed.unknown(result):
             screen.print(safe(told, "yellow"))
+            answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
     asked = _marked(f"{result['query']} {result['rewrittenQuery']}")
     texts = [_rows(screen, _told(hit)) for hit in result["hits"]]
     over = screen.height - _AROUND_HITS - sum(min(len(rows), _LEAST_ROWS) + _AROUND_TEXT for rows in texts)

@@ -137,6 +137,12 @@ def test_words_that_are_one_text_are_to_be_quoted(told: Told, words: str, fix: s
     assert told(*words.split())["fix"] == f"put it in quotes: {fix}"
 
 
+def test_a_query_with_a_flag_in_it_is_to_be_put_in_quotes(told: Told) -> None:
+    fix = "put a query that has a flag in it in quotes: joelclaw recall --limit 2 'git add -p'"
+    assert told("recall", "--limit", "2", "git", "add", "-p")["fix"] == fix
+    assert told("recall", "git", "--limt", "2")["fix"].startswith("see what it takes")
+
+
 def test_a_text_may_begin_with_a_dash(run: Run) -> None:
     for text in ("- a bullet of the deploy list", "-5 degrees is what the harbour pumps stand"):
         assert run("memory", "write", text, "--tags", "a").result["observation"] == text

@@ -67,6 +67,7 @@ def test_a_filter_that_means_nothing_names_what_is_nearest(kept: Path, words: st
     told = [line for line in without_style(shown.out).splitlines() if line.startswith("No ")]
     assert shown.code == 0 and told[0] == "No results for 'zqNoSuchName'."
     assert [(line.split()[1], line.rpartition(": ")[2]) for line in told[1:]] == nearest
+    assert ("→ joelclaw recall zqNoSuchName  the same without it" in without_style(shown.out)) is bool(nearest)
     raw = attempt(kept, "recall", "zqNoSuchName", *words.split(), "--raw", env=NOW)
     assert (raw.out, raw.err.splitlines()) == ("", told[1:])
     answer = json.loads(attempt(kept, "recall", "zqNoSuchName", *words.split(), env=NOW).out)
