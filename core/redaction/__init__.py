@@ -55,6 +55,37 @@ COMMANDS = (
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
 
+_PRINTERS = (
+    *(
+        "secret",
+        "base64 -",
+        "op read",
+        "op item",
+        "bw get",
+        "pass show",
+        "pass ",
+        "vault",
+        "--with-decryption",
+        "print-",
+    ),
+    *("get-login", "session-token", "configure get", "versions access", "access-token", "keys list", "find-generic"),
+    *("find-internet", "whoami -t", "doppler", "chamber", "output -raw", "config get", "config:get", "heroku config"),
+    *(
+        "auth token",
+        "sops",
+        "gpg",
+        "credential",
+        "openssl rand",
+        "berglas",
+        "credstash",
+        "kwallet",
+        "printenv",
+        ".netrc",
+    ),
+    *(".pgpass", ".vault-token"),
+)
+"""In each command, or path, of which what is returned may be a secret."""
+
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance.
@@ -79,6 +110,26 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         parts.append(text[done:])
         text = "".join(parts)
     return text, tuple(kinds)
+
+
+def redact_call(command: str, path: str, output: str) -> str:
+    """What a call returned, without its secrets: judged together with the command that ran, or the file that was read.
+
+    What such a command prints, or such a file holds, is the secret; an error, other lines and the keys of JSON stay.
+    """
+    if output and prints_secret(command, path):
+        from core.redaction.calls import find_printed
+
+        for start, end, kind in reversed(find_printed(command, path, output)):
+            output = f"{output[:start]}{MARK}{kind}]{output[end:]}"
+    return redact(output)[0]
+
+
+def prints_secret(command: str, path: str) -> bool:
+    """Whether it is worth judging a command and a path together with what was returned."""
+    told = f"{command}\n{path}".lower()
+    names = "$" in command and ("echo" in told or "printf" in told) and any(part in told for part in NAME_PARTS)
+    return names or any(word in told for word in _PRINTERS)
 
 
 def redact_value(value: object) -> object:

@@ -6,32 +6,34 @@ behind the cut, and of that margin nothing is kept.
 
 from __future__ import annotations
 
-from core.redaction import redact
+from core.redaction import redact, redact_call
 from core.words import clean
 
 MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 
-def plain(text: str) -> str:
-    """The whole text without secrets."""
-    return redact(clean(text).replace("\0", "\ufffd"))[0] if text else ""
+def plain(text: str, command: str = "", path: str = "") -> str:
+    """The whole text without secrets; of what a call returned with the command that ran, or the path that was read."""
+    return redact_call(command, path, clean(text).replace("\0", "\ufffd")) if text else ""
 
 
-def start(text: str, most: int) -> str:
+def start(text: str, most: int, command: str = "", path: str = "") -> str:
     """The first `most` characters of the text without its secrets; of one full of secrets fewer."""
-    kept = plain(text[: most + MARGIN])
+    kept = plain(text[: most + MARGIN], command, path)
     return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
-def end(text: str, most: int) -> str:
+def end(text: str, most: int, command: str = "", path: str = "") -> str:
     """The same of the last `most` characters."""
-    kept = plain(text[-most - MARGIN :])
+    kept = plain(text[-most - MARGIN :], command, path)
     return (kept if len(text) <= most + MARGIN else kept[MARGIN:])[-most:]
 
 
-def both_ends(text: str, most: int) -> str:
+def both_ends(text: str, most: int, command: str = "", path: str = "") -> str:
     """The text without its secrets; of one that is longer than `most` the head and the tail, half of it each."""
-    return plain(text) if len(text) <= most else start(text, most // 2) + "\n" + end(text, most // 2)
+    if len(text) <= most:
+        return plain(text, command, path)
+    return start(text, most // 2, command, path) + "\n" + end(text, most // 2, command, path)
 
 
 def one_line(text: str, most: int) -> str:

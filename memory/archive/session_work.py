@@ -11,6 +11,7 @@ from math import exp
 from core import ids
 from core.names import is_file, names_in_order
 from core.project import relative
+from core.redaction import prints_secret
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
@@ -40,7 +41,7 @@ _MOST_ERROR_LINES = 8
 _DELETED = "deleted"
 RUNNING, STOPPED = "running", "stopped"
 """What came of a call that goes on in the background, and was not seen to end; of one that was stopped there."""
-_LAST, _RUNS, _ASKS = "last", "runs ", "asks "  # names in the carry; a key follows the two
+_LAST, _RUNS, _ASKS, _PRINTS = "last", "runs ", "asks ", "prints "  # names in the carry; a key follows the two
 _MOST_CARRIED = 60
 
 
@@ -60,6 +61,7 @@ class CallDraft:
         self.given_names: list[tuple[str, bool]] = []
         self.returned_names: list[tuple[str, bool]] = []
         self.first = 0
+        self.called = ("", "")  # the command that runs and the path that is read, where what they print may be a secret
         self.hunks: list[Hunk] = []
 
     def begin(self, tool: Tool) -> None:
@@ -72,13 +74,15 @@ class CallDraft:
             self.file = file_path(tool["target"], FILE_CHARS)
         self.first = tool.get("first", 0)
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
+        if prints_secret(tool["command"], tool["target"]):
+            self.called = (tool["command"][:READ_CHARS], tool["target"])
         self.given = both_ends(tool["given"], READ_CHARS)
         self.given_names = self._names(self.given)
         self.key = self.key or _key(f"{self.tool}\0{self.at}\0{self.given}")
 
     def finish(self, text: str, outcome: str, process: str) -> None:
         """Note what it returned, and what came of it; of one that goes on what the client calls its process."""
-        self.returned = both_ends(text, READ_CHARS)
+        self.returned = both_ends(text, READ_CHARS, *self.called)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
         self.error = start(process, _PROCESS_CHARS) if process.isalnum() else self.error
@@ -153,6 +157,8 @@ class SessionWork:
         self._pending[draft.key] = draft
         self._events.append((draft, prompts))
         self._carry[_LAST] = draft.key
+        if any(draft.called):
+            self._keep(_PRINTS + draft.key, f"{draft.command}\n{file_path(tool['target'], FILE_CHARS)}")
         if tool.get("process"):
             self._keep(_ASKS + draft.key, _key(tool["process"]))
 
@@ -168,6 +174,9 @@ class SessionWork:
         """Note what a call returned. What one returns that asks after a process came of the call that began it."""
         process, asked = _key(outcome.get("process", "")), self._carry.pop(_ASKS + call.key, "")
         failed = outcome["failed"]
+        printed = self._carry.pop(_PRINTS + call.key, "") or (self._carry.get(_PRINTS + asked, "") if asked else "")
+        if printed and (call.is_late or asked):
+            call.called = (printed.rpartition("\n")[0], printed.rpartition("\n")[2])
         if asked and _RUNS + asked in self._carry:
             if not process:
                 self._end(asked, outcome["text"], failed)
@@ -176,6 +185,8 @@ class SessionWork:
         call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok", called)
         if process:
             self._keep(_RUNS + process, call.key)
+            if printed:
+                self._keep(_PRINTS + process, printed)
 
     def _end(self, process: str, text: str, failed: bool | None) -> None:
         """Note what came of a process in the background, which the call that began it does not return; of one that
@@ -184,7 +195,8 @@ class SessionWork:
             if text or not failed:  # else what it returned may still be asked for
                 del self._carry[_RUNS + process]
             outcome = STOPPED if failed is None else "failed" if failed else "ok"
-            self._known(key).come_to(outcome, both_ends(text, READ_CHARS) if failed else "")
+            call = self._known(key)
+            call.come_to(outcome, both_ends(text, READ_CHARS, *call.called) if failed else "")
 
     def _keep(self, name: str, value: str) -> None:
         self._carry[name] = value

@@ -161,7 +161,7 @@ def test_events_with_every_secret_everywhere(home: Path) -> None:
             "success": False,
         }
         result = attempt(home, "otel", "emit", "--stdin", stdin=json.dumps(event).encode()).result
-        assert result["stored"] is True
+        assert result["response"]["result"]["stored"] is True
         assert [sample.name for sample in POSITIVE if sample.secret in json.dumps(result)] == []
     for sample in FEW:
         attempt(

@@ -1,0 +1,107 @@
+"""What a call returned that is a secret by what was called: `op read …`, `kubectl get secret …`, `cat /run/secrets/db`.
+
+Loaded only where the command or the path may be such a one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from core import shell_command
+from core.redaction.values import Span, family, is_placeholder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from core.shell_command import Step
+
+# Of a program, the words that must all be there for it to print a secret.
+_PRINTS = tuple(
+    (words.split()[0], words.split()[1:])
+    for words in (
+        "op read|op item get|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get|vault read"
+        "|aws SecretString|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token"
+        "|aws configure get|gcloud versions access|gcloud auth print-access-token|gcloud auth print-identity-token"
+        "|az keyvault secret show|az account get-access-token|az keys list|security find-generic-password"
+        "|security find-internet-password|kubectl get secret|kubectl get secrets|oc get secret|oc whoami -t"
+        "|doppler secrets|infisical secrets|chamber read|chamber export|terraform output -raw|tofu output -raw"
+        "|pulumi config get|heroku config:get|heroku config|gh auth token|sops -d|sops --decrypt|gpg -d|gpg --decrypt"
+        "|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r|secret-tool lookup"
+    ).split("|")
+)
+_FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpass$|\.git-credentials$|\.vault-token$)")
+_READERS = frozenset("cat bat head tail less more type base64 sed".split())
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+_NUMBER = re.compile(r"[ \t]*\d+[→\t]")
+_FIELD = re.compile(
+    r"""([ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?)([^\n]*?)(["']?[ \t,}\]]*)$"""
+)
+_PUBLIC = frozenset(
+    "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels"
+    " annotations metadata data field expireson tenant subscription tokentype title vault status lease_id".split()
+)
+_FAULT = re.compile(
+    r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
+    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
+)
+_PROSE = 4
+
+
+def find_printed(command: str, path: str, output: str) -> list[Span]:
+    """The secrets in what a call returned, in order: what such a command prints, or such a file holds.
+
+    Faults, prose, keys and what a listing says besides are not.
+    """
+    steps = [step for step in shell_command.steps(command) if step["words"][0] not in ("cd", "export", "set", "source")]
+    printing = [_prints(step, command) for step in steps]
+    if not any(printing) and not (not command and _FILES.search(path)):
+        return []
+    alone = all(printing) or len({step["mark"] for step in steps[:-1]} - {"|"}) == 0
+    spans: list[Span] = []
+    at = 0
+    for line in output.split("\n"):
+        value = _value(line, alone=alone)
+        if value:
+            spans.append((at + value[0], at + value[1], "secret"))
+        at += len(line) + 1
+    return spans
+
+
+def _prints(step: Step, command: str) -> bool:
+    program, words = step["program"], step["words"]
+    if program in ("echo", "printf"):
+        return any(family(name) for word in words for name in _VARIABLE.findall(word))
+    if program == "printenv":
+        return any(family(word) for word in words[1:])
+    if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
+        return any(family(word) for word in re.findall(r"\w+", command) if word != "base64")
+    if program == "pass" and len(words) == 2:
+        return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
+    if program in _READERS and any(_FILES.search(word) for word in words[1:]):
+        return True
+    if program == "git" and "config" in words:
+        return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
+    given = {part for word in words for part in (word, *word.split("="))}
+    if program in ("kubectl", "oc") and given.isdisjoint(("-o", "--output", "-ojson", "-oyaml", "-t")):
+        return False  # a list of names
+    return any(program == name and given.issuperset(wanted) for name, wanted in _PRINTS)
+
+
+def _value(line: str, *, alone: bool) -> tuple[int, int] | None:
+    """Where the secret of a line is; None for a fault, prose, or a field that is public."""
+    text = line.rstrip("\r ,")
+    start = numbered.end() if (numbered := _NUMBER.match(text)) else len(text) - len(text.lstrip())
+    if len(text) - start < 4 or _FAULT.search(text):
+        return None
+    field = _FIELD.match(text, start)
+    if field is not None and "://" not in field.group(1):
+        key, value = field.group(2).strip(), field.group(3)
+        is_one = (
+            len(value) >= 4 and key.lower() not in _PUBLIC and not is_placeholder(value) and not value.startswith("{")
+        )
+        return field.span(3) if is_one else None
+    words = text[start:].split()
+    if len(words) >= _PROSE and all(word.strip(".,:;'\"()").isalpha() for word in words):
+        return None
+    if not alone and (len(words) > 1 or text[start:].isalpha() or text[start:].isdigit() or "." in text[start:][:-1]):
+        return None
+    return None if is_placeholder(text[start:]) or not any(map(str.isalnum, text)) else (start, len(text))

@@ -1,0 +1,79 @@
+"""What a command prints, or a file holds, is judged with the command or the path: such a one's output is the secret."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from claude_transcript import CWD, Transcript
+from conftest import Run
+
+from core.redaction import redact_call
+
+SECRET = "plover-Zq9"
+FAULT = "Error: secret not found"
+PRINTING = """\
+kubectl get secret tides -o jsonpath='{.data.password}' | base64 -d
+op read op://prod/tides/password
+vault kv get -field=password secret/tides
+aws secretsmanager get-secret-value --secret-id tides --query SecretString --output text
+gcloud secrets versions access latest --secret=tides
+az keyvault secret show --name tides --vault-name v --query value -o tsv
+pass show prod/tides
+security find-generic-password -a me -s tides -w
+kubectl get secret tides -o jsonpath='{.data.password}'
+doppler secrets get TIDES --plain
+terraform output -raw tides_password
+printenv TIDES_PASSWORD
+cat /run/secrets/tides
+heroku config:get TIDES_URL -a app
+bw get password tides
+aws ssm get-parameter --name /tides --with-decryption --query Parameter.Value --output text
+git config credential.helper.password
+echo $TIDES_PASSWORD
+cd /srv/app && gh auth token
+make build && echo "${API_TOKEN}"
+""".splitlines()
+
+
+@pytest.mark.parametrize("command", PRINTING)
+def test_what_such_a_command_prints(command: str) -> None:
+    told = redact_call(command, "", f"{SECRET}\n{FAULT}\n")
+    assert SECRET not in told and FAULT in told
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("echo $TOKEN_COUNT", "42"),
+        ("git config user.email", "ada@tides.example"),
+        ("kubectl get secrets", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
+        ("grep -rn password src", "src/a.py:3: password = get()"),
+        ("cat secrets/readme.md", "Read this first"),
+        ("make test && echo $API_KEY", "3 passed in 2 s\nsrc/key.py ok"),
+        ("pass ls", "Password Store\nprod"),
+    ],
+)
+def test_what_another_prints_stays(command: str, output: str) -> None:
+    assert redact_call(command, "", output) == output
+
+
+def test_keys_and_public_fields_of_a_manifest_stay() -> None:
+    manifest = "kind: Secret\nmetadata:\n  name: tides\ndata:\n  password: aHVudGVyMnB3\n"
+    told = redact_call("kubectl get secret tides -o yaml", "", manifest)
+    assert told == manifest.replace("aHVudGVyMnB3", "[redacted:secret]")
+
+
+def test_neither_the_store_nor_an_answer_has_it(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "before.jsonl")
+    made.user("look why the tides do not connect")
+    for number, command in enumerate(PRINTING):
+        made.call(f"c{number}", "Bash", command=command)
+        made.outcome(f"c{number}", f"{SECRET}\n{FAULT} in harbour_{number}")
+    made.call("r", "Read", file_path="/run/secrets/tides")
+    made.outcome("r", f"     1\t{SECRET}")
+    run("memory", "archive", str(made.path))
+    assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
+    found = run("recall", f"harbour_3 {CWD}").json
+    assert SECRET not in json.dumps(found) and found["result"]["hits"]
