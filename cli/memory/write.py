@@ -39,6 +39,7 @@ def run(options: dict[str, Any]) -> Answer:
         tags=[*options["tags"].split(","), "" if options["type"] == "observation" else options["type"]],
         source=options["source"],
         session=session,
+        by_hand=options.get("by_hand", False),
         project="" if options["for_all"] else options["project"] or _project(db, session),
         now=clock.now_ms(),
         vectors=sqlite.load_vectors(db),
@@ -57,8 +58,8 @@ _NOTED = {
 
 
 def note(options: dict[str, Any]) -> Answer:
-    """Keep the text as an observation with the tag `note`, its category told by its words."""
-    given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation"}
+    """Keep the text as an observation with the tag `note`; a person wrote it, so it is always kept and found."""
+    given = {"category": "", "session": "", "project": "", "for_all": False, "type": "observation", "by_hand": True}
     written = run({**options, **given, "tags": f"note,{options['tags']}"})
     kept: Any = written.result
     result = {key: kept[name] for key, name in _NOTED.items() if name in kept}

@@ -31,6 +31,12 @@ _AUTOMATED = (
     " history before this point was compacted | caveat: the messages below | [request interrupted | another language"
     " model started to solve | post-compaction | task notification"
 ).split(" | ")
+# How the gateway's own envelopes begin, word for word.
+_ENVELOPES = (
+    "## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "> ⚡ **Automated gateway digest",
+    "# Context Recovery", "## Context Refresh", "## Gateway Recovery", "HEARTBEAT", "Recovered. Standing by.", "Noted ",
+    "Noted.", "Noted,", "Noted!", "Noted-", "## ⚠️ MISSED HEARTBEAT", "## Gateway Boot",
+)  # fmt: skip
 # The same where a colon, a dash or nothing follows: "cron jobs fail at night" is a person's.
 _LABELS = (
     "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
@@ -101,7 +107,7 @@ def query_of(messages: Sequence[Message], message: str = "") -> str:
 
 def is_topic(text: str) -> bool:
     """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
-    plain = said(text)
+    plain = "" if text.lstrip().startswith(_ENVELOPES) else said(text)
     if sum(1 if character.isascii() else 2 for character in plain) < LEAST_CHARS:
         return False
     telling = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}

@@ -26,7 +26,7 @@ def event(session: str) -> str:
 def told(run: Run, session: str) -> list[str]:
     """The events of a session, once the next hook has come by."""
     run("hook", "pi", "prompt", stdin=event("next"), env=ALL_EVENTS)
-    events = run("otel", "list", "--hours", "1", "--limit", "200").result["events"]
+    events = run("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200").result["events"]
     return [one["action"] for one in events if one.get("sessionId") == session]
 
 

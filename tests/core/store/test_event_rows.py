@@ -11,7 +11,7 @@ from core.store import events, export_cursor
 from core.store.export_cursor import Cursor
 
 ANY: Any = {
-    "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
+    "any_of": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
     "since": 0,
 }  # fmt: skip
 
@@ -40,8 +40,11 @@ def found(db: apsw.Connection, limit: int = 9, offset: int = 0, **query: Any) ->
         ({"components": ["d", "c"]}, ["c", "b", "a"]),
         ({"components": ["d"]}, ["b"]), ({"session": "t"}, ["c"]), ({"system": "g"}, ["a"]),
         ({"success": True}, ["c", "a"]),
-        ({"success": False}, ["b"]), ({"words": ["words"]}, ["c", "b", "a"]), ({"words": ["b w", "words"]}, ["b"]),
-        ({"words": ["b", "nothing"]}, []), ({"session": "s", "system": "h"}, ["b"]),
+        ({"success": False}, ["b"]),
+        ({"any_of": [["words"]]}, ["c", "b", "a"]), ({"any_of": [["b w", "words"]]}, ["b"]),
+
+        ({"any_of": [["b", "nothing"]]}, []), ({"any_of": [["nothing"], ["b w"]]}, ["b"]),
+        ({"session": "s", "system": "h"}, ["b"]),
     ],
 )  # fmt: skip
 def test_a_query_lets_through_what_fits_all_of_it(db: apsw.Connection, query: dict[str, Any], ids: list[str]) -> None:

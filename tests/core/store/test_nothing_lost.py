@@ -261,8 +261,8 @@ def test_thirty_events_at_once(home: Path) -> None:
         result = attempt(
             home, "otel", "emit", "burst.event", "--metadata", json.dumps({"n": number}), env=PATIENT
         ).result
-        assert result["stored"] is True
-        stored.append(result["id"])
+        assert result["response"]["result"]["stored"] is True
+        stored.append(result["event"]["id"])
 
     all_at_once(lambda number=number: emit(number) for number in range(30))  # type: ignore[misc]
     events = attempt(home, "otel", "list", "--limit", "200").result["events"]

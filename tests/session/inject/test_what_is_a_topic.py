@@ -24,6 +24,15 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> No
         assert topics.is_topic(said) is topic
 
 
+def test_the_gateway_s_own_envelopes_are_no_topics() -> None:
+    for opening in ("## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "# Context Recovery",
+                    "> ⚡ **Automated gateway digest summary**", "## Context Refresh", "## Gateway Recovery",
+                    "HEARTBEAT", "Recovered. Standing by.", "Noted.", "Noted,", "Noted "):  # fmt: skip
+        assert topics.is_topic(f"{opening} the importer of the tide tables lost a row") is False, opening
+    assert topics.is_topic("Gateway: the importer of the tide tables lost a row") is True
+    assert topics.is_topic("Notes on the importer of the tide tables") is True
+
+
 def test_what_a_program_printed_is_no_topic() -> None:
     for said, topic in [
         ("total 4 importer tide tables", False),
