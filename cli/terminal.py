@@ -100,8 +100,8 @@ def next_steps(answer: Answer, screen: Console) -> None:
         line = Text("→ ", style="dim")
         command = runnable(action["command"])
         for name, about in action.get("params", {}).items():
-            if isinstance(about.get("value"), str):
-                command = command.replace(f"<{name}>", about["value"])
+            if "value" in about:
+                command = command.replace(f"<{name}>", str(about["value"]))
         line.append_text(safe(command, "dim cyan"))
         line.append_text(safe("  " + action["description"], "dim"))
         screen.print(line)

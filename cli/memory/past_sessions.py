@@ -64,13 +64,11 @@ def offered() -> Answer:
 
 
 def questions() -> list[NextAction]:
-    """Three to try on what is archived: the file edited most, a command that often worked, the last compaction."""
+    """Three to try on what is archived: a command that often worked, the last compaction, the file edited most."""
     db = sqlite.open_reading()
     if db is None:
         return []
     asked = []
-    if file := session_lists.most_edited(db):
-        asked.append(step(f"joelclaw recall {quoted(file)}", "the file that was edited most: what was said and done"))
     for command in session_lists.often_ran(db, _FREQUENT):
         steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
         if steps:
@@ -79,4 +77,6 @@ def questions() -> list[NextAction]:
             break
     if session := session_lists.last_compacted(db):
         asked.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
+    if file := session_lists.most_edited(db):
+        asked.append(step(f"joelclaw recall {quoted(file)}", "the file that was edited most: what was said and done"))
     return asked

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Run
-from terminal import on_terminal, without_style
+from terminal import drawn, on_terminal, without_style
+
+from cli.answer import step
+from cli.terminal import told
 
 AS_IT_IS = {"JOELCLAW_DEBUG": "1"}
 """A view that fails would leave the JSON."""
@@ -71,3 +74,8 @@ def test_a_doctor_says_where_there_is_no_store(tmp_path: Path) -> None:
         tmp_path / "new", "doctor", "--client", "pi", env={**AS_IT_IS, "HOME": str(tmp_path)}, columns=200
     )
     assert "store none yet" in " ".join(without_style(shown.out).split())
+
+
+def test_a_next_step_has_its_values_in_it() -> None:
+    older = step("joelclaw otel search <query> --page <page>", "older", {"query": {"value": "a"}, "page": {"value": 2}})
+    assert any("joelclaw otel search a --page 2" in line for line in drawn(told, {"count": 1}, older))
