@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.redaction.values import Span
+
 MARK = "[redacted:"
 _PASSES = 6
 _SEARCH = "core.redaction.search"
@@ -55,34 +61,11 @@ COMMANDS = (
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
 
-_PRINTERS = (
-    *(
-        "secret",
-        "base64 -",
-        "op read",
-        "op item",
-        "bw get",
-        "pass show",
-        "pass ",
-        "vault",
-        "--with-decryption",
-        "print-",
-    ),
-    *("get-login", "session-token", "configure get", "versions access", "access-token", "keys list", "find-generic"),
-    *("find-internet", "whoami -t", "doppler", "chamber", "output -raw", "config get", "config:get", "heroku config"),
-    *(
-        "auth token",
-        "sops",
-        "gpg",
-        "credential",
-        "openssl rand",
-        "berglas",
-        "credstash",
-        "kwallet",
-        "printenv",
-        ".netrc",
-    ),
-    *(".pgpass", ".vault-token"),
+_PRINTERS = tuple(
+    "secret|base64 -|op read|op item|bw get|pass show|pass |vault|--with-decryption|print-|get-login|session-token"
+    "|configure get|versions access|access-token|keys list|find-generic|find-internet|whoami -t|doppler|chamber"
+    "|output -raw|config get|config:get|heroku config|auth token|sops|gpg|credential|openssl rand|berglas|credstash"
+    "|kwallet|printenv|.netrc|.pgpass|.vault-token".split("|")
 )
 """In each command, or path, of which what is returned may be a secret."""
 
@@ -101,15 +84,18 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         spans = find_secrets(text)
         if not spans:
             break
-        parts: list[str] = []
-        done = 0
-        for start, end, kind in spans:
-            parts += (text[done:start], MARK, kind, "]")
-            done = end
-            kinds.append(kind)
-        parts.append(text[done:])
-        text = "".join(parts)
+        text = _marked(text, spans)
+        kinds += [kind for _, _, kind in spans]
     return text, tuple(kinds)
+
+
+def _marked(text: str, spans: Sequence[Span]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end, kind in spans:
+        parts += (text[done:start], MARK, kind, "]")
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def redact_call(command: str, path: str, output: str) -> str:
@@ -120,8 +106,7 @@ def redact_call(command: str, path: str, output: str) -> str:
     if output and prints_secret(command, path):
         from core.redaction.calls import find_printed
 
-        for start, end, kind in reversed(find_printed(command, path, output)):
-            output = f"{output[:start]}{MARK}{kind}]{output[end:]}"
+        output = _marked(output, find_printed(command, path, output))
     return redact(output)[0]
 
 

@@ -32,18 +32,20 @@ _FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpas
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+[→\t]")
-_FIELD = re.compile(
-    r"""([ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?)([^\n]*?)(["']?[ \t,}\]]*)$"""
-)
+_FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
+_MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
+_BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
-    "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels"
-    " annotations metadata data field expireson tenant subscription tokentype title vault status lease_id".split()
+    "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
+    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id".split()
 )
 _FAULT = re.compile(
     r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
     r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
 )
-_PROSE = 4
+_PROSE, _LEAST = 4, 4
+_WHOLE = ("json", "yaml", "template")
+"""Forms in which kubectl prints what a secret holds."""
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
@@ -59,9 +61,7 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
-        value = _value(line, alone=alone)
-        if value:
-            spans.append((at + value[0], at + value[1], "secret"))
+        spans += [(at + start, at + end, "secret") for start, end in _values(line, alone=alone)]
         at += len(line) + 1
     return spans
 
@@ -69,7 +69,8 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
 def _prints(step: Step, command: str) -> bool:
     program, words = step["program"], step["words"]
     if program in ("echo", "printf"):
-        return any(family(name) for word in words for name in _VARIABLE.findall(word))
+        named = [name for word in words for name in _VARIABLE.findall(word)]
+        return any(family(name) if name.isupper() else family(name) == "password" for name in named)
     if program == "printenv":
         return any(family(word) for word in words[1:])
     if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
@@ -81,27 +82,35 @@ def _prints(step: Step, command: str) -> bool:
     if program == "git" and "config" in words:
         return any("credential" in word or family(word.rpartition(".")[2]) for word in words[2:])
     given = {part for word in words for part in (word, *word.split("="))}
-    if program in ("kubectl", "oc") and given.isdisjoint(("-o", "--output", "-ojson", "-oyaml", "-t")):
-        return False  # a list of names
+    if program in ("kubectl", "oc") and not any(form in word for word in words for form in _WHOLE):
+        return "-t" in given  # else a list of names
     return any(program == name and given.issuperset(wanted) for name, wanted in _PRINTS)
 
 
-def _value(line: str, *, alone: bool) -> tuple[int, int] | None:
-    """Where the secret of a line is; None for a fault, prose, or a field that is public."""
+def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
+    """Where the secrets of a line are; none in a fault, in prose, or in a field that is public.
+
+    Of an output that is not of such a command alone, only a word of its own can be one.
+    """
     text = line.rstrip("\r ,")
     start = numbered.end() if (numbered := _NUMBER.match(text)) else len(text) - len(text.lstrip())
-    if len(text) - start < 4 or _FAULT.search(text):
-        return None
+    if len(text) - start < _LEAST or _FAULT.search(text):
+        return []
+    if not alone:
+        word = text[start:]
+        is_one = len(word.split()) == 1 and not (word.isalpha() or word.isdigit() or "." in word[:-1] or ":" in word)
+        return [(start, len(text))] if is_one and not is_placeholder(word) else []
+    if members := list(_MEMBER.finditer(text, start)):
+        return [one.span(2) for one in members if _is_secret(one.group(1), one.group(2))]
     field = _FIELD.match(text, start)
-    if field is not None and "://" not in field.group(1):
-        key, value = field.group(2).strip(), field.group(3)
-        is_one = (
-            len(value) >= 4 and key.lower() not in _PUBLIC and not is_placeholder(value) and not value.startswith("{")
-        )
-        return field.span(3) if is_one else None
+    if field is not None and "://" not in field.group():
+        end = len(text.rstrip(_BEHIND))
+        return [(field.end(), end)] if _is_secret(field.group(1), text[field.end() : end]) else []
     words = text[start:].split()
-    if len(words) >= _PROSE and all(word.strip(".,:;'\"()").isalpha() for word in words):
-        return None
-    if not alone and (len(words) > 1 or text[start:].isalpha() or text[start:].isdigit() or "." in text[start:][:-1]):
-        return None
-    return None if is_placeholder(text[start:]) or not any(map(str.isalnum, text)) else (start, len(text))
+    is_prose = len(words) >= _PROSE and all(word.strip(".,:;'\"()").isalpha() for word in words)
+    is_one = any(map(str.isalnum, text)) and not is_prose and not is_placeholder(text[start:])
+    return [(start, len(text))] if is_one else []
+
+
+def _is_secret(key: str, value: str) -> bool:
+    return len(value) >= _LEAST and key.strip().lower() not in _PUBLIC and not is_placeholder(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from core.redaction import redact_call
 
 SECRET = "plover-Zq9"
 FAULT = "Error: secret not found"
+LONGEST_S = 20.0
+"""A quadratic search of 200,000 characters takes minutes."""
 PRINTING = """\
 kubectl get secret tides -o jsonpath='{.data.password}' | base64 -d
 op read op://prod/tides/password
@@ -53,6 +56,14 @@ def test_what_such_a_command_prints(command: str) -> None:
         ("cat secrets/readme.md", "Read this first"),
         ("make test && echo $API_KEY", "3 passed in 2 s\nsrc/key.py ok"),
         ("pass ls", "Password Store\nprod"),
+        # an output of two commands, of which one prints a secret
+        (
+            "echo $API_KEY && go test ./...",
+            "src/a.go:3: undefined: load\n--- FAIL: TestLoad (0.01s)\nok  tide/load 0.2s",
+        ),
+        ('echo "pass=$pass fail=$fail"', "pass=1200 fail=3000"),
+        ("for key in $(ls src); do echo $key; done", "alpha.py\nbeta-2.py"),
+        ("kubectl get secrets -o wide", "NAME TYPE DATA AGE\ntides Opaque 2 3d"),
     ],
 )
 def test_what_another_prints_stays(command: str, output: str) -> None:
@@ -63,6 +74,29 @@ def test_keys_and_public_fields_of_a_manifest_stay() -> None:
     manifest = "kind: Secret\nmetadata:\n  name: tides\ndata:\n  password: aHVudGVyMnB3\n"
     told = redact_call("kubectl get secret tides -o yaml", "", manifest)
     assert told == manifest.replace("aHVudGVyMnB3", "[redacted:secret]")
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("op item get tides --format json", '{"id":"a1b2","title":"tides","value":"plover-Zq9"}'),
+        ("bw get item tides", '{"object":"item","name":"tides","fields":[{"name":"pin","value":"plover-Zq9"}]}'),
+        ("aws secretsmanager get-secret-value --secret-id t", '{\n  "Name": "t",\n  "SecretString": "plover-Zq9"\n}'),
+        ("az account get-access-token", '{"accessToken": "plover-Zq9", "tokenType": "Bearer"}'),
+    ],
+)
+def test_json_keeps_its_form_and_its_public_fields(command: str, output: str) -> None:
+    told = redact_call(command, "", output)
+    assert SECRET not in told
+    assert sorted(json.loads(told)) == sorted(json.loads(output))
+    assert told.count("[redacted:") <= 2
+
+
+@pytest.mark.parametrize("line", ["a: " + ", " * 100_000, '{"a":"' + '\\"' * 100_000, "{" + '"a":"bcde",' * 20_000])
+def test_a_long_line_takes_linear_time(line: str) -> None:
+    began = time.process_time()
+    redact_call("op read op://a/b", "", line)
+    assert time.process_time() - began < LONGEST_S
 
 
 def test_neither_the_store_nor_an_answer_has_it(run: Run, home: Path, tmp_path: Path) -> None:
