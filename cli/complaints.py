@@ -101,7 +101,7 @@ def outside(words: Sequence[str]) -> Failure | None:
         return None
     if name in table["flags"]:
         flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
-        about = f"{flag} is of the original's later recall, which asks three stores of its own"
+        about = f"{flag} is of the original's {name}, which asks services of its own"
         fix = f"leave the option out; see joelclaw {name} --help"
     else:
         of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())

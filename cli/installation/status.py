@@ -6,7 +6,12 @@ from typing import Any
 
 from cli.answer import Answer, runnable, step
 from core.errors import FAILED
+from otel.event import host
 from session.doctor import examination
+
+_ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
+_SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
+"""What the mirrored CLI tells of services: neither up nor down here."""
 
 
 def run(_options: dict[str, Any]) -> Answer:
@@ -16,6 +21,7 @@ def run(_options: dict[str, Any]) -> Answer:
     problems = [one for one in found["findings"] if one["severity"] in ("error", "warning")]
     told = [{name: one[name] for name in names} | {"fix": runnable(one["fix"])} for one in problems]
     result: dict[str, Any] = {"healthy": found["healthy"], "problems": told, **found["facts"]}
+    result |= {**_SERVICES, "k8s": {**_ABSENT, "status": "absent", "hostname": host(), "hostedOn": None}}
     actions = []
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))

@@ -31,6 +31,20 @@ def test_before_anything_was_written(run: Run, home: Path) -> None:
     assert not home.exists(), "asking makes nothing"
 
 
+def test_services_of_the_public_cli_are_told_as_absent(run: Run, home: Path) -> None:
+    result = run("status").result
+    for name in ("server", "worker", "agent_mail", "k8s"):
+        assert result[name]["ok"] is None, "neither up nor down"
+        assert "not part of this joelclaw" in result[name]["detail"]
+    assert set(result["k8s"]) == {"ok", "status", "detail", "hostname", "hostedOn"}
+    assert result["latestAgentDispatchCanary"] is None
+    refused = run("status", "--agent-dispatch-canary", ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "NOT_MIRRORED")
+    assert "--agent-dispatch-canary" in refused.json["error"]["message"]
+    assert "recall" not in refused.json["error"]["message"]
+    assert "agent mail" not in without_style(on_terminal(home, "status").out), "a person is not told of them"
+
+
 def test_versions_and_embedding(run: Run) -> None:
     result = run("status").result
     version = run("--version").out
