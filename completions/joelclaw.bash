@@ -253,7 +253,7 @@ _joelclaw() {
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;
-    "sessions search") if [[ $word == -* ]]; then offered="--limit -n --extract --runtime --source --machine --ssh-target --max-files --json --help -h"; else return; fi ;;
+    "sessions search") if [[ $word == -* ]]; then offered="--limit -n --extract --raw --runtime --source --machine --ssh-target --max-files --json --help -h"; else return; fi ;;
     "sessions extract") if [[ $word == -* ]]; then offered="--query --format --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "sessions inspect") if [[ $word == -* ]]; then offered="--around --before --after --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "memory write") if [[ $word == -* ]]; then offered="--category -c --tags -t --source -s --session --project --type --global --json --help -h"; else return; fi ;;

@@ -32,6 +32,7 @@ HEAD = 80  # lines that are looked at where none matches
 _MOST_MATCHES = 8
 _MOST_FILES = 80
 _SNIPPETS, _SNIPPET_CHARS = 3, 500
+_MOST_NOTED = 20
 _HITS_A_SESSION, _MOST_HITS = 6, 100
 _PARTS: dict[str, tuple[int, str]] = {
     "decisions": (12, r"we (?:will|chose)|decid\w+|decision|chosen|agreed|instead|rather than|because|root cause"
@@ -93,16 +94,20 @@ def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
 
 
 def search(
-    db: apsw.Connection, query: str, *, limit: int, client: str, machine: str, now: int, config: Config
+    db: apsw.Connection, query: str, *, raw: bool, limit: int, client: str, machine: str, now: int, config: Config
 ) -> dict[str, Any]:
-    """The sessions of a client ("" or `all` for any) that bear on a query, best first: `found`, `searched`, `hits`."""
+    """The sessions of a client ("" or `all` for any) that bear on a query, best first: `found`, `searched`, `hits`.
+
+    `raw`: by what was said and done alone; else also by what was noted of them, which their hits have, too.
+    """
     most = min(_MOST_HITS, limit * _HITS_A_SESSION)
-    asked = Query(query, limit=most, budget="balanced", collections=("episodes", "calls"), by_name=True)
+    kinds = ("episodes", "calls") if raw else ("observations", "episodes", "calls")
+    asked = Query(query, limit=most, budget="balanced", collections=kinds, by_name=True)
     result = engine.recall(db, asked, now=now, vectors=sqlite.load_vectors(db), config=config)
     wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
     by_session: dict[str, list[Hit]] = {}
     for hit in result["hits"]:
-        if hit["session"] and (wanted in ("", "all") or hit["source"] == wanted):
+        if hit["session"] and (wanted in ("", "all") or _client(db, hit) == wanted):
             by_session.setdefault(hit["session"], []).append(hit)
     found = []
     for session, hits in list(by_session.items())[:limit]:
@@ -114,7 +119,29 @@ def search(
             "client": told["client"] or best["source"], "project": told["project"] or best["project"],
             "score": best["score"], "snippets": list(dict.fromkeys(said))[:_SNIPPETS],
         })  # fmt: skip
+        if not raw:
+            found[-1] |= _page(db, found[-1], machine, best["privacy"])
     return {"found": len(by_session), "searched": session_lists.totals(db)[0], "hits": found}
+
+
+def _client(db: apsw.Connection, hit: Hit) -> str:
+    """Whose session a hit is of: what was noted may be from anywhere."""
+    known = session_rows.session(db, hit["session"]) if hit["collection"] == "observations" else None
+    return known["client"] if known else hit["source"]
+
+
+def _page(db: apsw.Connection, hit: dict[str, Any], machine: str, privacy: str) -> dict[str, Any]:
+    """What was noted of a session, with the keys of the mirrored CLI's observation pages; None is what nobody knows."""
+    _, first, last = session_rows.spoken(db, hit["sessionId"])
+    gist, noted = session_lists.noted(db, hit["sessionId"], _MOST_NOTED)
+    decision = re.compile(rf"\b(?:{_PARTS['decisions'][1]})\b", re.IGNORECASE)
+    return {
+        "machine": machine, "agent": hit["client"], "started": hit["startedAt"], "ended": clock.iso(last or None),
+        "started_at": first, "tokens": None, "repos": [hit["project"]] if hit["project"] else [], "privacy": privacy,
+        "slug": hit["sessionId"], "gist": " ".join(gist.split())[:LINE_CHARS], "observations": noted,
+        "decisions": [text for text in noted if decision.search(text)], "open_questions": [], "url": None,
+        "snippet": hit["snippets"][0],
+    }  # fmt: skip
 
 
 def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], str]) -> Transcript:

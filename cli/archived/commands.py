@@ -16,11 +16,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "sessions search",
         "cli.archived.read:search",
-        "Find archived sessions by what was said and done in them.",
+        "Find archived sessions by what was said, done and noted in them.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
             P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
             P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
+            P("raw", ("--raw",), "ask what was said and done alone, not what was noted of a session", kind="flag"),
             P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
             P("source", ("--source",), _MIRRORED, default="both", choices=("typesense", "ssh", "local", "both")),
             P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),

@@ -18,21 +18,28 @@ _CODE = "SESSIONS_INVALID_ARGS"
 
 def search(options: dict[str, Any]) -> Answer:
     """The sessions that bear on a query."""
-    query, source = options["query"], options["source"]
+    query, source, raw = options["query"], options["source"], options["raw"]
     here = host()
     machine = options["machine"] or here
     db = sqlite.open_reading()
     found: dict[str, Any] = {"found": 0, "searched": 0, "hits": []}
     if db is not None:
-        about: Any = {"client": options["runtime"], "machine": here, "now": clock.now_ms(), "config": config.load()}
+        about: Any = {
+            "raw": raw,
+            "client": options["runtime"],
+            "machine": here,
+            "now": clock.now_ms(),
+            "config": config.load(),
+        }
         found = sessions.search(db, query, limit=options["limit"], **about)
     hits = found["hits"]
     for hit in hits if options["extract"] else ():
         read = sessions.read(db, hit["sessionId"], identity=state_file.identity)
         hit["extraction"] = sessions.extract(read, query)
     result: dict[str, Any] = {
-        "query": query, "source": source, "resolvedRawSource": "local", "machine": machine, "found": found["found"],
-        "local": {
+        "query": query, "source": f"raw:{source}" if raw else "observations", "resolvedRawSource": "local",
+        "machine": machine, "runtime": options["runtime"] or "all", "sshTarget": options["ssh_target"] or None,
+        "found": found["found"], "local": {
             "found": found["found"], "rawReturned": len(hits), "emittedHits": len(hits),
             "searchedSessions": found["searched"],
         },

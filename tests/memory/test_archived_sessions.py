@@ -39,7 +39,7 @@ def texts(entries: list[dict[str, Any]]) -> str:
 
 def test_a_session_is_found_by_what_was_said(run: Run, path: Path) -> None:
     result = run("sessions", "search", "webhook retry queue", env=NOW).result
-    assert (result["query"], result["source"], result["resolvedRawSource"]) == ("webhook retry queue", "both", "local")
+    assert (result["query"], result["resolvedRawSource"]) == ("webhook retry queue", "local")
     hit = result["hits"][0]
     assert (hit["sessionId"], hit["id"], hit["source"], hit["role"]) == (SESSION, SESSION, "local", "user")
     assert (hit["client"], hit["folder"], hit["cwdKey"]) == ("claude", CWD, "--home-u-gateway--")
@@ -49,6 +49,40 @@ def test_a_session_is_found_by_what_was_said(run: Run, path: Path) -> None:
     assert "extraction" not in hit
     assert result["local"]["searchedSessions"] == 2
     assert path.name == f"{SESSION}.jsonl"
+
+
+@pytest.mark.usefixtures("path")
+def test_a_session_has_what_was_noted_of_it(run: Run) -> None:
+    of = ("--session", SESSION)
+    run("memory", "write", "the webhook retry queue lost jobs at night", *of)
+    run("memory", "write", "we decided that the lease stays at 30 s for the slow handler", *of)
+    result = run("sessions", "search", "webhook retry queue", env=NOW).result
+    assert (result["source"], result["runtime"]) == ("observations", "all")
+    hit = result["hits"][0]
+    assert (hit["agent"], hit["sessionId"], hit["slug"]) == ("claude", SESSION, SESSION)
+    assert hit["started"] == "2026-09-20T10:00:01.000Z" < hit["ended"]
+    assert hit["started_at"] == 1_789_898_401_000
+    assert hit["gist"].startswith("the webhook retry queue drops jobs")
+    assert len(hit["observations"]) == 2
+    assert hit["decisions"] == ["we decided that the lease stays at 30 s for the slow handler"]
+    assert (hit["open_questions"], hit["tokens"], hit["url"]) == ([], None, None)
+    assert "retry queue" in hit["snippet"]
+    noted = run("sessions", "search", "lost jobs at night", "--limit", "1", env=NOW).result["hits"]
+    assert [one["sessionId"] for one in noted] == [SESSION], "found by what was noted, too"
+
+
+@pytest.mark.usefixtures("path")
+def test_raw_searches_what_was_said_and_done_alone(run: Run) -> None:
+    run("memory", "write", "zeppelins moor at the gasworks", "--session", SESSION)
+    assert run("sessions", "search", "zeppelins gasworks", env=NOW).result["found"] == 1
+    asked = ["--raw", "--source", "local", "--runtime", "claude-code", "--ssh-target", "me@there"]
+    assert run("sessions", "search", "zeppelins gasworks", *asked, env=NOW).result["found"] == 0
+    result = run("sessions", "search", "webhook retry queue", *asked, env=NOW).result
+    assert (result["source"], result["resolvedRawSource"]) == ("raw:local", "local")
+    assert (result["runtime"], result["sshTarget"]) == ("claude-code", "me@there")
+    hit = result["hits"][0]
+    assert (hit["source"], hit["sessionId"]) == ("local", SESSION)
+    assert "observations" not in hit
 
 
 @pytest.mark.usefixtures("path")

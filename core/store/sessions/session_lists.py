@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.store import marks
+from core.store import marks, row_range
 from core.store.sessions.session_rows import COLUMNS, FORGOTTEN, KNOWN, of_row
 
 TYPE_CHECKING = False
@@ -71,3 +71,18 @@ def notes_with(db: apsw.Connection, text: str, most: int) -> list[str]:
         (most, text),
     )
     return [session for (session,) in rows]
+
+
+def noted(db: apsw.Connection, session: str, most: int) -> tuple[str, list[str]]:
+    """What a session was about (a narrative of it, else its first prompt), and its newest observations, in order."""
+    known = (
+        "FROM document WHERE session_id = ?1 AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
+    )
+    written = known.format(*row_range("observations")) + " AND write_verdict <> 'discard'"
+    rows = db.execute(f"SELECT text, observation_type {written} ORDER BY rowid DESC LIMIT ?2", (session, most))
+    found = [(str(text), kind) for text, kind in rows][::-1]
+    prompt = (
+        f"SELECT substr(text, 7) {known.format(*row_range('episodes'))} AND text LIKE 'user: %' ORDER BY rowid LIMIT 1"
+    )
+    told = [text for text, kind in found if kind == "segment_narrative"]
+    return (told or [str(db.execute(prompt, (session,)).get or "")])[0], [text for text, _ in found]
