@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     """Score, raw score, boost, traits."""
 
 LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
+_DOUBTED, BELIEVED = 0.6, 0.22
+"""Below the first, words that stand everywhere answer with less than the second."""
 _MEANT = 0.1  # of a query of which no word stands anywhere: what nonsense does not reach where there is much
 LEXICAL_SCALE = 0.7
 _SEMANTIC_WEIGHT, _SEMANTIC_AT_WORK = 0.35, 0.2
@@ -217,6 +219,11 @@ class Ranking:
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return concluded(ranked[:_LOOKED_AT]) + ranked[_LOOKED_AT:]
+
+    @property
+    def doubt(self) -> float:
+        """What is left of the score of a call where half of a query's words stand in no document of many; else 1."""
+        return self.known if self.known < _DOUBTED else 1.0
 
     def meant(self, traits: Traits) -> float:
         """The most that meaning alone can score of a document."""
