@@ -21,7 +21,15 @@ _SHOWN = {
     "knowledge": "vault_notes", "observations": "memory_observations", "episodes": "run_chunks",
     "events": "otel_events",
 }  # fmt: skip
-_NAMES = {**{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN}}
+_NAMES = {
+    **{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN},
+    "system_knowledge": "knowledge",
+}  # fmt: skip
+_NOT_HELD = (
+    "blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs", "docs_chunks_v2",
+    "pi_mono_artifacts",
+)  # fmt: skip
+"""Further collections of the mirrored CLI: nothing is found in them here."""
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 """What can be filtered and counted by."""
 _TITLE_CHARS, _SNIPPET_CHARS = 120, 300
@@ -53,6 +61,8 @@ def run(options: dict[str, Any]) -> Answer:
         found += hits[:limit]
     result = {"query": query, "collection": collection or None, "semantic": options["semantic"], "totalFound": total}
     result["hits"] = [hit for hit, _ in found]
+    if not names:
+        result["reason"] = f"{collection} is not kept here: there are {', '.join(_SHOWN.values())}"
     if facet:
         of_hits = [about.get(facet, [])[: 1 if facet == "category" else None] for _, about in found]
         counts = Counter(value for values in of_hits for value in values if value)
@@ -68,10 +78,10 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def collections(given: str) -> tuple[str, ...]:
-    """The collections that a name means, all for ""; or Failure INVALID_COLLECTION."""
+    """The collections that a name means, all for "", none for one that is not held; or Failure INVALID_COLLECTION."""
     wanted = given.strip().lower()
     meant = [_NAMES[wanted]] if wanted in _NAMES else [ours for name, ours in _NAMES.items() if name.startswith(wanted)]
-    if not meant:
+    if not meant and not any(name.startswith(wanted) for name in _NOT_HELD):
         known = ", ".join(_SHOWN.values())
         raise usage("INVALID_COLLECTION", f"there is no collection {given[:80]!r}", f"use one of {known}")
     return tuple(dict.fromkeys(meant))

@@ -163,7 +163,7 @@ def everywhere(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if not result["hits"]:
-        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
+        screen.print(safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow"))
     else:
         hits = [{**hit, "snippet": " ".join(hit["snippet"].split())} for hit in result["hits"]]
         screen.print(rows_table(hits, ("collection", "score", "title", "snippet"), most=len(hits)))

@@ -50,11 +50,24 @@ def test_every_collection_answers(run: Run) -> None:
         ("memory", "memory_observations"),
         ("otel", "otel_events"),
         ("knowledge", "vault_notes"),
+        ("system_knowledge", "vault_notes"),
     ],
 )
 def test_one_collection_by_a_name_or_its_beginning(run: Run, given: str, shown: str) -> None:
     result = run("search", "lantern", "-c", given).result
     assert {hit["collection"] for hit in result["hits"]} == {shown}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("given", ["pi_mono_artifacts", "pi_mono", "blog_posts", "docs", "voice_transcripts"])
+def test_a_collection_that_only_the_public_cli_has_answers_nothing_and_says_why(
+    run: Run, home: Path, given: str
+) -> None:
+    result = run("search", "lantern", "-c", given, "--facet", "type").result
+    assert (result["totalFound"], result["hits"], result["collection"]) == (0, [], given)
+    assert given in result["reason"]
+    assert "vault_notes" in result["reason"]
+    assert "vault_notes" in without_style(on_terminal(home, "search", "lantern", "-c", given).out)
 
 
 @pytest.mark.usefixtures("filled")
@@ -70,7 +83,7 @@ def test_filtered_and_counted(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["-c", "blog_posts"], "INVALID_COLLECTION"),
+        (["-c", "blob_posts"], "INVALID_COLLECTION"),
         (["-f", "colour:=red"], "SEARCH_INVALID_ARGS"),
         (["-f", "type"], "SEARCH_INVALID_ARGS"),
         (["--facet", "colour"], "SEARCH_INVALID_ARGS"),
