@@ -274,7 +274,7 @@ _joelclaw() {
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "memory index") if [[ $word == -* ]]; then offered="--limit -n --json --help -h"; fi ;;
     "note") if [[ $word == -* ]]; then offered="--source --tags --json --help -h"; else return; fi ;;
-    "knowledge sync") if [[ $word == -* ]]; then offered="--prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
+    "knowledge sync") if [[ $word == -* ]]; then offered="--adrs-only --skills-only --prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; else return; fi ;;
     "knowledge note") if [[ $word == -* ]]; then offered="--source -s --agent -a --session --turn --turn-id --channel --summary --decision --evidence --usefulness --skip-reason --project --loop-id --story-id --run-id --tools --json --help -h"; fi ;;
     "vault read") if [[ $word == -* ]]; then offered="--raw --verbatim --json --help -h"; else return; fi ;;

@@ -23,6 +23,7 @@ _RECENT_MS = 15 * 60_000
 _FACETS = ("level", "source", "component", "action")
 ROUTINE = ("hook.completed", "memory.recall.started")
 """What each hook and each recall leaves: shown only to who asks for it by action, component, level or word."""
+_OF_KNOWLEDGE = {"retrievals": "system_knowledge.retrieval", "watchdog_checks": "knowledge.watchdog.check"}
 _SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
 
 
@@ -97,6 +98,10 @@ def stats(asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
         "filterBy": _filter_by(asked),
         **_rates(whole),
         "recent15m": _rates(recent),
+        "knowledge": {
+            name: sum(number for action, number in whole["action"].items() if asked_for in action)
+            for name, asked_for in _OF_KNOWLEDGE.items()
+        },
         "facets": _facets(whole),
     }
 

@@ -28,6 +28,8 @@ COMMANDS: tuple[Command, ...] = (
         "sync:run",
         "Take in folders of markdown: decision records, skills, notes. What is gone from them goes from memory.",
         P("dirs", (), "folders (default: those synced before)", many=True, metavar="DIR", file=True),
+        P("adrs_only", ("--adrs-only",), "the decision records of the vault", kind="flag"),
+        P("skills_only", ("--skills-only",), "the folder in JOELCLAW_SKILLS_DIR", kind="flag"),
         P("prune", ("--prune",), "take out folders that have vanished, too", kind="flag"),
         view=_TOLD,
     ),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from cli import bulk
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
-from core.store import sqlite
-from memory.knowledge import sync
+from core.store import overview, sqlite
+from memory.knowledge import decisions, sync, vault
 from otel import log
 from otel.event import new_event
 
@@ -21,12 +22,15 @@ _MOST_EVIDENCE, _MOST_TAGS = 30, 20
 def run(options: dict[str, Any]) -> Answer:
     """Bring the store in step with the folders."""
     settings = config.load()
+    dirs = _folders(options)
     with bulk.bar("syncing") as (started, advance):
         result, db = sync.sync_folders(
-            options["dirs"], prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
+            dirs, prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,
         )  # fmt: skip
     indexed = result["indexed"]
+    types = overview.types_of_files(db)
+    indexed |= {"adrs": types.get("adr", 0), "skills": types.get("skill", 0)}
     about = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}
     made = new_event(
         "knowledge.sync.completed", component="knowledge-cli", metadata=about, duration_ms=indexed["ms"],
@@ -41,6 +45,20 @@ def run(options: dict[str, Any]) -> Answer:
         query = {"query": {"description": "what to look for", "required": True}}
         steps.append(step("joelclaw knowledge search <query>", "ask what was taken in", query))
     return Answer(result, steps)
+
+
+def _folders(options: dict[str, Any]) -> list[str]:
+    """The folders that are named, by themselves or by what they hold."""
+    only = [name for name in ("adrs_only", "skills_only") if options[name]]
+    if not only:
+        return list(options["dirs"])
+    if options["dirs"]:
+        raise usage("KNOWLEDGE_INVALID_ARGS", "--adrs-only and --skills-only name folders themselves", "leave DIR out")
+    skills = os.environ.get("JOELCLAW_SKILLS_DIR", "").strip()
+    if "skills_only" in only and not skills:
+        fix = "set JOELCLAW_SKILLS_DIR, or name it: joelclaw knowledge sync ~/skills"
+        raise usage("KNOWLEDGE_NO_FOLDERS", "where the skills are is not known", fix)
+    return [skills if name == "skills_only" else os.path.join(vault.root(), decisions.FOLDER) for name in only]
 
 
 def note(options: dict[str, Any]) -> Answer:

@@ -74,7 +74,7 @@ def search(
             about = {key: hit[key] for key in _KEYS}  # type: ignore[literal-required]  # keys of the TypedDict
             hits.append({**about, "snippet": snippet(hit["observation"], query), "path": hit["path"]})
     found = len(wanted) if types or below else result["found"]
-    return {"query": query, "found": found, "hits": hits}, db
+    return {"query": query, "found": found, "hits": hits, "backend": result["backend"]}, db
 
 
 def parse_types(given: str) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def sync_folders(
         raise Failure("STORE_READ_ONLY", message, "check its permissions, or set JOELCLAW_HOME") from None
     run.indexed["ms"] = round((time.perf_counter() - began) * 1000, 1)
     about = {"folders": [stored_path(one) for one in run.wanted], "missing": run.missing, "pruned": run.pruned}
-    return {"collection": "knowledge", "indexed": run.indexed, **about}, db
+    return {"collection": "knowledge", "created": not kept, "indexed": run.indexed, **about}, db
 
 
 def stored_path(path: str) -> str:

@@ -43,7 +43,7 @@ def hits(run: Run, *words: str) -> list[dict[str, Any]]:
 
 def test_the_shape_is_the_mirrored_one(run: Run, synced: Path) -> None:
     result = run("knowledge", "search", "walrus").result
-    assert list(result) == ["query", "found", "hits"]
+    assert list(result) == ["query", "found", "hits", "backend"]
     assert result["query"] == "walrus"
     assert result["found"] >= 1
     hit = result["hits"][0]
@@ -87,7 +87,7 @@ def test_a_search_is_noted_and_counts_as_use(run: Run, home: Path, synced: Path)
 
 def test_without_a_store_nothing_is_found_and_nothing_made(run: Run, home: Path) -> None:
     spawned = run("knowledge", "search", "anything at all")
-    assert spawned.result == {"query": "anything at all", "found": 0, "hits": []}
+    assert spawned.result == {"query": "anything at all", "found": 0, "hits": [], "backend": "sqlite"}
     assert spawned.json["next_actions"][0]["command"] == "joelclaw knowledge sync <dir>"
     assert not home.exists()
 

@@ -73,6 +73,25 @@ def found(run: Run, query: str) -> list[str]:
     return [hit["path"] for hit in run("recall", query, "--collection", "knowledge").result["hits"]]
 
 
+def test_decisions_or_skills_alone(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "Vault/docs/decisions/0203-recovery.md", f"# ADR-0203: Recovery\n\n{BODY}\n")
+    put(tmp_path / "Vault/note.md", f"{BODY} Kangaroo.\n")
+    put(tmp_path / "skills/deploy/SKILL.md", "---\nname: deploy\ndescription: How the worker gets there\n---\n# D\n")
+    env = {"VAULT_PATH": str(tmp_path / "Vault")}
+    result = run("knowledge", "sync", "--adrs-only", env=env).result
+    assert (result["created"], result["folders"]) == (True, [str(tmp_path / "Vault/docs/decisions")])
+    assert (result["indexed"]["adrs"], result["indexed"]["skills"]) == (1, 0)
+    refused = run("knowledge", "sync", "--skills-only", env=env, ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "KNOWLEDGE_NO_FOLDERS")
+    assert "JOELCLAW_SKILLS_DIR" in refused.json["fix"]
+    env["JOELCLAW_SKILLS_DIR"] = str(tmp_path / "skills")
+    result = run("knowledge", "sync", "--adrs-only", "--skills-only", env=env).result
+    assert (result["created"], result["indexed"]["files"]) == (False, 2)
+    assert (result["indexed"]["adrs"], result["indexed"]["skills"]) == (1, 1)
+    refused = run("knowledge", "sync", str(tmp_path), "--adrs-only", env=env, ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (2, "KNOWLEDGE_INVALID_ARGS")
+
+
 def test_every_section_is_a_document(run: Run, home: Path, vault: Path) -> None:
     result = synced(run, vault)
     assert result["collection"] == "knowledge"

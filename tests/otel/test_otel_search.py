@@ -199,7 +199,13 @@ def test_wrong_usage(run: Run, words: list[str]) -> None:
 
 def test_stats(run: Run, seeded: Path) -> None:
     result = run("otel", "stats", env=NOW).result
-    assert list(result) == ["windowHours", "filterBy", "total", "errors", "errorRate", "recent15m", "facets"]
+    keys = ["windowHours", "filterBy", "total", "errors", "errorRate", "recent15m", "knowledge", "facets"]
+    assert list(result) == keys
+    assert result["knowledge"] == {"retrievals": 0, "watchdog_checks": 0}
+    run("otel", "emit", "system_knowledge.retrieval.completed", "--source", "x", env=NOW)
+    run("otel", "emit", "knowledge.watchdog.check", "--source", "x", env=NOW)
+    counted = run("otel", "stats", "--source", "x", env=NOW).result
+    assert (counted["total"], counted["knowledge"]) == (2, {"retrievals": 1, "watchdog_checks": 1})
     assert (result["windowHours"], result["total"], result["errors"], result["errorRate"]) == (24, 4, 1, 0.25)
     assert result["recent15m"] == {"total": 2, "errors": 0, "errorRate": 0.0}
     result = run("otel", "stats", "--hours", "48", "--source", "cli", env=NOW).result
