@@ -17,6 +17,7 @@ FOLDERS = {
     "lost": "session",
     "session": "session_report",
     "report": "session_report",
+    "briefing": "session_report",
     "sessions": "archived",
     "memory": "memory",
     "note": "memory",

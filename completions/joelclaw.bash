@@ -52,6 +52,9 @@ _joelclaw() {
     "session show --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
     "report --hours") return ;;
     "report --to") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "briefing --repo") compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return ;;
+    "briefing --budget" | "briefing -n") return ;;
+    "briefing --format") COMPREPLY=($(compgen -W "json text" -- "$word")); return ;;
     "sessions search --limit" | "sessions search -n") return ;;
     "sessions search --runtime") return ;;
     "sessions search --source") COMPREPLY=($(compgen -W "typesense ssh local both" -- "$word")); return ;;
@@ -231,7 +234,7 @@ _joelclaw() {
     "completion --values") COMPREPLY=($(compgen -W "sessions memories projects tags" -- "$word")); return ;;
   esac
   case "$path" in
-    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel o11y session store checkpoint inject idle compaction"; fi ;;
+    "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report briefing note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel o11y session store checkpoint inject idle compaction"; fi ;;
     "sessions") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="search extract inspect"; fi ;;
     "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search note"; fi ;;
@@ -253,6 +256,7 @@ _joelclaw() {
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;
+    "briefing") if [[ $word == -* ]]; then offered="--repo --budget -n --format --json --help -h"; fi ;;
     "sessions search") if [[ $word == -* ]]; then offered="--limit -n --extract --raw --runtime --source --machine --ssh-target --max-files --json --help -h"; else return; fi ;;
     "sessions extract") if [[ $word == -* ]]; then offered="--query --format --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "sessions inspect") if [[ $word == -* ]]; then offered="--around --before --after --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;

@@ -35,7 +35,7 @@ _TASK = "session-task"
 _CODE = "MEMORY_INVALID_ARGS"
 _KEYS = (
     "id", "at", "updated_at", "observation", "category", "tags", "project", "session", "source", "verdict",
-    "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten",
+    "recallCount", "retrievalPriority", "pinned", "stale", "supersededBy", "supersedes", "forgotten", "privacy",
 )  # fmt: skip
 _DERIVED = ("keyword", "fallback")  # sources of a category that the words of the text chose
 

@@ -1,4 +1,4 @@
-"""What `session` and `report` take."""
+"""What `session`, `report` and `briefing` take."""
 
 from __future__ import annotations
 
@@ -41,5 +41,17 @@ COMMANDS: tuple[Command, ...] = (
         "report",
         "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
         (HOURS, _HTML, _TO),
+    ),
+    Command(
+        "briefing",
+        "cli.session_report.briefing:run",
+        "Where a repository was left, and its newest memories.",
+        (
+            P("repo", ("--repo",), "a folder of it (default: the current one)", metavar="DIR", file=True),
+            P("budget", ("--budget", "-n"), "most memories", kind="whole", default=10, low=1, high=100),
+            P("format", ("--format",), "json, or text for an agent", default="json", choices=("json", "text")),
+        ),
+        code="BRIEFING_INVALID_ARGS",
+        view="cli.terminal:told",
     ),
 )

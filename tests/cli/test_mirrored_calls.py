@@ -42,6 +42,7 @@ KEYS = {
     "knowledge note": "queued event turnId skipReason response",
     "search": "query collection semantic totalFound hits",
     "note": "id text source createdAt tags status",
+    "briefing": "repo heading day_index entries budget ranking interest_decay",
     "status": "healthy problems server worker agent_mail k8s latestAgentDispatchCanary",
 }
 """The mirrored keys of an answer's result, by the words of the command."""

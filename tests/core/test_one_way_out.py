@@ -153,6 +153,7 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["session", "show", "m1", "--html", "--to", "-"],
     ],
     "report": [["report"], ["report", "--html", "--to", "-"], ["report", "--hours", "800000"]],
+    "briefing": [["briefing", "--repo", "{repo}"], ["briefing", "--repo", "{repo}", "--format", "text"]],
     "compaction decide": [["compaction", "decide", _COMPACTION]],
     "compaction prepare": [["compaction", "prepare", _COMPACTION]],
     "compaction serialize": [

@@ -1,0 +1,55 @@
+"""`joelclaw briefing`: where a repository was left, and its newest memories, each with the command that shows it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from cli.answer import Answer, step
+from cli.memory.commands import COMMANDS
+from core import clock, config, project
+from core.errors import Failure
+from core.quoting import clip, enclose, one_line
+from core.store import migrate
+from memory import curation
+from session.faults import errors_of
+from session.inject import startup
+from session.session_store import SessionStore
+
+_TITLE_CHARS, _DESCRIPTION_CHARS = 80, 240
+
+
+def run(options: dict[str, Any]) -> Answer:
+    """The heading that a session's start has, and the memories of the repository, newest first."""
+    given = os.path.realpath(os.path.expanduser(options["repo"] or "."))
+    if not os.path.isdir(given):
+        raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
+    folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
+    store = SessionStore(config.load(), now)
+    sessions, db = store.left(name, folder, without=""), store.reading()[0] or migrate.in_memory()
+    task, *open_work = startup.left_of(db, sessions, folder, now) or [""]
+    if not task.startswith("**Task"):
+        task, open_work = "", [task, *open_work] if task else []
+    since = f"{len(sessions)} sessions, the last on {clock.iso(sessions[0]['updated_at'])[:10]}" if sessions else None
+    defaults = next(command.defaults() for command in COMMANDS if command.path == "memory list")
+    listed = curation.listing(db, {**defaults, "project": name, "limit": options["budget"]}, now=now)
+    heading = {"active_arc": task or None, "frontier": " ".join(open_work) or None, "since_last_session": since}
+    entries = [_entry(one) for one in listed["memories"]]
+    result: dict[str, Any] = {
+        "repo": folder, "heading": heading, "day_index": None, "entries": entries, "budget": options["budget"],
+        "ranking": "recency", "interest_decay": {"status": "reserved"}, **errors_of(store.faults),
+    }  # fmt: skip
+    lines = [f"# {one_line(name)}"]
+    lines += [f"{key.replace('_', ' ').capitalize()}: {told or '–'}" for key, told in heading.items()]
+    lines += [f"{at}. {one['title']} — {one['description']} ({one['pointer']})" for at, one in enumerate(entries, 1)]
+    text = enclose(startup.CUSTOM_TYPE, lines) if options["format"] == "text" else None
+    return Answer(result, [step("joelclaw session list", "its sessions")], text, framed=True)
+
+
+def _entry(memory: dict[str, Any]) -> dict[str, Any]:
+    sensitive = memory["privacy"] == "sensitive"
+    text = "[sensitive]" if sensitive else one_line(memory["observation"])
+    return {
+        "title": clip(text, _TITLE_CHARS), "description": clip(text, _DESCRIPTION_CHARS), "sensitive": sensitive,
+        "pointer": f"joelclaw show {memory['id']}", "source": "observation", "updated_at": memory["at"],
+    }  # fmt: skip
