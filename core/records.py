@@ -85,6 +85,8 @@ class Traits(TypedDict):
     recall_count: int
     retrieval_priority: float
     write_verdict: str
+    by_hand: bool
+    """Allowed by nobody but who wrote it (`note`)."""
     stale: bool
     pinned: bool
     superseded_by: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core import clock, ids, words
 from core.errors import usage
 from core.redaction import redact
-from core.store import documents, sqlite
+from core.store import BY_HAND, documents, sqlite
 from memory import gate, near_duplicate
 from recall import categories
 from recall.static_vectors import document_vector
@@ -78,7 +78,7 @@ def composed(
     found += kinds
     judged = gate.judge(body)
     if by_hand and judged["fallback"]:
-        judged = {**judged, "verdict": "allow", "confidence": 1.0, "reason": "written by hand"}
+        judged = {**judged, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
     document = documents.blank(COLLECTION, ids.uuid7(), judged["text"] or trimmed("", 0), now)
     document["tags"] = clean_tags(tags, found)
     document["source"] = clean_name(source, found)

@@ -300,7 +300,7 @@ def distrust(traits: Traits, score: float, now: int, query: Query) -> list[str]:
     unused = traits["recall_count"] == 0 and not traits["pinned"]
     verdict = traits["write_verdict"]
     rules = {
-        "too_short": traits["chars"] < _MIN_CHARS and is_observation,
+        "too_short": traits["chars"] < _MIN_CHARS and is_observation and not traits["by_hand"],
         "stale_tagged": traits["stale"],
         "stale_age": is_observation and unused and now - traits["confirmed_at"] > _STALE_DAYS * DAY_MS,
         "invalid_score": not 0 <= score <= 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import json_text
-from core.store import COLLECTION_SHIFT, NAME_OF, marks, row_range
+from core.store import BY_HAND, COLLECTION_SHIFT, NAME_OF, marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
     rows = db.execute(
         "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
         " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
-        f" tags LIKE '%\"pinned\"%', superseded_by, project, session_id, {_STAGE}"
+        f" tags LIKE '%\"pinned\"%', write_reason = '{BY_HAND}', superseded_by, project, session_id, {_STAGE}"
         f" FROM document WHERE rowid IN ({marks(rowids)})",
         tuple(rowids),
     )
@@ -78,10 +78,10 @@ def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
             "rowid": rowid, "collection": NAME_OF[rowid >> COLLECTION_SHIFT], "chars": chars,
             "confirmed_at": confirmed, "recall_count": recalls, "retrieval_priority": priority,
             "write_verdict": verdict, "stale": bool(stale), "pinned": bool(pinned), "superseded_by": superseded,
-            "project": project, "session": session, "stage": stage,
+            "by_hand": bool(hand), "project": project, "session": session, "stage": stage,
         }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, superseded, project, session, stage
-        in rows
+        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, hand, superseded, project, session,
+        stage in rows
     ]  # fmt: skip
 
 

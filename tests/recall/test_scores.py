@@ -82,7 +82,7 @@ def test_whether_a_memory_is_the_question_itself(text: str, asked: list[str], ec
 
 SHOWN = {
     "chars": 12, "collection": "observations", "stale": False, "recall_count": 0, "pinned": False, "confirmed_at": 0,
-    "write_verdict": "allow", "superseded_by": "",
+    "write_verdict": "allow", "by_hand": False, "superseded_by": "",
 }  # fmt: skip
 OLD = 90 * DAY_MS
 
@@ -90,7 +90,8 @@ OLD = 90 * DAY_MS
 @pytest.mark.parametrize(
     ("about", "score", "now", "why"),
     [
-        ({"chars": 11}, 0.5, OLD, ["too_short"]), ({"chars": 11, "collection": "episodes"}, 0.5, OLD + 1, []),
+        ({"chars": 11}, 0.5, OLD, ["too_short"]), ({"chars": 2, "by_hand": True}, 0.5, OLD, []),
+        ({"chars": 11, "collection": "episodes"}, 0.5, OLD + 1, []),
         ({"stale": True}, 0.5, OLD, ["stale_tagged"]), ({}, 0.5, OLD + 1, ["stale_age"]),
         ({"pinned": True}, 0.5, OLD + 1, []), ({"recall_count": 1}, 0.5, OLD + 1, []), ({}, 0.3, OLD, []),
         ({}, 0.29, 0, ["below_min_score"]), ({}, float("nan"), 0, ["invalid_score"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import COLLECTION_SHIFT, document_rows
+from core.store import BY_HAND, COLLECTION_SHIFT, document_rows
 from core.store import COLLECTIONS as CODES
 from core.store.cluster import mapping, outbox
 from core.store.cluster.client import PAGE
@@ -251,6 +251,7 @@ def _traits(document: Document) -> Traits:
         "confirmed_at": max(document["created_at"], document["updated_at"]),
         "stale": document["stale"] or "stale" in document["tags"],
         "pinned": "pinned" in document["tags"],
+        "by_hand": document["write_reason"] == BY_HAND,
         "session": document["session_id"],
         "stage": "",
     }

@@ -103,8 +103,8 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     first, second, third = sorted(document_rows.traits(db, rows), key=lambda one: rows.index(one["rowid"]))
     assert first == {
         "rowid": rows[0], "collection": "observations", "chars": 4, "confirmed_at": 9, "recall_count": 2,
-        "retrieval_priority": 0.5, "write_verdict": "hold", "stale": False, "pinned": True, "superseded_by": "b",
-        "project": "p", "session": "s", "stage": "",
+        "retrieval_priority": 0.5, "write_verdict": "hold", "stale": False, "pinned": True, "by_hand": False,
+        "superseded_by": "b", "project": "p", "session": "s", "stage": "",
     }  # fmt: skip
     assert (second["collection"], second["chars"], second["confirmed_at"], second["stale"]) == ("knowledge", 4, 5, True)
     assert (third["stale"], third["pinned"], second["pinned"]) == (True, False, False)
