@@ -100,6 +100,10 @@ def repository_of(cwd: str) -> str:
 def same(one: str, other: str) -> bool:
     """Whether two names mean one project: they are equal, or one has no owner and the rest is equal."""
     one, other = one.lower(), other.lower()
+    if not (one + other).isascii():  # a file system may have taken the accents apart
+        from unicodedata import normalize
+
+        one, other = normalize("NFC", one), normalize("NFC", other)
     if one == other:
         return bool(one)
     short = one.rpartition("/")[2]

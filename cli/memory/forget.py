@@ -12,6 +12,7 @@ from cli.stdout import is_terminal
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import history, sqlite
+from core.store.upkeep.purge import folded
 from memory import curation
 from recall.by_name.calls import PREFIX
 from session.session_report import listing
@@ -117,7 +118,7 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
     if bool(options["ids"]) == has_filters:
         wrong = "ids and filters do not go together" if has_filters else "nothing says what is to go"
         return wrong, "give ids, or some of --session, --project, --before and --match"
-    if options["match"] and len(options["match"].strip()) < _LEAST_MATCH:
+    if options["match"] and len(folded(options["match"])) < _LEAST_MATCH:
         return "--match is too short", f"give {_LEAST_MATCH} characters or more"
     if options["before"] and before is None:
         return f"--before is {options['before'][:60]!r}, which is no day", "give it as 2026-01-31"

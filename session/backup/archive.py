@@ -16,6 +16,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from glob import escape, glob
 from typing import IO, Any
 
 from core import VERSION, clock, files, home_files, json_text
@@ -36,6 +37,8 @@ _MOST_BYTES = 1 << 30  # of a member that is not the store: a state has at most 
 _ROOM = 1 << 20  # what a member may take besides its content: a long name, say
 _UNREADABLE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, LookupError, RecursionError)
 _TRIES = 5
+_LONGEST_S = 3600
+"""No backup or restore takes so long: the number of its process is another one's by then."""
 
 
 def write(target: str, *, force: bool) -> dict[str, Any]:
@@ -143,18 +146,31 @@ def _told(counts: dict[str, int]) -> dict[str, int]:
     return {told: counts[table] for table, told in _COUNTED.items() if table in counts}
 
 
-def sweep(path: str) -> None:
-    """Remove what backups to this file, and restores to this home, left that were killed."""
-    folder, name_of = os.path.dirname(path), re.escape(os.path.basename(path))
-    for name in os.listdir(folder):
-        writer = re.fullmatch(rf"{name_of}\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp", name)
-        try:
-            if writer:
-                os.kill(int(writer[1]), 0)
-        except (ProcessLookupError, OverflowError):
-            _remove(os.path.join(folder, name))
-        except OSError:  # it runs, as somebody else
-            pass
+def leftovers(path: str, *, over: bool = True) -> list[str]:
+    """What backups to this file, and restores to this home, left that were killed; `over` False: what they write."""
+    named = r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp"
+    found = ((one, re.fullmatch(named, one.removeprefix(path))) for one in sorted(glob(escape(path) + ".*.tmp")))
+    return [one for one, writer in found if writer and _is_over(int(writer[1]), one) == over]
+
+
+def _is_over(writer: int, path: str) -> bool:
+    try:
+        if time.time() - os.path.getmtime(path) < _LONGEST_S:
+            os.kill(writer, 0)
+            return False
+    except PermissionError:  # it runs, as somebody else
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
+def sweep(path: str) -> int:
+    """Remove `leftovers`; returns how many."""
+    found = leftovers(path)
+    for one in found:
+        _remove(one)
+    return len(found)
 
 
 def _remove(path: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from glob import escape, glob
@@ -70,6 +71,8 @@ class Purge:
         self._selection = rows.select(self._db, self._criteria)
         self._sweep = Sweep(self._criteria, config)
         self._sweep.run(self._selection, dry=True)
+        self._places = [os.path.realpath(files.home()), *(one["file"] for one in archive.known())]
+        self._left = self._leftovers()
         numbers = self._numbers()
         if not store_file.is_owed(self._db) and not any(numbers.values()):
             fix = "look with joelclaw recall, or joelclaw memory stats"
@@ -87,14 +90,16 @@ class Purge:
             "namesAndPlans": len(found.plans) + len(found.names) + len(found.carries),
             "logSections": swept.log_sections,
             "waitingEvents": swept.spooled,
-            **{name: sorted(swept.found[name]) for name in _FOUND[:3]},
+            **{name: sorted(swept.found[name]) for name in _FOUND[:2]},
+            "filesDeleted": [*sorted(swept.found["filesDeleted"]), *self._left],
         }
 
     def result(self, *, done: bool) -> dict[str, Any]:
         """What goes, or has gone, in numbers; `cluster` is what one has not got yet, None where there is none."""
         # where the text may still stand: copies of the home, and what belongs to others
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
-        copies += sorted(glob(escape(files.home()) + ".before-restore-*"))
+        copies += sorted(glob(escape(self._places[0]) + ".before-restore-*"))
+        copies += [*self._leftovers(over=False), *(self._leftovers() if done else ())]
         named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
         theirs = [*sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.found["notTouched"])]
         cluster = None
@@ -120,8 +125,21 @@ class Purge:
         now = clock.now_ms()
         self._selection = rows.erase(self._db, self._criteria, at=now, vectors=self._vectors, vector_of=document_vector)
         self._sweep.run(self._selection)  # what was written meanwhile
+        self._sweep.found["namedOnly"].update(self._standing() if self._criteria.match else ())
         store_file.wipe(self._db)
+        for place in self._places:
+            archive.sweep(place)
         return self.result(done=True)
+
+    def _leftovers(self, *, over: bool = True) -> list[str]:
+        return [one for place in self._places for one in archive.leftovers(place, over=over)]
+
+    def _standing(self) -> Iterator[str]:
+        """Where the phrase stands after all: in names, and in what was written a moment ago."""
+        yield from (f"{sqlite.FILE_NAME}: {column}" for column in rows.standing(self._db))
+        for path, name in _ours(files.home()):
+            if self._criteria.holds(name) or self._criteria.holds(_text(path)):
+                yield name
 
 
 def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
@@ -160,15 +178,9 @@ class Sweep:
             others = (os.path.join(logs, name) for name in _names(logs) if name.endswith(".md"))
             for path in _below(logs) if is_ours else filter(os.path.isfile, others):
                 self._daily_log(path)
-            for top in _names(self._home):
-                path = os.path.join(self._home, top)
-                is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
-                if is_store or top == archive.BACKUPS or not home_files.is_in_homes(top):
-                    continue
-                below = [path] if os.path.isfile(path) else [] if os.path.islink(path) else _below(path)
-                for one in below:
-                    if not is_ours or not one.startswith(logs + os.sep):
-                        self._file(one, os.path.relpath(one, self._home))
+            for path, name in _ours(self._home):
+                if name != archive.BACKUPS and not (is_ours and path.startswith(logs + os.sep)):
+                    self._file(path, name)
         except OSError as error:
             what = f"{error.filename or self._home}: {error.strerror or error}"
             raise Failure("PURGE_UNWRITABLE", what, "check its permissions, then run it again") from None
@@ -271,10 +283,20 @@ class Sweep:
             if is_ours and (is_gone or self._quotes(section)):
                 gone += 1
             else:
-                left = "".join(line for line in section.splitlines(keepends=True) if not self._quotes(line))
+                lines = [line for line in section.splitlines(keepends=True) if not self._quotes(line)]
+                while self._criteria.holds("".join(lines)):
+                    self._drop_broken(lines)
+                left = "".join(lines)
                 gone += left != section
                 kept += left
         return kept, gone
+
+    def _drop_broken(self, lines: list[str]) -> None:
+        """Take out the first lines over which the phrase is broken."""
+        holds = self._criteria.holds
+        last = bisect_left(range(len(lines)), True, key=lambda at: holds("".join(lines[: at + 1])))
+        first = bisect_left(range(last), True, key=lambda at: not holds("".join(lines[at + 1 : last + 1])))
+        del lines[first : last + 1]
 
     def _waiting_events(self, path: str) -> None:
         """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
@@ -305,6 +327,16 @@ class Sweep:
 
 def _names(folder: str) -> list[str]:
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def _ours(home: str) -> Iterator[tuple[str, str]]:
+    """Path, and path in the home, of each file of ours but the store."""
+    for top in _names(home):
+        path = os.path.join(home, top)
+        is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
+        if not is_store and home_files.is_in_homes(top):
+            below = [path] if os.path.isfile(path) else [] if os.path.islink(path) else _below(path)
+            yield from ((one, os.path.relpath(one, home)) for one in below)
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from core.store import history, sqlite
 from core.store.history import Called
 from core.store.upkeep import store_file
 from memory.archive import known_files
+from session.backup import archive
 from session.doctor import home, hooks, services
 from session.doctor import status as quick
 from session.doctor.status import Finding, error, in_order, mended, note, warning
@@ -125,7 +126,7 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
     others = (
         ("MODES_OPEN", "home", lambda: f"{home.close_to_others()} files and folders are now yours alone"),
-        ("STALE_FILES", "home", lambda: f"{home_files.sweep_temporary()} temporary files were deleted"),
+        ("STALE_FILES", "home", _sweep),
         ("WAL_LARGE", "store", _fold),
     )
     done = []
@@ -146,6 +147,11 @@ def _enter(name: str, project: bool) -> str:
         backups = apply.carry_out(plans, changed)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
     return f"our entries were written anew to {', '.join(changed)}{kept}"
+
+
+def _sweep() -> str:
+    swept = home_files.sweep_temporary() + archive.sweep(os.path.realpath(files.home()))
+    return f"{swept} temporary files were deleted"
 
 
 def _fold() -> str:

@@ -16,6 +16,7 @@ from core.repository import switches
 from core.store import sqlite
 from core.store.upkeep import store_file
 from otel import spool
+from session.backup import archive
 from session.doctor.status import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
 
@@ -41,16 +42,15 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
             about = f"{free / 1_000_000:,.0f} MB are left on the disk of {there}"
             make = error if free < _HARDLY_ANY else warning
             found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept"))
-    if not facts["exists"]:
-        return facts, found
     entries, mend = list(_entries(home)), "joelclaw doctor --fix"
     foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
+    left = home_files.stale_temporary() + archive.leftovers(os.path.realpath(home))
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
         (warning, "MODES_OPEN", open_to_others(), "others may use {}", mend),
         (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
-        (note, "STALE_FILES", home_files.stale_temporary(), "{} were left by a writer that was killed", mend),
+        (note, "STALE_FILES", left, "{} were left by a writer that was killed", mend),
         (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look into them, then delete them"),
     ):
         if paths:

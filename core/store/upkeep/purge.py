@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+from unicodedata import normalize
 
 import apsw
 
@@ -26,6 +28,9 @@ PURGED = "purged"
 """The `write_reason` of an emptied row."""
 _WORD = re.compile(r"\w{3,}")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_DEEPEST = 4
+"""How often JSON may stand in JSON."""
 _TEXTS = "text, title, path, tags, history"
 _CALL_TEXTS = "tool, file, command, error, passage"
 _OF_SESSION = "LEFT JOIN session ON session.id = session_id"
@@ -55,9 +60,13 @@ class Criteria:
         """Whether sessions go as a whole, whatever they say and when."""
         return not self.by_id and self.before is None and not self.match
 
-    def holds(self, text: str | None) -> bool:
-        """Whether a text has the phrase that is asked for, in upper or lower case."""
-        return bool(self.match) and text is not None and self.match.casefold() in readable(text)
+    @cached_property
+    def _phrase(self) -> str:
+        return folded(self.match)
+
+    def holds(self, text: object) -> bool:
+        """Whether a text has the phrase that is asked for, in any of its forms."""
+        return bool(self._phrase) and isinstance(text, str) and self._phrase in readable(text)
 
 
 @dataclass
@@ -88,12 +97,23 @@ class Selection:
     words: frozenset[str] = frozenset()
 
 
+def folded(text: str) -> str:
+    """A text in lower case, with one form of each letter, one space between words, and no marks that show nothing."""
+    if not text.isascii():
+        text = normalize("NFKC", normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+    return " ".join(text.lower().split())
+
+
 def readable(text: str) -> str:
-    """A text in lower case, also with JSON's escapes taken back, so that a word is found in either form."""
-    folded = text.casefold()
-    if "\\" not in folded:
-        return folded
-    return folded + "\n" + _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", folded).casefold()
+    """A text as `folded` has it, also with JSON's escapes taken back, so that a word is found in either form."""
+    forms = [text]
+    while "\\" in forms[-1] and len(forms) <= _DEEPEST:
+        forms.append(_ESCAPED.sub(_taken_back, forms[-1]))
+    return "\n".join(map(folded, forms))
+
+
+def _taken_back(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else " " if found[2].isalnum() else found[2]
 
 
 def words_of(*texts: str | None) -> set[str]:
@@ -288,5 +308,18 @@ def erase(
         )
         for query, keys in changes:
             db.executemany(query, [key if isinstance(key, tuple) else (key,) for key in keys])
+        db.execute("DELETE FROM tally WHERE documents = 0")  # it names their projects
         store_file.owe(db)
+    return found
+
+
+def standing(db: apsw.Connection) -> list[str]:
+    """The columns, as `table.column`, in which the phrase of the last `select` still stands: names of what there is."""
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL %' ORDER BY name"
+    found = []
+    for (table,) in db.execute(tables).fetchall():
+        columns = [str(name) for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+        holding = ", ".join(f'max(purge_holds("{name}"))' for name in columns)
+        row = db.execute(f'SELECT {holding} FROM "{table}"').fetchone()
+        found += [f"{table}.{name}" for name, holds in zip(columns, row or (), strict=True) if holds]
     return found

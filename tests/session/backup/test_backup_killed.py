@@ -143,3 +143,48 @@ def test_two_backups_to_one_file(run: Run, filled: Path, tmp_path: Path) -> None
     assert first.wait(PATIENCE_S) == 0
     assert os.listdir(place) == ["kept.tar.gz"]
     assert json.loads((filled / "backups.json").read_text())[0]["file"] == str(file)
+
+
+def left_by_restore(run: Run, home: Path, folder: Path) -> Path:
+    """What a restore to this home leaves that is killed when all of the store is laid out."""
+    file = folder / "kept.tar.gz"
+    run("backup", str(file), "--force")
+    step = 1
+    while killed_at(home, folder, step, "restore", str(file), "--force"):
+        found = list(folder.glob("*.restoring.*.tmp"))
+        if found and (found[0] / "store.db.mark").exists():
+            return found[0]
+        step += 1
+    raise AssertionError("it was never killed in time")
+
+
+def test_what_a_killed_restore_left_is_named_and_deleted(run: Run, filled: Path) -> None:
+    left = left_by_restore(run, filled, filled.parent)
+    (told,) = [one for one in run("doctor").result["findings"] if one["code"] == "STALE_FILES"]
+    assert left.name in told["message"] and told["fix"] == "joelclaw doctor --fix"
+    said = ("memory", "forget", "--purge", "--match", "scheduler of the gateway")
+    assert str(left) in run(*said, "--dry-run").result["filesDeleted"] and left.exists()
+    assert str(left) in run(*said, "--yes").result["filesDeleted"]
+    assert not left.exists()
+    left = left_by_restore(run, filled, filled.parent)
+    assert "STALE_FILES" in [one["code"] for one in run("doctor", "--fix").result["findings"]]
+    assert not left.exists()
+
+
+def test_what_a_killed_verification_left_beside_a_backup(run: Run, filled: Path) -> None:
+    run("backup", str(filled.parent / "kept.tar.gz"))
+    left = filled.parent / "kept.tar.gz.restoring.4194399.17.tmp"
+    left.mkdir()
+    (left / "store.db").write_text(NOTE)
+    assert str(left) in run("memory", "forget", "--purge", "--match", "matches nothing", "--yes").result["filesDeleted"]
+    assert not left.exists()
+
+
+def test_a_restore_that_still_runs_is_left_alone_and_named(run: Run, filled: Path) -> None:
+    left = filled.parent / f"{filled.name}.restoring.{os.getpid()}.17.tmp"
+    left.mkdir()
+    result = run("memory", "forget", "--purge", "--match", "scheduler of", "--yes").result
+    assert str(left) in result["notTouched"] and left.exists()
+    os.utime(left, (0, 0))  # its number went to another process since
+    assert str(left) in run("memory", "forget", "--purge", "--match", "scheduler of", "--yes").result["filesDeleted"]
+    assert not left.exists()
