@@ -125,8 +125,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         found = _hits(found_in, [entry for entry, why in reasons if not why], most, query, scope)
         if ranked:
             break
-    hits = found if asked is None else asked.hits(found, order.doubt, budget, raw=query.raw)
-    hits = [one for one in hits if order.doubt == 1 or one["score"] >= ranking.BELIEVED]
+    hits = found if asked is None else asked.hits(found, order.known, budget, raw=query.raw)
     nearer = contextual.found if contextual else 0
     why = {entry[3]["rowid"]: reasons for entry, reasons in dropped[:_DIAGNOSTICS]}
     result: RecallResult = {

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     """Score, raw score, boost, traits."""
 
 LEAST = 0.05  # what scores less shares nothing with the query that would matter, and is not found
-_DOUBTED, BELIEVED = 0.6, 0.22
-"""Below the first, words that stand everywhere answer with less than the second."""
+DOUBTED, BELIEVED = 0.6, 0.22
+"""Half of a query's words stand nowhere in a large store: a common one among the rest scores less than the second."""
 _MEANT = 0.1  # of a query of which no word stands anywhere: what nonsense does not reach where there is much
 LEXICAL_SCALE = 0.7
 _SEMANTIC_WEIGHT, _SEMANTIC_AT_WORK = 0.35, 0.2
@@ -217,13 +217,10 @@ class Ranking:
             used = 0 if traits["collection"] == "episodes" else traits["recall_count"]  # a turn comes back for others
             boost = usage_boost(traits["retrieval_priority"], used)
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
+        if self.known < DOUBTED:
+            ranked = [entry for entry in ranked if entry[0] >= BELIEVED or _is_talk(entry[3])]
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return concluded(ranked[:_LOOKED_AT]) + ranked[_LOOKED_AT:]
-
-    @property
-    def doubt(self) -> float:
-        """What is left of the score of a call where half of a query's words stand in no document of many; else 1."""
-        return self.known if self.known < _DOUBTED else 1.0
 
     def meant(self, traits: Traits) -> float:
         """The most that meaning alone can score of a document."""
@@ -241,6 +238,11 @@ class Ranking:
         if traits["pinned"]:
             return 1.0, "pinned"
         return age_factor(traits["collection"], self.now - traits["confirmed_at"], self._episode_decay), "age"
+
+
+def _is_talk(traits: Traits) -> bool:
+    """Whether it was said in a session without calls, in which people use other words than they ask with."""
+    return traits["collection"] == "episodes" and traits["stage"] in _TALK
 
 
 def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:

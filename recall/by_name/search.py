@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import words
+from recall import ranking
 from recall.by_name import calls
 
 TYPE_CHECKING = False
@@ -174,14 +175,14 @@ class ByName:
             if holds(f"{document['title']}\n{document['path']}\n{document['text']}")
         ]
 
-    def hits(self, documents: Sequence[Hit], doubt: float, budget: Budget, *, raw: bool) -> list[Hit]:
+    def hits(self, documents: Sequence[Hit], known: float, budget: Budget, *, raw: bool) -> list[Hit]:
         """The best of the documents and of what is beside them, best first, each in its room, behind a session's
         work.
         """
         most = max(self._most - len(self.places), 0)
         kept = min(len(documents), most * 2 // 5) if self.names.alone else 0
-        for match in self.beside:
-            match.score *= doubt
+        if known < ranking.DOUBTED:
+            self.beside = [match for match in self.beside if match.score * known >= ranking.BELIEVED]
         chosen: list[Match | Hit] = [*self.beside[: most - kept]]
         chosen += documents[: most - len(chosen)] if self.names.alone else documents
         chosen.sort(key=lambda one: -(one["score"] if isinstance(one, dict) else one.score))
