@@ -58,7 +58,7 @@ class Checkpoint(Step):
         """What the recall returned; None where there was none."""
         self.memory_id: str | None = None
         self.plan: Plan
-        self._flush = flush
+        self.is_flush = flush
         self._leave_work = leave_work
 
     def change(self, state: SessionState) -> SessionState:
@@ -68,11 +68,11 @@ class Checkpoint(Step):
         if self.turn is not None:
             percent = self.turn["percent"]
             state = rules.record_turn(state, self.turn)
-            kind = "flushes" if self._flush else "saves"
+            kind = "flushes" if self.is_flush else "saves"
             counts = {**state["counts"], kind: state["counts"][kind] + 1}
             state = {**state, "counts": counts, "updatedAt": self.context.now}
         warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
-        plan = self.plan = rules.plan_of(state, rules.zone_of(percent, warm=warm, hot=hot), flush=self._flush)
+        plan = self.plan = rules.plan_of(state, rules.zone_of(percent, warm=warm, hot=hot), flush=self.is_flush)
         if plan["write"] and self.context.is_excluded(state["cwd"]):
             self.plan = {**plan, "write": False, "writeReason": "excluded"}
         return rules.enter(state, plan)
@@ -124,9 +124,9 @@ class Checkpoint(Step):
             events.append(("task.recalled", {**asked, "returned": len(self.hits), "written": written}))
         if "warm" in plan["entered"]:
             events.append(("compaction.extract.warm", {"percent": percent}))
-        if plan["zone"] == "hot" and not self._flush and ("hot" in plan["entered"] or written):
+        if plan["zone"] == "hot" and not self.is_flush and ("hot" in plan["entered"] or written):
             events.append(("compaction.extract.hot", {"percent": percent, **totals}))
-        if self._flush:
+        if self.is_flush:
             last, now = state["lastCompactionAt"], context.now
             captured = {"contextPercent": checkpoint["contextPercentAtCapture"]}
             about = {**session_event.compaction_count(state), **captured, **totals}

@@ -113,6 +113,10 @@ def _summary(where: str, name: str) -> dict[str, Any]:
 def _run(step: Checkpoint) -> dict[str, Any]:
     began = time.perf_counter()
     state = run(step.context, (step,))
+    if step.is_flush:
+        from session import daily_log
+
+        daily_log.before_compaction(step.context, state)
     context, plan, checkpoint = step.context, step.plan, state["checkpoint"]
     recalled, written = step.hits is not None, step.memory_id is not None
     undone = "in-flight" if step.is_busy_elsewhere else "failed"

@@ -13,9 +13,13 @@ from core.quoting import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.config import Config
+    from session.context import Context
     from session.records import SessionState
 
+_MOST_READ = 10
 _READ_BYTES = 65_536
 _MARK = " · session "
 
@@ -26,9 +30,16 @@ def path_of(now: int, config: Config) -> str:
     return os.path.join(files.home(), folder, "memory", clock.iso(now)[:10] + ".md")
 
 
-def flush(state: SessionState, now: int, config: Config, *, project: str = "") -> bool:
+def before_compaction(context: Context, state: SessionState) -> None:
+    """Append what a session is doing, and what it read; nothing of an excluded folder."""
+    if not context.is_excluded(state["cwd"]):
+        read = context.store.files_read(state["sessionId"], _MOST_READ)
+        flush(state, context.now, context.config, project=context.project_of(state), read=read)
+
+
+def flush(state: SessionState, now: int, config: Config, *, project: str = "", read: Sequence[str] = ()) -> bool:
     """Append what the session is doing, unless its last section of the day says the same; whether it was written."""
-    body = _body(state, project)
+    body = _body(state, project, read)
     if not body:
         return False
     session, role = _short(state["sessionId"]), _plain(state["role"])
@@ -52,13 +63,16 @@ def is_of_session(heading: str, session_id: str) -> bool:
     return f"{_MARK}{_short(session_id)} · " in heading
 
 
-def _body(state: SessionState, project: str) -> list[str]:
+def _body(state: SessionState, project: str, read: Sequence[str]) -> list[str]:
     checkpoint = state["checkpoint"]
     task, files = _plain(checkpoint["currentTask"]), ", ".join(map(_plain, reversed(checkpoint["filesModified"])))
     if not (task or files):
         return []
     queries = " | ".join(map(_plain, checkpoint["recallQueries"]))
-    told = {"Task": task, "Files modified": files, "Recalled": queries, "Project": _plain(project)}
+    modified = checkpoint["filesModified"]
+    only_read = ", ".join(_plain(path) for path in read if not any(f"/{one}".endswith(f"/{path}") for one in modified))
+    told = {"Task": task, "Files modified": files, "Files read": only_read, "Recalled": queries}
+    told["Project"] = _plain(project)
     percent, compaction = checkpoint["contextPercentAtCapture"], f"ompaction {checkpoint['compactionCount'] + 1}"
     usage = f"- C{compaction}" if percent is None else f"- Context {percent:.0f} %, c{compaction}"
     return [*(f"- {label}: {value}" for label, value in told.items() if value), usage]

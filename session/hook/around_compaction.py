@@ -98,8 +98,7 @@ def flush(event: HookEvent, context: Context, steps: list[Step], turn: dict[str,
         from session import checkpoint_run
 
         checkpoint_run.begin_task_job(context)
-    if not context.is_excluded(state["cwd"]):
-        daily_log.flush(state, context.now, context.config, project=context.project_of(state))
+    daily_log.before_compaction(context, state)
     observe(event, context, "compaction")
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import NOW_MS
+from claude_transcript import CWD, SESSION, Transcript
+from conftest import NOW_MS, Run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,24 @@ def test_a_section(log: Path) -> None:
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     for folder in (log.parent, log.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_checkpoint_flush_writes_it_as_the_hook_does(run: Run, log: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number, (tool, name) in enumerate((("Read", "src/buoy.py"), ("Read", "src/a.py"), ("Edit", "src/a.py"))):
+        made.call(f"c{number}", tool, file_path=f"{CWD}/{name}")
+        made.outcome(f"c{number}", "ok")
+    run("memory", "archive", str(made.path))
+    env = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+    run("checkpoint", "save", "--session", SESSION, "-m", TASK, "--file", f"{CWD}/src/a.py", "--percent", "9", env=env)
+    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=env)
+    lines = log.read_text().split("\n")
+    assert f"- Task: {TASK}" in lines
+    assert f"- Files modified: {CWD}/src/a.py" in lines
+    assert "- Files read: src/buoy.py" in lines
+    run("checkpoint", "flush", "--session", SESSION, "--percent", "83", env=env)
+    assert log.read_text().count("## ") == 1
 
 
 def test_the_same_is_not_said_twice(log: Path) -> None:

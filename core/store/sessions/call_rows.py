@@ -25,6 +25,13 @@ def calls(db: apsw.Connection, session: str, *, last: int = 1000) -> list[Call]:
     return [of_row(row) for row in rows][::-1]
 
 
+def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
+    """The files that a session's tools read last, the newest first."""
+    named = "session_id = ? AND file <> '' AND lower(tool) LIKE 'read%' AND outcome NOT IN ('failed', 'forgotten')"
+    rows = db.execute(f"SELECT file FROM call WHERE {named} GROUP BY file ORDER BY max(number) DESC", (session,))
+    return [str(file) for (file,) in rows][:most]
+
+
 def by_key(db: apsw.Connection, session: str, key: str) -> Call | None:
     """The call with this key."""
     row = db.execute(f"SELECT {COLUMNS} FROM call WHERE session_id = ? AND key = ?", (session, key)).fetchone()
