@@ -24,7 +24,7 @@ _TERMS = 12
 _LONGEST = 20_000
 _OPENING = "([{\"'`*_<“‘«„:;,"
 _CLOSING = ")]}\"'`*_>”’».,;:!…。，；：！、"
-_DROPPED = frozenset("- – — • * · ... …".split())
+_DROPPED = frozenset("- – — • * · ... … 🔴 🟡 🟢".split())
 # What may come and go: "The user prefers dark mode" and "User prefers dark mode".
 _FILLERS = frozenset(
     "a an the this that these those is are was were be been being am has have had do does did and of as it its there"

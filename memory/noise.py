@@ -12,7 +12,7 @@ PLANS = (
     "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
     " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
     " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
-    " i need to check | would you like me to | do you want me to | let's start by"
+    " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:"
 ).split(" | ")
 SUMMARIES = (
     "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"

@@ -201,7 +201,8 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     prefix = _speaking(entries[turn:first_kept]) if turn >= 0 else ()
     if registry.row(transcript.client).own_rules:
         listed = [entries[previous].files] if previous >= 0 else []
-        done = [*listed, *(entry.files for entry in (*history, *prefix) if entry.kind == "message")]
+        kinds = ("message", "branch_summary")
+        done = [*listed, *(entry.files for entry in (*history, *prefix) if entry.kind in kinds)]
     else:  # its compactions list none: everything that was done before the cut is still in the file
         done = [entry.files for entry in entries[:first_kept]]
     return Preparation(

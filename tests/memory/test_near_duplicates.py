@@ -35,6 +35,7 @@ def _same(one: str, other: str) -> bool:
             "User prefers dark mode in all editors and terminals",
         ),
         ("用户喜欢深色模式", "用户喜欢深色模式。"),
+        ("🔴 the tide gauge counts in feet", "The tide gauge counts in feet."),
     ],
 )
 def test_the_same_said_twice(one: str, other: str) -> None:
