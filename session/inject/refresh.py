@@ -8,9 +8,10 @@ what the agent knows. A prompt that names a file or a function gets where that s
 from __future__ import annotations
 
 from core.names import names_in_order
-from core.quoting import cost, enclose
+from core.quoting import cost, enclose, one_line
 from session.faults import fault_boundary
 from session.inject.runner import Decision
+from session.session_event import GATEWAY
 from session.state import rules
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ LEAST = "inject.min_score"
 CUSTOM_TYPE = "context-refresh"
 HEADING = "## Context Refresh"
 STANDS, ABOUT, CHANGED = "**Where it stands:**", "**Noted about it:**", "**Changed in memory:**"
+VAULT = "**In the vault:**"
 NOT_DUE, NO_TOPIC = "not-due", "no-seed"
 INTERVAL, IDLE, HALF, NAMED = "interval", "idle", "half-full", "named"
 MAX_TOKENS = 350
@@ -36,14 +38,14 @@ _QUIET_MS = 5 * _MINUTE_MS
 
 def due(state: SessionState, situation: Situation) -> Decision:
     """Where something may have changed, or the prompt of a person names something that was not told yet."""
-    names = _names(state, situation)
-    trigger = trigger_of(state, situation) or (NAMED if names else "")
+    names, asked = _names(state, situation), _is_asked(state, situation)
+    trigger = trigger_of(state, situation) or (NAMED if names or asked else "")
     if not trigger:
         return Decision(NOT_DUE, about={"trigger": trigger})
     from session.inject import topics
 
     query = ""
-    if names and situation.context.store.names(names):
+    if asked or (names and situation.context.store.names(names)):
         query = topics.query_of((), situation.message) or " ".join(names)
     if not query and trigger != NAMED:
         query = topics.query_of(state["messages"], situation.message)
@@ -78,19 +80,22 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     context, trigger = situation.context, decision.about["trigger"]
     names = _names(state, situation)
     stands, told = _standing(state, situation, names) if names else ([], [])
-    head = [HEADING, STANDS, *stands] if stands else [HEADING]
+    asked = _is_asked(state, situation)
+    notes = _notes(state, situation) if asked else {}
+    head = [HEADING, *([STANDS, *stands] if stands else []), *([VAULT, *notes.values()] if notes else [])]
     fresh = [hit for hit in kept_by_somebody(hits, state) if hit["id"] not in state["injectedMemories"]]
     about = {hit["id"]: found for hit in fresh if (found := names_shared(hit, names))}
     changed = (
         set() if trigger == NAMED else context.store.changed([hit["id"] for hit in fresh], _since(state, situation))
     )
-    memories = select([hit for hit in fresh if hit["id"] in about or hit["id"] in changed], state)
+    memories = select([hit for hit in fresh if asked or hit["id"] in about or hit["id"] in changed], state)
     title = CHANGED if changed else ABOUT
     most = _SHOWN if changed else _ABOUT_SHOWN
-    room = MAX_TOKENS + cost("\n".join(stands))
+    room = MAX_TOKENS + cost("\n".join((*stands, *notes.values())))
     content, shown = fit(CUSTOM_TYPE, [*head, title], memories, mark="- [{category}] ", most=most, max_tokens=room)
-    if not content and not stands:
+    if not content and len(head) == 1:
         return None
+    told += notes
     told += [name for memory in shown for name in about.get(memory["id"], ())]
     return {
         "content": content or enclose(CUSTOM_TYPE, head),
@@ -126,6 +131,38 @@ def _names(state: SessionState, situation: Situation) -> list[str]:
 
         found = found if topics.said(situation.message) else []
     return found[:_MOST_ASKED]
+
+
+def _is_asked(state: SessionState, situation: Situation) -> bool:
+    """Whether a person asks a gateway for something."""
+    if state["role"] != GATEWAY or not situation.context.config.get_bool("refresh.named"):
+        return False
+    from session.inject import topics
+
+    return topics.is_topic(situation.message)
+
+
+def _notes(state: SessionState, situation: Situation) -> dict[str, str]:
+    """The notes that a prompt names by number or path, or that tell what it asks of decisions: a line each by name."""
+    words = [word.strip("`'\"()[],;:?!") for word in situation.message.split()]
+    paths = [word for word in words if word.endswith(".md") or "/Vault/" in word]
+    if not (paths or any(word.lower().startswith(("adr", "decision")) for word in words)):
+        return {}
+    from core.errors import Failure
+    from memory.knowledge import vault
+
+    found: dict[str, str] = {}
+    for reference in paths or [situation.message]:
+        try:
+            named = vault.find(vault.root(), reference)
+        except Failure:  # there is no vault, or nothing in it
+            continue
+        for (path, *_), note in named:
+            name = path.rpartition("/")[2]
+            heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
+            if name not in state["toldNames"]:
+                found[name] = f"- {one_line(heading)}: {one_line(path)}"
+    return dict(list(found.items())[:_SHOWN])
 
 
 def _standing(state: SessionState, situation: Situation, names: Sequence[str]) -> tuple[list[str], list[str]]:
