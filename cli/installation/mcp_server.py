@@ -41,6 +41,7 @@ HIT_CHARS = 2_000
 SHOWN_CHARS = 16_000
 """Of all lines of one answer."""
 FAILURE_CHARS = 1_000
+_LOST = "cannot be brought back"
 _KINDS = {"whole": "integer", "number": "number", "flag": "boolean", "truth": "boolean"}
 
 
@@ -76,13 +77,13 @@ def _past(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _forgotten(result: dict[str, Any]) -> Iterator[str]:
+    back = f"bring it back: {own_command.word()} memory forget --undo"
     for name in map(one_line, result["forgotten"]):
-        if name.startswith("call:"):
-            yield f"forgotten for good: {name}"
-        else:
-            yield f"forgotten: {name}; bring it back: {own_command.word()} memory forget --undo {name}"
-    for name in result["unchanged"]:
-        yield f"was forgotten before: {one_line(name)}"
+        is_call = name.startswith("call:")
+        yield f"forgotten for good: {name}; it {_LOST}" if is_call else f"forgotten: {name}; {back} {name}"
+    for name in map(one_line, result["unchanged"]):
+        is_purged = name in result["purged"]
+        yield f"was purged: {name}; it {_LOST}" if is_purged else f"was forgotten before: {name}; {back} {name}"
 
 
 class Tool(NamedTuple):
@@ -102,7 +103,7 @@ class Tool(NamedTuple):
 
 
 _ABOUT_SHOW = "One memory or tool call with everything known of it."
-_ABOUT_FORGET = "Take a memory that is wrong out of recall; it can be undone."
+_ABOUT_FORGET = f"Take a memory that is wrong out of recall; that can be undone, but a tool call {_LOST}."
 _ABOUT_SESSION = (
     "Where the work stands: the last task, the open step of the plan, the last failure, the files and names at work,"
     " and what the last compaction dropped."

@@ -12,7 +12,7 @@ from cli.stdout import is_terminal
 from core import clock, config
 from core.errors import Failure, usage
 from core.store import history, sqlite
-from core.store.upkeep.purge import folded
+from core.store.upkeep.purge import PURGED, folded
 from memory import curation
 from recall.by_name.calls import PREFIX
 from session.session_report import listing
@@ -46,9 +46,11 @@ def run(options: dict[str, Any]) -> Answer:
     names = [document["id"] for document in found]
     changed = [document["id"] for document in found if (document["forgotten_at"] is not None) == undo]
     unchanged = [name for name in names if name not in changed]
+    purged = [one["id"] for one in found if one["write_reason"] == PURGED and not one["text"]]
     other = "" if undo else " --undo"
+    told = {"ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo}
     return Answer(
-        {"ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo},
+        {**told, "purged": purged},
         [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
     )
 

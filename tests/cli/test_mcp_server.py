@@ -90,6 +90,30 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spawned
+def test_forgetting_says_what_can_be_undone(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "s-1.jsonl")
+    made.user("run the tide tables")
+    made.call("c1", "Bash", command="make tideTables")
+    made.outcome("c1", "Error: no tideTables", failed=True)
+    run("memory", "archive", str(made.path))
+    forgotten, purged = (run("memory", "write", f"{NOTE} {number}").result["id"] for number in (1, 2))
+    run("memory", "forget", forgotten)
+    run("memory", "forget", "--purge", purged, "--yes")
+
+    async def use(session: Any, call: Call) -> None:
+        (tool,) = [one for one in (await session.list_tools()).tools if one.name == "forget"]
+        assert "a tool call cannot be brought back" in tool.description
+        for name, told in (
+            ("call:s-1:1", "forgotten for good: call:s-1:1; it cannot be brought back"),
+            (forgotten, f"was forgotten before: {forgotten}; bring it back: joelclaw memory forget --undo {forgotten}"),
+            (purged, f"was purged: {purged}; it cannot be brought back"),
+        ):
+            assert await call("forget", id=name) == (told, False)
+
+    serve(home, tmp_path, use)
+
+
+@pytest.mark.spawned
 def test_what_the_gate_discards_is_said_to_be_not_remembered(home: Path, tmp_path: Path) -> None:
     async def use(_: Any, call: Call) -> None:
         told, failed = await call("remember", text="hm")
