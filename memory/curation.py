@@ -13,10 +13,10 @@ from typing import Any
 
 import apsw
 
-from core import clock
+from core import clock, files
 from core.config import Config
 from core.errors import Failure, usage
-from core.project import names_of
+from core.project import name_of, names_of
 from core.records import Document
 from core.store import curation, document_rows, documents, history, sqlite
 from core.store.curation import PINNED
@@ -108,10 +108,14 @@ def _changed(document: Document, changed: bool) -> dict[str, Any]:
     return {**_row(document), **about, **hint}
 
 
+def _here() -> str:
+    return name_of(files.current_folder())
+
+
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
     """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, now=now, config=config)
+    fresh = write.composed(text, kinds, where=_here(), now=now, config=config)
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         one: Document = {**older}
@@ -124,6 +128,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
                 raise Failure("MEMORY_DUPLICATE", f"another memory says that already: {same['id']}", fix)
             one["history"] = write.with_history(older)
             write.take(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
+            one["path"] = fresh["path"] if write.is_for_all(one) else one["path"]
             if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
                 write.take(one, fresh, write.CATEGORY_FIELDS)
             write.store(db, one, vectors=vectors)
@@ -174,7 +179,7 @@ def supersede(
 ) -> dict[str, Any]:
     """Store what holds now in the place of a memory that no longer does, which is not handed out any more."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, now=now, config=config)
+    fresh = write.composed(text, kinds, where=_here(), now=now, config=config)
     if fresh["write_verdict"] != "allow":
         message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
@@ -186,6 +191,7 @@ def supersede(
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         write.take(fresh, older, ("project", "session_id"))
+        fresh["path"] = fresh["path"] if write.is_for_all(fresh) else ""
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
             write.take(fresh, older, write.CATEGORY_FIELDS)
         newer, was_merged = write.placed(db, fresh, now=now, vectors=vectors)

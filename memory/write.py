@@ -54,7 +54,7 @@ def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Co
         "merged": was_merged,
         "redacted": list(dict.fromkeys(found)),
         "created_at": clock.iso(document["created_at"]),
-        "isGlobal": _is_for_all(document),
+        "isGlobal": is_for_all(document),
     }
     return {**result, "mergedInto": document["id"]} if was_merged else result
 
@@ -68,12 +68,13 @@ def composed(
     source: str = "cli",
     session: str = "",
     project: str = "",
+    where: str = "",
     by_hand: bool = False,
     now: int,
     config: Config,
 ) -> Document:
     """The observation as it is to be stored; `found` gets the kinds of what was redacted. What a person wrote
-    `by_hand` is allowed whatever the gate's rules say."""
+    `by_hand` is allowed whatever the gate's rules say; `where` stays with what every project sees."""
     body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
     found += kinds
     judged = gate.judge(body)
@@ -84,6 +85,7 @@ def composed(
     document["source"] = clean_name(source, found)
     document["session_id"] = clean_name(session, found)
     document["project"] = clean_name(project, found)
+    document["path"] = clean_name(where, found) if is_for_all(document) else ""
     document["observation_type"] = "observation_text"
     set_category(document, clean_name(category, found), judged["category"])
     set_verdict(document, judged)
@@ -196,9 +198,11 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     take(one, newer, ("text", "fingerprint"))
     one["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
     one["source"] = newer["source"] or older["source"]
-    for_all = _is_for_all(older) or _is_for_all(newer)
+    for_all = is_for_all(older) or is_for_all(newer)
     one["session_id"] = "" if for_all else newer["session_id"] or older["session_id"]
     one["project"] = "" if for_all else newer["project"] or older["project"]
+    if for_all:
+        one["path"] = newer["path"] or newer["project"]
     one["merged_count"] += 1
     one["updated_at"] = now
     if gate.VERDICTS.index(newer["write_verdict"]) <= gate.VERDICTS.index(older["write_verdict"]):
@@ -208,7 +212,7 @@ def merged(older: Document, newer: Document, now: int) -> Document:
     return one
 
 
-def _is_for_all(document: Document) -> bool:
+def is_for_all(document: Document) -> bool:
     """Whether a memory is seen in every project: it names neither one nor a session, whose project it would have."""
     return not document["project"] and not document["session_id"]
 

@@ -75,8 +75,14 @@ def origin_of(document: Document) -> str:
     return AGENT if said in _BY_AGENTS else WRITTEN
 
 
+def written(hit: Hit) -> str:
+    """`written in NAME`, a project or a folder, of what every project sees; "" of anything else, or if not known."""
+    is_for_all = hit["collection"] == "observations" and not (hit["project"] or hit["session"])
+    return f"written in {hit['path'][-_PATH_CHARS:]}" if is_for_all and hit["path"] else ""
+
+
 def line(hit: Hit) -> str:
-    """A hit on one line, as `--raw` prints it: in front of what a tool, a page or a file said stands which."""
+    """A hit on one line, as `--raw` prints it: in front stands which tool, page or file said it, and `written`."""
     from core.output import shown, shown_line  # what answers in JSON starts faster without
     from core.quoting import clip_path
 
@@ -84,8 +90,9 @@ def line(hit: Hit) -> str:
     if hit["collection"] == "work":
         return shown(text)
     kind, _, name = hit["origin"].partition(" ")
-    if kind not in _FOREIGN:
-        return shown_line(text)
     if kind == FILE:
-        return shown_line(f"[{FILE} {clip_path(name, _PATH_CHARS)}] {text}" if name else f"[{FILE}] {text}")
-    return shown_line(f"[{kind}] {text}" if hit["collection"] == "calls" else f"[{hit['origin']}] {text}")
+        said = f"{FILE} {clip_path(name, _PATH_CHARS)}".rstrip()
+    else:
+        said = "" if kind not in _FOREIGN else kind if hit["collection"] == "calls" else hit["origin"]
+    told = ", ".join(filter(None, (said, written(hit))))
+    return shown_line(f"[{told}] {text}" if told else text)

@@ -25,6 +25,7 @@ from core.process import extras
 from core.quoting import as_code, clip, enclose, one_line
 from core.store.sqlite import apsw
 from core.words import clean
+from recall.hit import written
 from session import own_command
 from session.lost import report
 
@@ -49,7 +50,8 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
     if not result["hits"]:
         yield "nothing was found"
     for number, hit in enumerate(result["hits"], 1):
-        about = [hit["collection"], hit["origin"], hit["title"] or hit["path"], hit["project"], hit["timestamp"][:10]]
+        place = hit["title"] or written(hit) or hit["path"]
+        about = [hit["collection"], hit["origin"], place, hit["project"], hit["timestamp"][:10]]
         told = ", ".join(clip(one_line(part), 80) for part in about if part)
         head = f"{number}. [{told}; id {one_line(hit['id'])}]"
         lines = hit["observation"].splitlines() if hit["collection"] == "work" else [hit["observation"]]

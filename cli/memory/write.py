@@ -32,6 +32,7 @@ def run(options: dict[str, Any]) -> Answer:
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # a memory without a project has that of its session: what is for every project has neither
     session = "" if options["for_all"] else options["session"]
+    whose = options["project"] or _project(db, options["session"])
     result = write(
         db,
         text,
@@ -40,7 +41,8 @@ def run(options: dict[str, Any]) -> Answer:
         source=options["source"],
         session=session,
         by_hand=options.get("by_hand", False),
-        project="" if options["for_all"] else options["project"] or _project(db, session),
+        project="" if options["for_all"] else whose,
+        where=whose or project.name_of(files.current_folder()),
         now=clock.now_ms(),
         vectors=sqlite.load_vectors(db),
         config=settings,

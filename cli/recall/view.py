@@ -16,6 +16,7 @@ from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
 from core.output import shown
 from core.words import query_terms
+from recall.hit import written
 
 _BAR, _MOST_DROPPED = 10, 15
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
@@ -210,12 +211,12 @@ def age(timestamp: str, now: int) -> str:
     return next((f"{minutes // length} {unit} ago" for unit, length in _UNITS if minutes >= length), "now")
 
 
-def heading(hit: Mapping[str, Any], rank: int) -> Text:
+def heading(hit: Any, rank: int) -> Text:
     """Number, day, project, client, session and speaker of a hit; of what is of no session its category."""
     of_session = bool(hit["session"]) and hit["collection"] != "knowledge"
     parts = (
         (hit["timestamp"][:10] if hit["timestamp"] != "unknown" else "", ""),
-        (hit["project"], "green"),
+        (hit["project"] or written(hit), "green"),
         (hit["source"] if of_session and hit["source"] != hit["origin"] else "", ""),
         (ids.shown(hit["session"]) if of_session else "", "cyan"),
         (hit["origin"], "blue"),

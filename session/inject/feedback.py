@@ -85,7 +85,8 @@ def remember(state: SessionState, memories: Sequence[Memory], query: str) -> Ses
     given = {memory["id"]: memory for memory in memories}
     pending = [entry for entry in state["pendingFeedback"] if entry["id"] not in given]
     for memory in given.values():
-        telling = _distinctive(memory["text"], known)[: schema.TERMS_KEPT]
+        text = memory["text"].partition(") ")[2] if memory["text"].startswith("(written in ") else memory["text"]
+        telling = _distinctive(text, known)[: schema.TERMS_KEPT]
         if len(telling) >= TERMS_LEAST:
             pending.append({"id": memory["id"], "terms": telling, "used": 0, "asked": False, "turns": 0})
     return schema.bounded({**state, "pendingFeedback": pending})

@@ -6,6 +6,7 @@ from core import clock
 from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
 from memory.noise import is_noise
+from recall.hit import written
 from session.state.schema import HITS_KEPT
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ def select(hits: Sequence[Hit], state: SessionState) -> list[Memory]:
     for hit in kept_by_somebody(hits, state):
         line = "" if is_noise(hit["observation"]) else _shown(hit["observation"])
         if line:
+            line = f"({where}) {line}" if (where := written(hit)) else line
             category = hit["categoryId"].removeprefix("jc:") or hit["collection"]
             kept.setdefault(line, {"id": hit["id"], "text": line, "category": category, "score": hit["score"]})
     return list(kept.values())[:HITS_KEPT]

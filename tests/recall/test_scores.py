@@ -142,8 +142,12 @@ def test_who_said_what_a_memory_holds(about: dict[str, str], said: str) -> None:
         ({"origin": "prompt"}, "a b"), ({"origin": "tool Bash"}, "[tool Bash] a b"),
         ({"origin": "file x.md"}, "[file x.md] a b"), ({"origin": "tool Bash", "collection": "calls"}, "[tool] a b"),
         ({"origin": "tool Bash", "collection": "work"}, "a\nb"),
+        ({"origin": "written", "path": "acme/x"}, "[written in acme/x] a b"),
+        ({"origin": "web W", "path": "acme/x"}, "[web W, written in acme/x] a b"),
+        ({"origin": "written", "path": "acme/x", "project": "acme/y"}, "a b"),
     ],
 )  # fmt: skip
 def test_in_front_of_foreign_words_stands_whose_they_are(about: dict[str, str], printed: str) -> None:
-    found: Any = {"collection": "observations", "observation": "a\nb", **about}
+    nothing = {"project": "", "session": "", "path": ""}
+    found: Any = {"collection": "observations", "observation": "a\nb", **nothing, **about}
     assert hit.line(found) == printed
