@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from core.errors import Failure
+
 OTHERS = 0o077
 """The mode bits of everybody but the owner."""
 SWITCHES = "switches.json"
@@ -187,6 +189,14 @@ def safe_name(identifier: str) -> str:
     return name or "%00"
 
 
+def no_locks(path: str, error: OSError) -> Failure:
+    """The Failure for a file system that gives no locks: it is no other process that is in the way."""
+    from core.errors import Failure
+
+    fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
+    return Failure("LOCKS_MISSING", f"the file system of {path} gives no locks: {error.strerror}", fix)
+
+
 class LockTimeout(Exception):
     """Another process held the lock for longer than we can wait."""
 
@@ -215,6 +225,10 @@ class FileLock:
                     self._descriptor = -1
                     raise LockTimeout(self._path) from None
                 time.sleep(0.003)
+            except OSError as error:
+                os.close(self._descriptor)
+                self._descriptor = -1
+                raise no_locks(self._path, error) from None
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:

@@ -10,6 +10,7 @@ import time
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]  # `signal` imports enum
 
 from core import files, ids, json_text
+from core.errors import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Attempt:
             tries = self._known.get("tries", 0) if self._known.get("offset") == offset else 0
             self._is_cut = tries >= _TRIES
             self._note(tries + 1, self._known.get("cut", 0) + self._is_cut)
-        except (OSError, files.LockTimeout):
+        except (OSError, files.LockTimeout, Failure):
             self._lock = None
 
     def within(self, read: Callable[[], _T]) -> _T | None:

@@ -10,6 +10,7 @@ import os
 from contextlib import nullcontext
 
 from core import files
+from core.errors import Failure
 from core.store import sqlite
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def came_alone(store: str) -> None:
         with _locked(store):  # another process may be making it
             if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
                 _found(store, 0, 0)
-    except (OSError, files.LockTimeout):  # a home that cannot be written
+    except (OSError, files.LockTimeout, Failure):  # a home that cannot be written
         pass
 
 
@@ -80,7 +81,7 @@ def is_lost(store: str) -> None:
             _found(store, int(known) if known.isdigit() else 0, 0, is_gone=True)
             _unlink(store + _FOUND + _TOLD)
             _unlink(store + sqlite.MARK)
-    except (OSError, files.LockTimeout):  # noted meanwhile; or a home that cannot be written
+    except (OSError, files.LockTimeout, Failure):  # noted meanwhile; or a home that cannot be written
         pass
 
 

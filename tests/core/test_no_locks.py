@@ -1,0 +1,70 @@
+"""Locks that do not work are told as that, never as another process (issue 23, item 10)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faults import attempt
+
+pytestmark = pytest.mark.spawned
+
+# A file system without locks: Python's, and those that SQLite takes.
+_REFUSED = """\
+import sys
+if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
+    import ctypes, errno, fcntl, os
+    code = getattr(errno, os.environ["NO_LOCKS"])
+    def refused(*_):
+        raise OSError(code, os.strerror(code))
+    if os.environ["NO_LOCKS_BY"] == "flock":
+        fcntl.flock = refused
+    else:
+        fcntl.lockf = refused
+        import apsw
+        libc = ctypes.CDLL(None, use_errno=True)
+        @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, use_errno=True)
+        def refusing(descriptor, command, about):
+            if command in (fcntl.F_SETLK, fcntl.F_SETLKW):
+                ctypes.set_errno(code)
+                return -1
+            return libc.fcntl(descriptor, command, ctypes.c_void_p(about))
+        sys.refusing = refusing, apsw.VFS("through", "unix")
+        sys.refusing[1].xSetSystemCall("fcntl", ctypes.cast(refusing, ctypes.c_void_p).value)
+"""
+STORE = (("memory", "write", "another thing"), ("recall", "thing", "--json"), ("otel", "list"))
+STATE = (("checkpoint", "save", "--session", "s", "--percent", "70", "-m", "mend the gauge"),)
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "refused"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_REFUSED)
+    return {"PYTHONPATH": str(folder), "JOELCLAW_STORE_BUSY_MS": "20"}
+
+
+@pytest.mark.parametrize("error", ["ENOLCK", "ENOTSUP"])
+@pytest.mark.parametrize("by", ["fcntl", "flock"])
+def test_locks_that_do_not_work_are_told_as_that(home: Path, without: dict[str, str], by: str, error: str) -> None:
+    attempt(home, "memory", "write", "a first thing").assert_done()
+    env = {**without, "NO_LOCKS": error, "NO_LOCKS_BY": by}
+    for words in STORE if by == "fcntl" else STATE:
+        done = attempt(home, *words, env=env)
+        assert done.assert_failed() == "LOCKS_MISSING", done
+        told = done.envelope
+        assert str(home) in told["error"]["message"] and "another process" not in told["error"]["message"]
+        assert "JOELCLAW_HOME" in told["fix"]
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(home), "prompt": "mend the gauge"}
+    done = attempt(home, "hook", "claude", stdin=json.dumps(event).encode(), env=env)
+    assert (done.code, done.err) == (0, "")
+    kept = [path.read_text() for path in (home / "spool").iterdir()]
+    assert any("LOCKS_MISSING" in one for one in kept) and not any("another process" in one for one in kept)
+
+
+@pytest.mark.parametrize("by", ["fcntl", "flock"])
+def test_a_new_home_without_locks(home: Path, without: dict[str, str], by: str) -> None:
+    done = attempt(home, "memory", "write", "a first thing", env={**without, "NO_LOCKS": "ENOLCK", "NO_LOCKS_BY": by})
+    assert done.assert_failed() == "LOCKS_MISSING"
+    attempt(home, "memory", "write", "a first thing").assert_done()
