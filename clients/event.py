@@ -76,6 +76,8 @@ class TurnEnded(TypedDict):
 
     kind: Literal["turn_ended"]
     at: int | None
+    stopped: NotRequired[bool]
+    """By itself, with an answer or without; not set where the client tells that it was interrupted, or had one."""
 
 
 class Queue(TypedDict):

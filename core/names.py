@@ -30,7 +30,7 @@ ENDINGS = frozenset(
 _PRODUCTS = frozenset(
     "ChatGPT DevOps DynamoDB GitHub GitLab GraphQL IntelliJ JavaScript LangChain LinkedIn LlamaIndex MongoDB MySQL"
     " NumPy OAuth OpenAI OpenSearch OpenTelemetry PostgreSQL PowerShell PyPI PyTorch RabbitMQ SaaS SQLite StackOverflow"
-    " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS".split()
+    " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS camelCase PascalCase snake_case".split()
 )
 """Spelled like identifiers, but not names in a project; they are still found when asked for by name."""
 _TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))

@@ -71,12 +71,18 @@ def relative(path: str, folder: str) -> str:
     if not folder or not path.startswith(inside[:-1]):
         return path
     within = path.removeprefix(inside)
-    if within == path or within.startswith(_WITHIN):
-        for mark in WORKTREES:
-            base, found, rest = path.partition(mark)
-            if found and base == inside[:-1] and "/" in rest:
-                return rest.partition("/")[2]
+    if (within == path or within.startswith(_WITHIN)) and (worktree := worktree_of(path, folder)):
+        return path.removeprefix(worktree + "/")
     return within
+
+
+def worktree_of(path: str, folder: str) -> str:
+    """The worktree of a folder's repository in which a path lies, by its name; "" for any other path."""
+    for mark in WORKTREES:
+        base, found, rest = path.partition(mark)
+        if found and base == folder.rstrip("/") and "/" in rest:
+            return base + mark + rest.partition("/")[0]
+    return ""
 
 
 def _is_submodule(folder: str) -> bool:

@@ -257,6 +257,8 @@ class Session(TypedDict):
     """How many calls and prompts came before the plan was last changed or read; unknown for older versions."""
     ended_at: NotRequired[int]
     """When the agent last ended its turn (ms); 0 if the client does not record it."""
+    worktree: NotRequired[str]
+    """The worktree of its project in which it edited last, where that is not its folder."""
 
 
 class Call(TypedDict):

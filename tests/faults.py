@@ -299,3 +299,11 @@ def stopped(process: subprocess.Popen[bytes], ending: signal.Signals = signal.SI
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
     return err
+
+
+WITHOUT_COLUMNS = """
+ALTER TABLE name DROP COLUMN written;
+ALTER TABLE session DROP COLUMN ended_at;
+ALTER TABLE session DROP COLUMN worktree;
+"""
+"""Undoes what the last migrations added, for a store of an older version."""

@@ -79,7 +79,7 @@ def items(line: object) -> list[Item]:
         after = content.whole(table(entry.get("compactMetadata")).get("postTokens"))
         found.append({"kind": "compaction", "tokens": after or None, "at": at})
     elif kind == "system" and entry.get("subtype") in ("stop_hook_summary", "turn_duration"):
-        found.append({"kind": "turn_ended", "at": at})
+        found.append({"kind": "turn_ended", "at": at, "stopped": True})
     return found
 
 

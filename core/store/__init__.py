@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
 
-SCHEMA = 13  # how many steps of `core.store.migrations` a store of this version has had
+SCHEMA = 14  # how many steps of `core.store.migrations` a store of this version has had
 COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 """The row number holds the collection (code << 40 | n), so that a range of rows limits both indexes to it."""
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}

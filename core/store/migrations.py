@@ -349,6 +349,9 @@ DELETE FROM seen_file; -- as in every step that has transcripts read again
     """
 ALTER TABLE session ADD COLUMN ended_at INTEGER NOT NULL DEFAULT 0; -- when a turn ended last (ms), 0: not noted
 """,
+    """
+ALTER TABLE session ADD COLUMN worktree TEXT NOT NULL DEFAULT ''; -- where it edited last, if that is not its folder
+""",
 )
 
 # Made with the sqlite-vec extension; its own step, since a machine without the extension still has the words.

@@ -9,6 +9,11 @@ from __future__ import annotations
 from core.redaction import redact, redact_call
 from core.words import clean
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PASSAGE_CHARS, LINE_CHARS, MOST_ERROR_LINES = 30_000, 200, 8
 MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 
@@ -48,3 +53,33 @@ def file_path(path: str, most: int) -> str:
         return path
     line = "".join(one if one.isprintable() else " " for one in path).replace("`", "'")
     return redact(" ".join(line.split()))[0][:most]  # joined, it may be seen as a secret
+
+
+def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
+    """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
+    failed call also its error lines."""
+    lines: list[str] = []
+    covered, room = -1, PASSAGE_CHARS
+    for place, name in found:
+        if place + len(name) <= covered:
+            continue
+        # a line may be of any length: it is looked at around the name alone
+        low, high = max(0, place - LINE_CHARS), place + len(name) + LINE_CHARS
+        begin = text.rfind("\n", low, place) + 1 or low
+        end = text.find("\n", place, high)
+        end = min(len(text), high) if end < 0 else end
+        if end - begin > LINE_CHARS:
+            begin = max(begin, place - LINE_CHARS // 4)
+            end = min(end, max(begin + LINE_CHARS, place + len(name)))
+        begin = max(begin, covered)
+        room -= end - begin + 1
+        if room < 0:
+            break
+        lines.append(text[begin:end].strip())
+        covered = end
+    if failed:
+        from memory.archive.error_cause import is_error_line
+
+        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
+        lines += [line for line in dict.fromkeys(errors[:MOST_ERROR_LINES]) if line not in lines]
+    return "\n".join(line for line in lines if line)

@@ -63,15 +63,14 @@ class SessionPlaces:
 
     def _drop_outdated(self, lines: list[Line], named: set[tuple[str, int, str]]) -> None:
         """Drop the places whose line is shown without the name. Two such lines tell that the file was changed by what
-        the session does not say (a formatter, a checkout): then all that was known from the first one on."""
+        the session does not say (a formatter, a subagent): then all that is not shown here."""
         whole = {(file, line) for file, line, _, is_whole in lines if is_whole}
         for file in {file for file, _ in whole}:
             path = self._path(file)
             other = [one for one in self._in(path)[0].values() if (file, one["line"], one["name"]) not in named]
             wrong = {one["line"] for one in other if (file, one["line"]) in whole}
-            low = min(wrong) if len(wrong) > 1 else 1 << 30
             for one in other:
-                if one["line"] >= low or one["line"] in wrong:
+                if len(wrong) > 1 or one["line"] in wrong:
                     self._drop(path, one["name"])
 
     def _drop(self, path: str, name: str) -> None:

@@ -10,12 +10,12 @@ from math import exp
 
 from core import ids
 from core.names import is_file, names_in_order
-from core.project import relative
+from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
-from memory.archive.plain_text import both_ends, file_path, one_line, plain, start
+from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ _PROCESS_CHARS = 40
 _PLAIN_CHARS = 30  # an identifier so short is no secret
 FILE_CHARS = 1000
 COMMAND_CHARS = 1000
-LINE_CHARS = 200
-PASSAGE_CHARS = 30_000
 READ_CHARS = 400_000  # of an input or an output: what is longer is read at its head and its tail
 STEP_CHARS = 200
 MOST_STEPS = 60
-_MOST_ERROR_LINES = 8
 _DELETED = "deleted"
 RUNNING, STOPPED = "running", "stopped"
 """What came of a call that goes on in the background, and was not seen to end; of one that was stopped there."""
@@ -116,6 +113,7 @@ class SessionWork:
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = self._ended = 0
+        self._spoke = True  # the agent, after its last call; the end of a turn before that is no answer
         self._events: list[tuple[CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
         self._folders = [folder] if len(folder) > 1 else []  # and those above that have a name which would count
@@ -128,6 +126,8 @@ class SessionWork:
 
     def add(self, item: Item, prompts: int) -> None:
         """Add an item; `prompts` of the user stood before it in this piece."""
+        if item["kind"] in ("said", "outcome"):
+            self._spoke = item["kind"] == "said" and item["role"] == "assistant" and not item["tools"]
         if item["kind"] == "said":
             self._latest = max(self._latest, item["at"] or 0)
             for tool in item["tools"]:
@@ -141,7 +141,8 @@ class SessionWork:
         elif item["kind"] == "ended":
             self._end(_key(item["process"]), item["text"], item["failed"])
         elif item["kind"] == "turn_ended":
-            self._ended = item["at"] or 0
+            if self._spoke or not item.get("stopped"):
+                self._ended = item["at"] or 0
         elif item["kind"] == "plan":
             self._events.append((item, prompts))
         elif item["kind"] in ("compaction", "summary"):
@@ -258,6 +259,9 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Pla
     file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
     number = call["number"] if call else about["calls"] + 1
     if draft.hunks and draft.outcome != "failed":
+        edited = draft.hunks[0]["file"] or file
+        if edited.startswith("/"):
+            about["worktree"] = worktree_of(edited, about["folder"])
         places.open().edited(number, [{**hunk, "file": hunk["file"] or file} for hunk in draft.hunks])
     if draft.returned and (is_new or places.open().reached < number):
         lines = shown_places.lines(draft.returned, file=file, first=draft.first, command=command)
@@ -365,33 +369,3 @@ def _planned(before: list[list[str]], change: Plan) -> list[list[str]]:
             if row[0] == identifier:
                 row[1:] = [text or row[1], status or row[2]]
     return [row for row in after if row[2] != _DELETED][-MOST_STEPS:]
-
-
-def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
-    """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
-    failed call also its error lines."""
-    lines: list[str] = []
-    covered, room = -1, PASSAGE_CHARS
-    for place, name in found:
-        if place + len(name) <= covered:
-            continue
-        # a line may be of any length: it is looked at around the name alone
-        low, high = max(0, place - LINE_CHARS), place + len(name) + LINE_CHARS
-        begin = text.rfind("\n", low, place) + 1 or low
-        end = text.find("\n", place, high)
-        end = min(len(text), high) if end < 0 else end
-        if end - begin > LINE_CHARS:
-            begin = max(begin, place - LINE_CHARS // 4)
-            end = min(end, max(begin + LINE_CHARS, place + len(name)))
-        begin = max(begin, covered)
-        room -= end - begin + 1
-        if room < 0:
-            break
-        lines.append(text[begin:end].strip())
-        covered = end
-    if failed:
-        from memory.archive.error_cause import is_error_line
-
-        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
-        lines += [line for line in dict.fromkeys(errors[:_MOST_ERROR_LINES]) if line not in lines]
-    return "\n".join(line for line in lines if line)

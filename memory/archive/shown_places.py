@@ -20,6 +20,7 @@ LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
 MOST_LINES = 3000
 _PATTERN = frozenset("*?[]{}$")
+_QUOTES, _COMMENTS = "\"'", ("//", "# ", "* ", "-- ", "<!--")
 _NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 _SILENT = frozenset("cd export set unset true :".split())
 _WHOLE, _LONGEST_NUMBER = 1 << 30, 8
@@ -48,13 +49,14 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
 
 
 def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
-    """File, name, line of each identifier in these lines, and whether it is defined there."""
-    texts = [text[:LONGEST_LINE] for _, _, text, _ in found]
+    """File, name, line of each identifier in these lines, and whether it is defined there; no key of JSON or a log."""
+    texts = ["" if text.lstrip().startswith(_COMMENTS) else text[:LONGEST_LINE] for _, _, text, _ in found]
     for (file, number, text, _), names in zip(found, names_by_line(texts), strict=True):
         if names:
             defined = defined_in(text)
             for name in names:
-                yield file, name, number, name == defined
+                if text[max(0, text.find(name) - 1)] not in _QUOTES:
+                    yield file, name, number, name == defined
 
 
 def _printed_by(command: str) -> list[tuple[str, int, int]]:

@@ -38,6 +38,7 @@ _ERROR_CHARS, _COMMAND_CHARS, _COMMANDS_CHARS = 120, 200, 1300
 """Of an error, of a command, of all of them."""
 _LONGEST_NUMBER = 10  # digits of a call's number
 _LEFT_OUT = "[redacted:"
+_HIDING = frozenset("rm checkout restore reset stash clean amend --amend --force -f drop push".split())
 _TEXTS_SHARE, _LINE_CHARS, _PATH_CHARS = 0.6, 64, 90
 """Of an answer what lines with their text take; the rest has room for more names."""
 _DEFINED, _TOLD, _FADING_CALLS = 3.0, 5.0, 100
@@ -202,16 +203,25 @@ def _folder_now(about: Session) -> str:
     """Where the files of a session lie: in its folder or, where that is gone, in ours of the same project; else ""."""
     import os
 
-    if os.path.isdir(about["folder"]):
-        return about["folder"]
+    folder = about.get("worktree") or about["folder"]
+    if os.path.isdir(folder):
+        return folder
     here = folder_of(files.current_folder())
     return here if about["project"] and same(name_of(here), about["project"]) else ""
 
 
 def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
-    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness."""
+    """The commands of a line each that do something, each once with its last outcome, by fading use and shortness.
+
+    Left out is what hides or undoes work, and what failed before its program ran with that verb and did not fail.
+    """
     from core import shell_command
 
+    passed: dict[str, int] = {}
+    for call in calls if calls else ():
+        if call["command"] and call["outcome"] in ("ok", "running"):
+            for step in shell_command.steps(call["command"]):
+                passed[f"{step['program']} {step['verb']}"] = call["number"]
     weights: dict[str, float] = {}
     last: dict[str, Call] = {}
     total = calls[-1]["number"] if calls else 0
@@ -220,9 +230,17 @@ def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
         if command and len(command) <= _COMMAND_CHARS and "\n" not in command and _LEFT_OUT not in command:
             weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / name_rows.FADING_CALLS)
             last[command] = call
-    done = [
-        one for one in weights if any(step["verb"] or shell_command.does(step) for step in shell_command.steps(one))
-    ]
+    done: list[str] = []
+    for one, call in last.items():
+        steps = shell_command.steps(one)
+        run = [step for step in steps if step["verb"] or shell_command.does(step)]
+        later = (passed.get(f"{step['program']} {step['verb']}", 0) > call["number"] for step in run)
+        if (
+            run
+            and all(_HIDING.isdisjoint(step["words"]) for step in steps)
+            and not (call["outcome"] == "failed" and any(later))
+        ):
+            done.append(one)
     return [last[one] for one in sorted(done, key=lambda one: -weights[one] / len(one) ** 0.5)]
 
 

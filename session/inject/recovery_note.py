@@ -83,13 +83,14 @@ def of(
     places = where.ranked(names, every, about["calls"], names_in(summary)[0])
     shown_as = where.shown_as(sorted({place["file"] for place in every} | set(place_rows.paths(db, session))))
     lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
-    there = _files_there(about["folder"], places)
+    folder = about.get("worktree") or about["folder"]
+    there = _files_there(folder, places)
     asked = queries([place for place in places if place["file"] in there], shown_as, commands=len(calls) > LEAST_CALLS)
     asked = (asked or list(requests))[: own_command.most(MOST_QUERIES, agent)]
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
-    now = places_now.look_up(about["folder"], _nearest(places, room), time.monotonic() + _LOOK_UP_S)
+    now = places_now.look_up(folder, _nearest(places, room), time.monotonic() + _LOOK_UP_S)
     while True:
         found = where.lines(now, shown_as, max(room, 0))
         kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))
@@ -176,7 +177,7 @@ def _standing(
     if running and len(running[0][0]) <= _RUNNING_CHARS:
         command, process = running[0]
         found.append(f"**Running:** {command} in the background{f', as {process}' * bool(process)}")
-    state = git_state.now(about["folder"])
+    state = git_state.now(about.get("worktree") or about["folder"])
     found.append(f"**Now:** {state}" if state else "")
     kept: list[str] = []
     for line in found:

@@ -31,8 +31,8 @@ _OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .cod
 def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Container[str]) -> list[Place]:
     """The places, most needed first: by the name's fading use, and by how much of its file was shown lately.
 
-    Of names that are only used there, those that the agent wrote itself; none that stands in several files and is
-    neither defined in one nor told by the summary: it is a library's.
+    Of names that are only used, those that the agent wrote itself; where a definition is known, only that; none that
+    stands in several files and is neither defined in one nor told by the summary: it is a library's.
 
     Args:
         total: calls of the session so far.
@@ -52,7 +52,9 @@ def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Con
     for at, place in enumerate(places):
         name, file = place["name"], place["file"]
         weight = weights.get(name, 0.0)
-        if weight < _FADED or file not in sources or not (place["defines"] or name in written):
+        if weight < _FADED or file not in sources:
+            continue
+        if not place["defines"] and (name in defined or name not in written):
             continue
         if shared[name] >= _SHARED and name not in defined and name not in told:
             continue

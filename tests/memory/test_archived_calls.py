@@ -16,7 +16,7 @@ from faults import paused
 from core import names
 from core.store import sqlite
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive import error_cause, session_work
+from memory.archive import error_cause, plain_text, session_work
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -475,7 +475,7 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
         assert len(one["command"]) <= session_work.COMMAND_CHARS
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= error_cause.ERROR_CHARS
-        assert len(one["passage"]) <= 2 * session_work.PASSAGE_CHARS + 1000
+        assert len(one["passage"]) <= 2 * plain_text.PASSAGE_CHARS + 1000
     assert len(name_rows.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in name_rows.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000

@@ -191,9 +191,18 @@ def test_what_is_shown_otherwise_now_keeps_no_place(run: Run, home: Path, transc
 
     transcript.user("mend the pool")
     read("c1", "3→idleMs := 1", "4→mostOpen := 2", "5→leastOpen := 3", "9→spareOpen := 4", "20→closeAll()")
-    assert read("c2", "4→// leastOpen := 3") == {"idleMs": 3, "leastOpen": 4, "spareOpen": 9, "closeAll": 20}
+    assert read("c2", "4→x, leastOpen := 3") == {"idleMs": 3, "leastOpen": 4, "spareOpen": 9, "closeAll": 20}
     # a second line that is another one: something changed the file that the session does not tell
-    assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"idleMs": 3, "leastOpen": 5}
+    assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"leastOpen": 5}
+
+
+def test_a_comment_and_a_key_are_no_place(run: Run, home: Path, transcript: Transcript) -> None:
+    transcript.user("mend the pool")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
+    shown = ["3→// closeAll ends", '4→AgentLines int `json:"agent_lines"`', '5→log("turnCount", n)', "6→closeAll()"]
+    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"AgentLines": 4, "closeAll": 6}
 
 
 def test_empty_lines_in_front_are_counted(run: Run, home: Path, tmp_path: Path) -> None:

@@ -278,6 +278,21 @@ def test_the_outcomes_of_commands_in_an_answer(run: Run, tmp_path: Path) -> None
     ]
 
 
+def test_an_answer_leaves_out_failures_that_passed_since_and_what_undoes_work(run: Run, tmp_path: Path) -> None:
+    made = Work(tmp_path / "a", OLD, 12, "harbour")
+    made.edit("charts/depth.py", "shoalDepth = lowWater")
+    made.bash("make lint && make docs", "E: depth.py:3", failed=True)
+    made.bash("make test", "E: depth.py:4", failed=True)
+    made.bash("make lint")
+    for undone in ("git checkout -- charts", "git commit --amend --no-edit", "rm -rf build && make docs"):
+        made.bash(undone)
+    run("memory", "archive", str(tmp_path / "a"), env=NOW)
+    assert [line for line in run("recall", "charts/ commands", "--raw").out.splitlines() if line[0] == "$"] == [
+        "$ make lint  (ok)",
+        "$ make test  (failed: E: depth.py:4)",
+    ]
+
+
 def test_commands_have_half_of_an_answer(run: Run, tmp_path: Path) -> None:
     made = Work(tmp_path / "a", OLD, 12, "harbour")
     made.edit("charts/depth.py", "shoalDepth = lowWater")

@@ -18,7 +18,7 @@ FORGOTTEN = -1
 """Replaces a time: the session stays known, so that its transcript is not archived again."""
 PURGED_PLAN = '[["purged"]]'
 """Replaces a purged plan, so that reading the transcript again does not bring it back."""
-COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan, ended_at"
+COLUMNS = "id, client, project, folder, updated_at, prompts, calls, plan, ended_at, worktree"
 KNOWN = f"SELECT {COLUMNS} FROM session WHERE updated_at <> {FORGOTTEN}"
 # The partial index on the session needs the second condition; +rowid keeps the planner from walking all episodes.
 _SAID = (
@@ -70,10 +70,10 @@ def save_session(db: apsw.Connection, given: Session) -> None:
         plan.append(given["plan_at"])
     db.execute(
         f"INSERT OR REPLACE INTO session ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8), ?10)",
+        " coalesce((SELECT plan FROM session WHERE id = ?1 AND plan = ?9), ?8), ?10, ?11)",
         (
             given["id"], given["client"], given["project"], given["folder"], given["updated_at"], given["prompts"],
-            given["calls"], json_text.dumps(plan), PURGED_PLAN, given.get("ended_at", 0),
+            given["calls"], json_text.dumps(plan), PURGED_PLAN, given.get("ended_at", 0), given.get("worktree", ""),
         ),
     )  # fmt: skip
 
@@ -112,11 +112,12 @@ def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
 
 def of_row(row: tuple[Any, ...]) -> Session:
     """The session of a row: `COLUMNS`, in order."""
-    identifier, client, project, folder, updated_at, prompts, calls, plan, ended = row
+    identifier, client, project, folder, updated_at, prompts, calls, plan, ended, worktree = row
     steps = json_text.loads(plan) if plan != PURGED_PLAN else []
     made: Session = {
         "id": identifier, "client": client, "project": project, "folder": folder,
         "updated_at": updated_at, "prompts": prompts, "calls": calls, "plan": steps, "ended_at": ended,
+        "worktree": worktree,
     }  # fmt: skip
     if steps and len(steps[-1]) == 2 and all(isinstance(number, int) for number in steps[-1]):
         made["plan_at"] = steps.pop()  # in its column it stands below the steps

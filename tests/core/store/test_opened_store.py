@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import NOW_MS
+from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
 from core.store import events, foreign_file, migrations, sqlite
@@ -70,8 +71,8 @@ def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
 
 
 def test_a_store_of_an_older_version_is_brought_up_to_date_when_it_is_read(db: apsw.Connection, store: Path) -> None:
-    db.execute("DROP TABLE upkeep; ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at")
-    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 4}")
+    db.execute("DROP TABLE upkeep;" + WITHOUT_COLUMNS)
+    db.execute(f"PRAGMA user_version = {len(migrations.STEPS) - 5}")
     reading = sqlite.open_reading()
     assert reading is not None and reading.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert reading.execute("SELECT count(*) FROM upkeep").get == 0
@@ -85,10 +86,8 @@ def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
     def refuse(**_: Any) -> None:
         raise Failure(code, "why", "wait")
 
-    last = len(migrations.STEPS) - 3
-    db.execute(
-        f"PRAGMA user_version = {last}; ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at"
-    )
+    last = len(migrations.STEPS) - 4
+    db.execute(f"PRAGMA user_version = {last};" + WITHOUT_COLUMNS)
     monkeypatch.setattr(sqlite, "open_writing", refuse)
     if code == "STORE_DAMAGED":
         assert code_of(sqlite.open_reading) == code

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 from conftest import Run
+from faults import WITHOUT_COLUMNS
 
 from core.store import migrations
 from core.store.sessions import segments
@@ -98,7 +99,7 @@ def test_a_store_of_an_older_version_gets_its_segments_with_the_next_archive(
     db = apsw.Connection(str(home / "store.db"))
     db.execute("DROP TRIGGER segment_inserted; DROP TRIGGER segment_updated; DROP TRIGGER segment_deleted")
     db.execute("DROP TABLE segment; DROP TABLE segment_lexicon; DROP TABLE segment_due")
-    db.execute("ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at")
+    db.execute(WITHOUT_COLUMNS)
     step = next(n for n, text in enumerate(migrations.STEPS) if "segment_lexicon" in text)
     db.execute(f"PRAGMA user_version = {step}")
     db.close()

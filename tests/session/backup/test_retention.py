@@ -190,7 +190,7 @@ def fill_history(home: Path, sessions: int, calls: int) -> None:
     with sqlite.transaction(db):
         for number in range(sessions):
             name, at = f"s{number:03}", NOW_MS - (sessions - number) * DAY
-            db.execute("INSERT INTO session VALUES (?, 'claude', '', '', ?, 1, ?, '[]', 0)", (name, at, calls))
+            db.execute("INSERT INTO session VALUES (?, 'claude', '', '', ?, 1, ?, '[]', 0, '')", (name, at, calls))
             for call in range(1, calls + 1):
                 values = (name, call, f"{name}-{call}", at, f"make target{call} " + "x y " * 200)
                 db.execute("INSERT INTO call VALUES (NULL, ?, ?, ?, 1, ?, 'Bash', '', ?, 'ok', '', '')", values)

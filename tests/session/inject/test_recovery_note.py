@@ -110,6 +110,38 @@ def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
     assert "**Now:** branch double-delay, no commit yet, 1 untracked" in text.splitlines()
 
 
+def test_a_session_that_edits_in_a_worktree_is_told_of_that(run: Run, tmp_path: Path) -> None:
+    folder, worktree = tmp_path / "work", tmp_path / "work.worktrees" / "delay"
+    folder.mkdir()
+    commit = ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "begin"]
+    for words in (["init", "-q", "-b", "main"], commit, ["worktree", "add", "-q", "-b", "delay", str(worktree)]):
+        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    (worktree / "src").mkdir()
+    (worktree / "src/tide_import.py").write_text("\n" * 49 + "class RetryPolicy:\n    first_delay = 2\n")
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    said = made.path.read_text().replace(f"{CWD}/", f"{worktree}/")
+    made.path.write_text(said.replace(CWD, str(folder)))
+    lines = compacted(run, made.path, cwd=str(folder)).splitlines()
+    assert "- tide_import.py: RetryPolicy:50 first_delay:51" in lines
+    (now,) = [line for line in lines if line.startswith("**Now:**")]
+    assert "branch delay, " in now and now.endswith("1 untracked")
+
+
+@pytest.mark.parametrize(("answer", "told"), [("They were applied.", " (turn ended)"), ("", "")])
+def test_a_turn_that_stops_without_an_answer_leaves_its_question_open(
+    run: Run, tmp_path: Path, answer: str, told: str
+) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.user("have the new delays been applied to the gauge importer as well, or only to the tables of the tides?")
+    made.call("g", "Grep", pattern="next_delay")
+    made.outcome("g", "src/tide_import.py:44:    def next_delay(self, failedRequests):")
+    if answer:
+        made.assistant(answer)
+    made.write({**made.entry("system", ""), "subtype": "stop_hook_summary"})
+    (task,) = [line for line in compacted(run, made.path).splitlines() if line.startswith("**Task:**")]
+    assert "have the new delays" in task and task.endswith(f'"{told}')
+
+
 def test_the_summary_s_names_keep_their_places_and_alone_it_says_all(run: Run, tmp_path: Path, path: Path) -> None:
     assert "next_delay:44" in compacted(run, path, f"{SUMMARY} first_delay next_delay RetryPolicy. Task: {TASK}")
     made = Transcript(tmp_path / "talk" / f"{OTHER}.jsonl")

@@ -17,7 +17,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, ROOT, Run, clean_environment
 from doctors import User
 from doctors import user as made
-from faults import fold_log
+from faults import WITHOUT_COLUMNS, fold_log
 from otlp_receiver import Receiver
 from terminal import on_terminal, without_style
 
@@ -122,10 +122,10 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     user.call("install", "claude")
     user.call("memory", "write", "the deploy script needs the staging key")
     user.memory.chmod(0o755)  # others close it
-    file, at = user.memory / "store.db", len(migrations.STEPS) - 3
+    file, at = user.memory / "store.db", len(migrations.STEPS) - 4
     if store == "old":
         db = apsw.Connection(str(file))
-        db.execute("ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at")
+        db.execute(WITHOUT_COLUMNS)
         db.execute(f"PRAGMA user_version = {at}; PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         db.close()
     if store == "lost":

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 from claude_transcript import SESSION
 from conftest import NOW_MS, Run
+from faults import WITHOUT_COLUMNS
 from lived_session import live
 from terminal import on_terminal, without_style
 
@@ -96,9 +97,7 @@ def test_hooks_of_before_the_table_are_taken_over(run: Run, home: Path) -> None:
     version = db.execute("PRAGMA user_version").get
     for table in ("hook_call", "injection"):
         db.execute(f"DROP TABLE {table}")
-    db.execute(
-        "DROP INDEX event_session; ALTER TABLE name DROP COLUMN written; ALTER TABLE session DROP COLUMN ended_at"
-    )
+    db.execute("DROP INDEX event_session;" + WITHOUT_COLUMNS)
     at = next(number for number, step in enumerate(migrations.STEPS) if "EXISTS hook_call" in step)
     db.execute(f"PRAGMA user_version = {at}")
     db.close()
