@@ -115,9 +115,11 @@ def _mark_of(root: str) -> str:
 def _write_mark(root: str) -> str:
     """Mark a repository; returns the mark's text, "" if it cannot be written."""
     said = os.urandom(16).hex()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        with open(os.open(_mark_of(root), flags, 0o600), "wb") as file:
+        mark = _mark_of(root)
+        if os.path.isfile(mark) and not os.path.islink(mark):
+            os.unlink(mark)  # it may have another name, which stays as it is
+        with open(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(said.encode())
     except (OSError, ValueError):
         return ""
