@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from core.records import Event
 
 _MOST_BYTES = 262_144
+_TRIES = 5
 _FOLDER = "spool"
 _NAME = "events.jsonl"
 _TAKEN = _NAME + ".taken-"
@@ -32,17 +33,24 @@ def hold(events: Sequence[Event]) -> str:
 
 def _append(where: str, events: Sequence[Event]) -> bool:
     try:
+        lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
         files.private_folder(_folder())
-        descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            if os.fstat(descriptor).st_size > _MOST_BYTES:
-                return False
-            os.write(descriptor, b"".join(json_text.dumps(event).encode() + b"\n" for event in events))
-        finally:
-            os.close(descriptor)
+        for _ in range(_TRIES):
+            descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(descriptor).st_size > _MOST_BYTES:
+                    return False
+                os.write(descriptor, lines)
+                # who takes the file renames it first, and may have read it by now; an event is stored once
+                if os.stat(where).st_ino == os.fstat(descriptor).st_ino:
+                    return True
+            except FileNotFoundError:
+                pass
+            finally:
+                os.close(descriptor)
     except (OSError, ValueError, TypeError):
-        return False
-    return True
+        pass
+    return False
 
 
 def waiting(held: str = "") -> bool:
