@@ -56,7 +56,7 @@ def unknown(error: Exception) -> Failure:
 
 def unprinted(path: str, error: StdoutFullError) -> int:
     """Say that stdout took not all of it; returns the exit code."""
-    tell(f"joelclaw{' ' * bool(path)}{path}: stdout takes no more: {error}; what was printed is not all\n")
+    tell(f"joelclaw{' ' * bool(path)}{path}: stdout cannot be written: {error}; the output is incomplete\n")
     return FAILED
 
 
@@ -79,7 +79,7 @@ def tell_corrected(paths: list[str], *, quiet: bool) -> None:
     told = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about, now=now)
     spool.keep([told])
     if not quiet:
-        tell(f"joelclaw: others could use {len(paths)} files or folders in {files.home()}; now only you can\n")
+        tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 
 
 @cache
@@ -101,14 +101,14 @@ def outside(words: Sequence[str]) -> Failure | None:
         return None
     if name in table["flags"]:
         flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
-        about = f"{flag} is of the original's {name}, which asks services of its own"
+        about = f"{flag} is of the original's {name}, which uses services of its own"
         fix = f"leave the option out; see joelclaw {name} --help"
     else:
         of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
         about = f"`joelclaw {name}` belongs to {of}"
         here = table["instead"].get(name, "joelclaw --help")
         fix = f"leave the call out, or make it with the original; what is here instead: {here}"
-    return usage(NOT_MIRRORED, about, f"it is outside of what this joelclaw does: {fix}")
+    return usage(NOT_MIRRORED, about, f"outside what this joelclaw does: {fix}")
 
 
 def _name_outside(words: Sequence[str]) -> str:

@@ -103,16 +103,14 @@ SESSION = Parameter("session", ("--session",), "session id", metavar="ID")
 HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
 )
-RAW = Parameter("raw", ("--raw",), "print the text alone, no JSON", kind="flag")
-VERBATIM = Parameter(
-    "verbatim", ("--verbatim",), "the text alone as it is stored, whatever it holds; not to a terminal", kind="flag"
-)
+RAW = Parameter("raw", ("--raw",), "print only the text, no JSON", kind="flag")
+VERBATIM = Parameter("verbatim", ("--verbatim",), "only the text, exactly as stored; not to a terminal", kind="flag")
 TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N")
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
 ADAPTER = Parameter(
-    "adapter", ("--adapter",), "taken for the mirrored CLI's sake; there is one adapter", default="", metavar="NAME"
+    "adapter", ("--adapter",), "accepted as by the public CLI; there is one adapter", default="", metavar="NAME"
 )
 
 ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
@@ -140,5 +138,5 @@ def session_of(given: str | None, code: str) -> str:
 
     name = (given or "").strip() or session_named()
     if not name:
-        raise usage(code, "no session is named", "give --session ID, or set JOELCLAW_SESSION_ID")
+        raise usage(code, "no session was given", "give --session ID, or set JOELCLAW_SESSION_ID")
     return state_file.identity(name)

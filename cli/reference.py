@@ -16,15 +16,15 @@ from core.store.sqlite import apsw
 GROUPS = {
     "sessions": "Archived sessions, searched and read.",
     "memory": "Write, find, move and forget memories.",
-    "knowledge": "Folders of markdown, kept in step and searched.",
-    "vault": "Notes of one folder, read by name or by meaning.",
+    "knowledge": "Folders of markdown: sync and search.",
+    "vault": "Notes of one folder: read and search.",
     "otel": "What happened: emit, search and follow events.",
     "o11y": "All events of one session or machine.",
-    "session": "What became of sessions: a list, and one session's life on a screen or a page.",
-    "store": "The local file kept small, and a Typesense cluster beside it: prepare it, fill it, compare.",
-    "checkpoint": "What one session is doing, kept while its context fills.",
+    "session": "A list of sessions, and one session in detail, on the terminal or as a page.",
+    "store": "Keep the local file small; set up, fill and compare a Typesense cluster.",
+    "checkpoint": "What one session is doing, saved as its context fills.",
     "inject": "Short texts to hand to an agent.",
-    "idle": "Compact sessions while nobody talks to them.",
+    "idle": "Compact sessions while they are idle.",
     "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
 }
 VERSION = "Show the versions of joelclaw, Python and SQLite."

@@ -46,8 +46,8 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
         names = documents.ids_beginning(db, identifier, _MOST_LISTED)
         if len(names) > 1:
-            message = f"several ids begin with {identifier}: {', '.join(names)}"
-            raise Failure("MEMORY_AMBIGUOUS", message, "give more of the id")
+            message = f"several ids start with {identifier}: {', '.join(names)}"
+            raise Failure("MEMORY_AMBIGUOUS", message, "give a longer id")
         document = documents.by_id(db, names[0]) if names else None
     if document is None:
         raise _unknown(identifier)
@@ -66,7 +66,7 @@ def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = Fal
     if document["collection"] != write.COLLECTION:
         what = "what a file says" if document["collection"] == "knowledge" else "what was said in a session"
         fix = "write a new memory instead: joelclaw memory write TEXT"
-        raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and stays as it is", fix)
+        raise Failure("MEMORY_NOT_EDITABLE", f"{name} is {what}, and cannot be changed", fix)
     if document["forgotten_at"] is not None:
         fix = f"bring it back first: joelclaw memory forget --undo {name}"
         raise Failure("MEMORY_FORGOTTEN", f"{name} was forgotten", fix)
@@ -125,7 +125,7 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             is_told = same is not None and same["write_verdict"] == "allow" and same["project"] == older["project"]
             if same is not None and is_told and same["id"] != older["id"]:
                 fix = f"forget this one: joelclaw memory forget {older['id']}"
-                raise Failure("MEMORY_DUPLICATE", f"another memory says that already: {same['id']}", fix)
+                raise Failure("MEMORY_DUPLICATE", f"another memory already says that: {same['id']}", fix)
             one["history"] = write.with_history(older)
             write.take(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
             one["path"] = fresh["path"] if write.is_for_all(one) else one["path"]
@@ -141,7 +141,7 @@ def tag(db: apsw.Connection, identifier: str, *, add: Sequence[str], remove: Seq
     kinds: list[str] = []
     more, fewer = write.clean_tags(add, kinds), write.clean_tags(remove, kinds)
     if not (more or fewer):
-        raise usage(_CODE, "no tag is named", "give --add or --remove with tags, joined by commas")
+        raise usage(_CODE, "no tag given", "give --add or --remove with tags, joined by commas")
     older, result = _retagged(db, identifier, more, fewer)
     return {
         **result,
@@ -187,7 +187,7 @@ def supersede(
         older = _observation(db, identifier)
         if older["fingerprint"] == fresh["fingerprint"]:
             fix = f"to change its wording: joelclaw memory edit {older['id']} TEXT"
-            raise Failure("MEMORY_DUPLICATE", "the new text says the same as the old one", fix)
+            raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old one", fix)
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         write.take(fresh, older, ("project", "session_id"))
@@ -211,7 +211,7 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
         older = _observation(db, identifier, superseded=True)
         if not older["superseded_by"]:
             fix = f"to replace it: joelclaw memory supersede {older['id']} TEXT"
-            raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing superseded {older['id']}", fix)
+            raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing has superseded {older['id']}", fix)
         newer = documents.by_id(db, older["superseded_by"])
         curation.unlink(db, older, now)
         if newer is not None and newer["supersedes"] == older["id"]:

@@ -45,7 +45,9 @@ _NO_NAMES = frozenset("not mind ok yes no again more less".split())
 _QUESTION_MARKS = "?？؟"
 _STATEMENT_ENDS = (". ", "! ", ".\n", "\n", "。", "！", ": ")
 _PAUSES = ".,!;:—–"
-NOT_REMEMBERED = "not remembered: say it in a sentence: what, and why"  # what whoever wrote a discarded text is told
+NOT_REMEMBERED = (
+    "not remembered: write it as a sentence that says what and why"  # told to the writer of a discarded text
+)
 
 
 def judge(text: str) -> Gated:
@@ -133,7 +135,7 @@ def _talk(lower: str) -> tuple[str, float, str] | None:
         return "hold", 0.75, "an assistant's summary of its own work"
     if kind == "plan" and not lower.startswith("let me know"):
         verdict = "hold" if len(lower) > _LONG_SLUDGE else "discard"
-        return verdict, 0.8, "announces a step instead of stating a fact"
+        return verdict, 0.8, "announces a step and states no fact"
     if kind != "acknowledgement":
         return None
     is_all = width((noise.acknowledged(lower) or "").strip(_PAUSES + " \n")) < SHORTEST

@@ -116,7 +116,7 @@ class _Import:
                 self._refuse(piece.where, piece.reason, piece.text)
                 continue
             if self.result["items"] == MOST_ITEMS:
-                self._refuse(piece.where, f"only the first {MOST_ITEMS:,} are taken in: split the file")
+                self._refuse(piece.where, f"only the first {MOST_ITEMS:,} are imported: split the file")
                 return
             self.result["items"] += 1
             progress(1)
@@ -167,8 +167,8 @@ class _Import:
             if failure.exit_code == USAGE or self._preview:
                 raise failure from None
             done = sum(self.result[name] for name in ("added", "updated", "merged"))
-            fix = f"{failure.fix.partition(';')[0]}: give the same file again, and what is in is left as it is"
-            raise Failure(failure.code, f"{failure.message}; {done:,} of its memories are in", fix) from None
+            fix = f"{failure.fix.partition(';')[0]}: import the same file again: what is already stored stays as it is"
+            raise Failure(failure.code, f"{failure.message}; {done:,} of its memories are stored", fix) from None
         return self.result
 
     def _put_line(self, db: apsw.Connection, one: Incoming, vectors: bool) -> tuple[str, Document]:

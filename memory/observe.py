@@ -163,8 +163,8 @@ class Observer:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
                     "OBSERVE_REPLY_INVALID",
-                    f"the model's reply is not in the form asked for ({reason}): {_shortened(plain, _SHOWN_CHARS)}",
-                    "nothing of it was stored; run it again, or give --command a model that keeps to a form",
+                    f"the model's reply is not in the requested format ({reason}): {_shortened(plain, _SHOWN_CHARS)}",
+                    "nothing of it was stored; run it again, or use --command with a model that follows the format",
                 ) from None
             self._store(found, [])
             report["passedTurns"] += len(episodes)
@@ -200,7 +200,7 @@ class Observer:
             made.append(document)
         with sqlite.transaction(self.db):
             if observed.position(self.db, self.session) != before:
-                about, fix = "another process has observed the same turns", "run it again: it goes on from there"
+                about, fix = "another process has observed the same turns", "run it again: it continues from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
             ids_of = [one["id"] for one in episodes]
             number = observed.add_range(self.db, self.session, ids_of, now) if made else 0
@@ -260,7 +260,7 @@ def parse(reply: str) -> tuple[list[Item], bool]:
     if not _closes(tags[-1]):
         del found[-1:]  # it may be half of one
     if not found and not is_whole:
-        raise NotTheFormError("it breaks off before the first observation")
+        raise NotTheFormError("it ends before the first observation")
     return found[:MOST], not is_whole
 
 

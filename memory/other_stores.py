@@ -187,7 +187,7 @@ def claude_mem(path: str) -> Pieces:
     with foreign_file.opened(path) as db:
         waiting = os.path.getsize(path + "-wal") if os.path.exists(path + "-wal") else 0
         if waiting:
-            reason = f"{waiting:,} bytes of changes are not in the file yet: stop claude-mem, and import again"
+            reason = f"{waiting:,} bytes of changes are not in the file yet: stop claude-mem and import again"
             yield LeftOut(os.path.basename(path) + "-wal", reason)
         about = ("id", "project", "created_at", "created_at_epoch")
         told = ("text", "facts", "narrative", "concepts", "title", "subtitle", "type", "content_hash")
@@ -290,7 +290,7 @@ def bullets(path: str) -> Pieces:
         if text.endswith(":") and behind is not None and behind.depth > piece.depth:
             above.append(piece)
         elif re.match(r"@[\w~./-]+$", text):
-            yield LeftOut(where, "names another file: import that one too", text)
+            yield LeftOut(where, "refers to another file: import that one too", text)
         elif not piece.depth and len(text) > _LONGEST_PARAGRAPH:
             yield LeftOut(where, "a long paragraph; `knowledge sync` takes whole documents", text)
         elif text:

@@ -156,7 +156,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
     session = id_beginnings.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
-        message = f"no session is archived whose id is {given[:80]!r} or begins so"
+        message = f"no session is archived with an id that starts with {given[:80]!r}"
         fix = "search for it: joelclaw sessions search --help"
         if path:
             shown = "'" + path.replace("'", "'\\''") + "'"

@@ -116,11 +116,11 @@ def trimmed(text: str, longest: int) -> str:
     """The text as it may be stored: UTF-8, no NUL, nothing around it. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG."""
     text = words.clean(text).replace("\0", "\ufffd").strip()
     if not text:
-        fix = "give it as one word in quotes, or - to read it from stdin"
-        raise usage("EMPTY_TEXT", "there is no text to remember", fix)
+        fix = "put the text in quotes, or give - to read it from stdin"
+        raise usage("EMPTY_TEXT", "no text was given", fix)
     if len(text) > longest:
-        message = f"the text has {len(text)} characters; a memory has {longest} at most"
-        fix = "write the fact, not its source, or raise memory.max_chars in config.toml"
+        message = f"the text has {len(text)} characters; the limit is {longest}"
+        fix = "write the fact only, or raise memory.max_chars in config.toml"
         raise usage("TEXT_TOO_LONG", message, fix)
     return text
 

@@ -42,7 +42,7 @@ class Query:
         category, collections, tags, session: only these (all of the tags); with `by_name` also the collection `calls`.
         between: only what is not before the first of two times (ms), nor after the second.
         project, strictly, apart, prefer: whose memories, and whose go first: see `Scope`.
-        include_hold, include_discard: also what the write gate held back or discarded.
+        include_hold, include_discard: include what the write gate held back or discarded.
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
             holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
         own: with `by_name`, the session that asks: its work in a place goes before that of others; "" for none.

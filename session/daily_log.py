@@ -96,7 +96,7 @@ def _read(where: str) -> str:
     if not os.path.exists(where):
         return ""
     if not os.path.isfile(where):
-        raise OSError(f"{where} is no file")
+        raise OSError(f"{where} is not a file")
     with open(where, "rb") as file:
         begin = max(0, os.fstat(file.fileno()).st_size - _READ_BYTES)
         file.seek(begin)

@@ -41,7 +41,7 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
             if not locked:
                 stack.enter_context(files.FileLock(work_lock(session, observation_queue.LOCK), 0))
         except files.LockTimeout:
-            fix = "wait for it; the next run takes what it leaves"
+            fix = "wait for it; the next run continues where it stops"
             raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
         except OSError as error:
             raise state_file.failure_of(error) from None
@@ -99,7 +99,7 @@ def _observe(
             raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
         if by_hand and not transcript and not observed.episodes(db, session, 0, 1):
             about = f"no turns of a session {session[:80]!r} are archived"
-            fix = "name its transcript, or take it in with joelclaw memory archive"
+            fix = "name its transcript, or archive it with joelclaw memory archive"
             raise Failure("SESSION_NOT_FOUND", about, fix)
         Observer(db, session, model, config, report, vectors=vectors).run(
             lambda turns, tokens: record_event("started", {"turns": turns, "tokens": tokens})

@@ -91,10 +91,10 @@ def of_store() -> dict[str, Any] | None:
         newest = archive.newest_readable()
         if newest is None:
             how = f"no backup is known that can be read; {again}. What was written by hand, observed or imported, "
-            how += "and feedback, only a backup of yours brings back: `joelclaw restore FILE --force`"
+            how += "and feedback, only your own backup brings back: `joelclaw restore FILE --force`"
         else:
             put = f"`joelclaw restore {shlex.quote(newest['file'])} --force`"
-            how = f"{put} brings back what there was at {newest['at']} (what is here now is kept aside); then {again}"
+            how = f"{put} restores the state of {newest['at']} (the current data is set aside); then {again}"
         wrong["fix"] = f"{how}; {wrong['fix']}"
     return wrong
 

@@ -7,10 +7,15 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _CODE = "SESSIONS_INVALID_ARGS"
 _WHICH = P(
-    "session", (), "its id, the beginning of one, or its client's file", required=True, metavar="SESSION", file=True
+    "session",
+    (),
+    "its id, the beginning of its id, or its transcript file",
+    required=True,
+    metavar="SESSION",
+    file=True,
 )
-_MIRRORED = "taken for the mirrored CLI's sake: the archive of this machine is searched in each case"
-_MARKDOWN = "markdown puts the same into `markdown`, too"
+_MIRRORED = "accepted as by the public CLI: only this machine's archive is searched"
+_MARKDOWN = "markdown also puts the same text into `markdown`"
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -21,7 +26,7 @@ COMMANDS: tuple[Command, ...] = (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
             P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
             P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
-            P("raw", ("--raw",), "ask what was said and done alone, not what was noted of a session", kind="flag"),
+            P("raw", ("--raw",), "search only what was said and done, not what was noted of a session", kind="flag"),
             P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
             P("source", ("--source",), _MIRRORED, default="both", choices=("typesense", "ssh", "local", "both")),
             P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),
@@ -34,7 +39,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "sessions extract",
         "cli.archived.read:extract",
-        "What an archived session holds about a topic: requests, decisions, commands, files, what stood open.",
+        "What an archived session holds about a topic: requests, decisions, commands, files, what was left open.",
         (
             _WHICH,
             P("query", ("--query",), "the topic (default: the session's beginning)", default=""),
@@ -49,7 +54,7 @@ COMMANDS: tuple[Command, ...] = (
         "The lines of an archived session around a regular expression.",
         (
             _WHICH,
-            P("around", ("--around",), "the expression; upper and lower case are alike", default="", metavar="REGEX"),
+            P("around", ("--around",), "the expression; case is ignored", default="", metavar="REGEX"),
             P("before", ("--before",), "lines before a match", kind="whole", default=20, low=0, high=1000),
             P("after", ("--after",), "lines after a match", kind="whole", default=80, low=0, high=1000),
         ),

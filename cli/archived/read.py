@@ -52,7 +52,7 @@ def search(options: dict[str, Any]) -> Answer:
         reason = "the archive of this machine is searched; no other is asked"
         result["fallback"] = {"from": asked, "to": "local", "reason": reason}
     if not hits:
-        return Answer(result, [step("joelclaw memory archive --all", "take in the transcripts that lie on this disk")])
+        return Answer(result, [step("joelclaw memory archive --all", "archive the transcripts on this disk")])
     first = quoted(hits[0]["sessionId"])
     return Answer(result, [
         step(f"joelclaw sessions extract {first} --query {quoted(query)}", "what the first holds about it"),
@@ -79,7 +79,7 @@ def inspect(options: dict[str, Any]) -> Answer:
     try:
         pattern = re.compile(options["around"], re.IGNORECASE)
     except re.error as error:
-        fix = "put a \\ before signs such as ( [ * ?"
+        fix = "put a \\ before characters such as ( [ * ?"
         raise usage(_CODE, f"--around is no regular expression: {error}", fix) from None
     read = _read(options["session"])
     result = sessions.inspect(read, pattern, options["before"], options["after"])

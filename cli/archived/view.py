@@ -35,7 +35,7 @@ def extract(answer: Answer) -> None:
     made = result["extraction"]
     screen.print(safe(sessions.markdown(made)))
     if made["query"] and not made["matched"]:
-        screen.print(safe(f"Nothing in it matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
+        screen.print(safe(f"Nothing in this session matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
     next_steps(answer, screen)
 
 

@@ -9,7 +9,7 @@ from clients import registry
 _CODE = "COMPACTION_INVALID_ARGS"
 _FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.CLIENTS.values() if row.has_entries)
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
-_WHOSE = f"whose it is: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)"
+_WHOSE = f"which client wrote it: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)"
 _CLIENT = P("client", ("--client",), _WHOSE, choices=registry.WITH_ENTRIES, metavar="NAME")
 _ROOM = "the model's context window in tokens (default: from the file or context.window, else by the model)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
@@ -24,7 +24,7 @@ _PART_NAMES = ("context", "branch", "summarize", "prefix")
 _PART = P("part", ("--part",), _PARTS, default="context", choices=_PART_NAMES, metavar="PART")
 _PROGRAM = "command that reads a prompt on stdin and writes text (default: model.command)"
 _SUMMARY = (
-    P("instructions", ("--instructions",), "what the summary should attend to", default="", metavar="TEXT"),
+    P("instructions", ("--instructions",), "what the summary should focus on", default="", metavar="TEXT"),
     P("command", ("--command",), _PROGRAM, default="", metavar="CMD"),
 )
 _FROM = P("leaf", ("--from",), "id of the entry to leave (default: the newest)", default="", metavar="LEAF")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from core.envelope import NextAction
 
 _NOTHING_YET = "there is nothing to compact yet: this summarizes the whole conversation"
-_QUOTED = "--instructions only focuses a model's summary; this one quotes the transcript"
+_QUOTED = "--instructions only affects a model's summary; this one quotes the transcript"
 
 
 class _Session:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CODE = "IDLE_INVALID_ARGS"
-_RUN = "compact what comes due, until Ctrl-C"
+_RUN = "compact sessions as they come due, until Ctrl-C"
 _WHY_NOT = {
     timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
     timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",

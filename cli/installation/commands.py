@@ -8,20 +8,20 @@ from clients import registry
 
 _AGENTS = tuple(registry.CLIENTS)
 _INTO = (
-    P("agent", (), f"{', '.join(_AGENTS)}; several may be named", many=True, choices=_AGENTS, metavar="AGENT"),
-    P("all", ("--all",), "every agent that is found here", kind="flag"),
+    P("agent", (), f"{', '.join(_AGENTS)}; one or more", many=True, choices=_AGENTS, metavar="AGENT"),
+    P("all", ("--all",), "every agent found on this machine", kind="flag"),
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
-    P("dry_run", ("--dry-run",), "show what would change, and change nothing", kind="flag"),
-    P("diff", ("--diff",), "show whole files of ours line by line, too", kind="flag"),
-    P("yes", ("--yes", "-y"), "say yes to every question", kind="flag"),
+    P("dry_run", ("--dry-run",), "show what would change without changing it", kind="flag"),
+    P("diff", ("--diff",), "also show whole files of ours, line by line", kind="flag"),
+    P("yes", ("--yes", "-y"), "answer yes to every question", kind="flag"),
 )
-_MCP = P("mcp", ("--mcp",), "also our MCP server, in a client that starts such", kind="flag")
+_MCP = P("mcp", ("--mcp",), "also add the MCP server, where the client supports it", kind="flag")
 _OF_WHAT = (
     P("session", ("--session",), "this session (default: the one around the command)", metavar="ID"),
-    P("project", ("--project",), "the project of the current folder (default where no session is known)", kind="flag"),
+    P("project", ("--project",), "the project of the current folder (default if no session is known)", kind="flag"),
     P("everywhere", ("--everywhere",), "all sessions", kind="flag"),
 )
-_CLIENT = f"look at this client alone: {', '.join(_AGENTS)}; repeatable (default: those that are here)"
+_CLIENT = f"check only this client: {', '.join(_AGENTS)}; repeatable (default: all that are installed)"
 _EXCLUDED = (
     P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
     P("list", ("--list",), "show the folders that are excluded", kind="flag"),
@@ -30,7 +30,7 @@ _EXCLUDED = (
 _TRUSTED = (
     P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
     P("list", ("--list",), "show the folders that are trusted", kind="flag"),
-    P("revoke", ("--revoke",), "trust the folder no more", kind="flag"),
+    P("revoke", ("--revoke",), "stop trusting the folder", kind="flag"),
 )
 _KEPT = ("sessions", "memories", "projects", "tags")
 _SHELLS = ("bash", "zsh", "fish")
@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
         "Add joelclaw to an agent's settings (hooks, an extension or a plugin), and offer to archive past sessions.",
         _MCP,
         P("list", ("--list",), "show what is installed where", kind="flag"),
-        P("no_archive", ("--no-archive",), "leave past sessions alone", kind="flag"),
+        P("no_archive", ("--no-archive",), "do not archive past sessions", kind="flag"),
     ),
     _install("uninstall", "Remove joelclaw from an agent's settings; the rest of them, and the memory, stay."),
     Command(
@@ -68,35 +68,40 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "doctor",
         "cli.installation.status:doctor",
-        "Find out why nothing is remembered: call the hooks, read the store. Exit 1 where something does not work.",
+        "Find out why nothing is remembered: runs the hooks and reads the store. Exit 1 if something does not work.",
         (
             P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
             P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
-            P("fix", ("--fix",), "mend what is safe: our entries, modes, leftovers, the log", kind="flag"),
+            P(
+                "fix",
+                ("--fix",),
+                "fix what is safe to fix: our entries, file modes, leftover files, the log",
+                kind="flag",
+            ),
         ),
         code="DOCTOR_INVALID_ARGS",
         view="cli.installation.view:report",
     ),
     _switch(
         "trust",
-        "Let a project's files choose what is recalled, also from memories of no project.",
+        "Let a project's files choose what is recalled, also from global memories.",
         _TRUSTED,
         "TRUST_INVALID_ARGS",
     ),
     _switch(
         "off",
-        "Leave a session, a project or everything alone: hooks inject, recall, archive and save nothing.",
+        "Turn joelclaw off for a session, a project or everything: hooks inject, recall, archive and save nothing.",
         _OF_WHAT,
     ),
-    _switch("on", "Take it up again; what was said meanwhile is not archived later either.", _OF_WHAT),
-    _switch("exclude", "Never archive sessions of a folder, nor of those below it.", _EXCLUDED),
+    _switch("on", "Resume. What was said while off is never archived.", _OF_WHAT),
+    _switch("exclude", "Never archive sessions of a folder or its subfolders.", _EXCLUDED),
     Command(
         "completion",
         "cli.installation.kept_values:run",
         'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
         (
             P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
-            P("values", ("--values",), "print what the scripts offer of this kind instead", choices=_KEPT),
+            P("values", ("--values",), "instead print the values that completion offers for this kind", choices=_KEPT),
         ),
         code="COMPLETION_INVALID_ARGS",
     ),

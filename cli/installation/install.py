@@ -49,7 +49,7 @@ def uninstall(options: dict[str, Any]) -> Answer:
     home = files.home()
     if options["dry_run"] or "declined" in result or not os.path.isdir(home):
         return answer
-    step_back = step(f"rm -r {quoted(home)}", "delete the memory too: for good, without a way back")
+    step_back = step(f"rm -r {quoted(home)}", "also delete the memory permanently")
     return Answer({**result, "memoryLeft": home}, [*answer.next_actions, step_back])
 
 
@@ -80,14 +80,14 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
 def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
     names = list(dict.fromkeys(options["agent"]))
     if options["all"] == bool(names):
-        wrong = "both --all and a name were given" if names else "no agent was named"
+        wrong = "--all and a name exclude each other" if names else "no agent was named"
         raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []
     for client in (row.settings() for row in registry.CLIENTS.values()):
         if verb == "install":
-            meant, reason = client.present(), f"neither {client.home()} nor a command `{client.name}` is there"
+            meant, reason = client.present(), f"there is neither {client.home()} nor a command `{client.name}`"
         else:  # a file that cannot be read is told when it is to be changed
             meant, reason = installed_hooks.listed(client, options["project"])["installed"], "not installed"
         if meant is False:
@@ -110,7 +110,7 @@ def _told(plans: list[Plan], verb: str, backups: dict[str, str | None], *, whole
     first, *others = [_file(one, backups, whole=whole) for one in plans]
     notes = list(dict.fromkeys(note for one in plans for note in one.notes))
     if verb == "uninstall" and not notes and not any(one.changed for one in plans):
-        notes = ["nothing of joelclaw was there"]
+        notes = ["joelclaw was not installed there"]
     told = {
         "agent": plans[0].client.name,
         "scope": "project" if plans[0].project else "user",

@@ -25,7 +25,7 @@ _LET_IN = (
     "what its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too, now and"
     " whatever is added to them later; what deletes, is run, or says where things are sent stays yours"
 )
-_NOT_LET_IN = "what its files choose is recalled from its own memories alone"
+_NOT_LET_IN = "its files now choose only among its own memories"
 
 
 def off(options: dict[str, Any]) -> Answer:
@@ -45,7 +45,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     if result["off"]:
         since, changed = switches.turn_off(scope, name)
         result |= {"since": clock.iso(since["since"]), "changed": changed}
-        steps = [step(_on(scope, name), "take it up again")]
+        steps = [step(_on(scope, name), "resume")]
     else:
         result["changed"] = switches.turn_on(scope, name)
         left = [one for one in switches.sound()[0]["silences"] if one["until"] is None]
@@ -78,7 +78,7 @@ def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
     with suppress(OSError):  # the folder is gone
         name = project.name_of(os.getcwd())
     if not name:
-        about = "no session is around the command, and the current folder is no project's"
+        about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
     return switches.PROJECT, name, "flag" if options["project"] else "folder"
 
@@ -105,15 +105,15 @@ def exclude(options: dict[str, Any]) -> Answer:
             "changed": switches.include(path),
             "archivedBefore": [],
         }
-        return Answer(result, [step("joelclaw memory archive --all", "take in what was left out meanwhile")])
+        return Answer(result, [step("joelclaw memory archive --all", "archive what was left out in the meantime")])
     path = os.path.realpath(folder)
     if not os.path.isdir(path):
-        raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that is there")
+        raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that exists")
     changed = switches.exclude(path)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder)))
     found = session_lists.sessions_below(db, places) if db is not None else []
-    about = "forget what was archived of it before"
+    about = "forget what was archived from it before"
     actions = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in found[:_MOST_SHOWN]]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
@@ -123,7 +123,7 @@ def trust(options: dict[str, Any]) -> Answer:
     """Trust a folder's project, or no more; or list those that are trusted."""
     if options["list"]:
         if options["revoke"] or options["folder"]:
-            raise usage("TRUST_INVALID_ARGS", "--list goes with nothing else", "give --list alone")
+            raise usage("TRUST_INVALID_ARGS", "--list takes no other option", "give --list alone")
         rows = [_row(row) for row in trusted.every()]
         return Answer({"trusted": rows}, said="" if rows else "No folder is trusted.")
     try:
@@ -137,7 +137,7 @@ def trust(options: dict[str, Any]) -> Answer:
         undo = step(f"joelclaw trust {quoted(path)}", "undo")
         return Answer({"path": path, "trusted": False, "changed": True, "means": _NOT_LET_IN}, [undo])
     row, changed = trusted.trust(folder)
-    undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "trust it no more")
+    undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "stop trusting it")
     found = choices(folder)
     chosen = found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
     result = {**_row(row), "trusted": True, "changed": changed, "means": _LET_IN, "chooses": chosen}

@@ -58,7 +58,7 @@ def _changes(screen: Console, result: dict[str, Any]) -> None:
         left = [path for path in one.get("backupsLeft", ()) if path != one["backup"]]
         lines = [f"and {other['path']}" for other in others if not asked]
         lines += [f"as it was: {one['backup']}"] if one["backup"] else []
-        lines += [f"left, delete it when you like: {path}" for path in left]
+        lines += [f"still there, delete it when you like: {path}" for path in left]
         for line in (*lines, *(f"- {note}" for note in one["notes"] if not declined)):
             screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
     for one in result["skipped"]:

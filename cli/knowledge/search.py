@@ -26,6 +26,6 @@ def search(options: dict[str, Any]) -> Answer:
         log.try_append(db, [made], settings, recalled=[hit["id"] for hit in hits], now=now)
     if not hits:
         folder = {"dir": {"description": "a folder; without one, those synced before"}}
-        return Answer(result, [step("joelclaw knowledge sync <dir>", "take in a folder of markdown", folder)])
+        return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])
     first = {"id": {"description": "its id", "value": hits[0]["id"], "required": True}}
     return Answer(result, [step("joelclaw memory show <id>", "the whole section", first)])

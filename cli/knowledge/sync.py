@@ -39,11 +39,11 @@ def run(options: dict[str, Any]) -> Answer:
     log.try_append(db, [made], settings)
     steps = []
     if result["missing"]:
-        why = "folders are gone or empty, and nothing of them was removed; this takes them out"
+        why = "folders are gone or empty; nothing was removed yet; this removes them"
         steps.append(step("joelclaw knowledge sync --prune", why))
     if indexed["sections"]:
         query = {"query": {"description": "what to look for", "required": True}}
-        steps.append(step("joelclaw knowledge search <query>", "ask what was taken in", query))
+        steps.append(step("joelclaw knowledge search <query>", "search what was imported", query))
     return Answer(result, steps)
 
 

@@ -47,7 +47,7 @@ def search(options: dict[str, Any]) -> Answer:
         if synced:
             return Answer({**result, "mode": "semantic", "found": found, "hits": hits}, _read_first(hits))
         result["fallback"] = {"from": "semantic", "to": "text", "reason": "the vault was never synced"}
-        steps.append(step(f"joelclaw knowledge sync {root}", "take the vault in, to search it by meaning"))
+        steps.append(step(f"joelclaw knowledge sync {root}", "import the vault, to search it by meaning"))
     report = vault.by_words(root, query, limit=limit)
     matches = [{"path": one["path"], "line": one["line"], "context": one["snippet"]} for one in report["hits"]]
     result |= {"mode": "text", **report, "limit": limit, "total_matches": report["found"], "matches": matches}
@@ -81,7 +81,7 @@ def ls(options: dict[str, Any]) -> Answer:
 
 
 def tree(_options: dict[str, Any]) -> Answer:
-    """The folders of the vault, two deep."""
+    """The folders of the vault, two levels deep."""
     root = vault.root()
     result = {"vault_root": root, "max_depth": 2, "directories": decisions.folders(root)}
     return Answer(result, [step("joelclaw vault ls", "what its parts hold")])
@@ -91,7 +91,7 @@ def adr(options: dict[str, Any]) -> Answer:
     """The decision records: listed, located, or those that share a number; without a word what there is to ask."""
     verb, query = options["verb"], options["query"]
     if verb == "locate" and not (query or "").strip():
-        raise usage(_CODE, "what to locate is not given", "name it: joelclaw vault adr locate 203")
+        raise usage(_CODE, "no query was given", "name it: joelclaw vault adr locate 203")
     if verb != "locate" and query is not None:
         raise usage(_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
     root = vault.root()
@@ -107,7 +107,7 @@ def adr(options: dict[str, Any]) -> Answer:
         matches = decisions.locate(records, query, limit)
         if not matches:
             message = f"no decision record is called {query[:200]!r}"
-            raise Failure("NO_MATCH", message, "see which there are: joelclaw vault adr list")
+            raise Failure("NO_MATCH", message, "list them: joelclaw vault adr list")
         result = {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches}
         return Answer(result, [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")])
     status = (options["status"] or "").strip().lower()

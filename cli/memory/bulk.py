@@ -32,7 +32,7 @@ def import_(options: dict[str, Any]) -> Answer:
         with bulk.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
             report = importing.import_file(lines, form, **about, progress=advance)
     elif file == "-":
-        raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes JSON lines of our own")
+        raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
     else:
         with bulk.bar("importing") as (_, advance):
             report = importing.import_file(file, form, **about, progress=advance)
@@ -42,8 +42,8 @@ def import_(options: dict[str, Any]) -> Answer:
         raise Failure("IMPORT_FAILED", message, 'give one JSON object a line, such as {"text": "..."}')
     if not is_ours and not report["items"]:
         why = "".join(f": {one['where']}: {one['reason']}" for one in report["leftOut"][:1])
-        message = f"there is nothing in {file} to take in as {form}{why}"
-        raise Failure("IMPORT_FAILED", message, "say what it is with --format")
+        message = f"nothing in {file} can be imported as {form}{why}"
+        raise Failure("IMPORT_FAILED", message, "name its format with --format")
     following = step(
         "joelclaw memory list --all" if is_ours else "joelclaw memory list --source import", "what there is"
     )
@@ -52,7 +52,7 @@ def import_(options: dict[str, Any]) -> Answer:
     if preview or not (is_ours and report["failed"]):
         return Answer({"file": file, **report}, [following])
     bad = ", ".join(str(one["line"]) for one in report["errors"]) + ", …" * (report["failed"] > len(report["errors"]))
-    said = f"{report['failed']} of {report['lines']} lines were left out (line {bad}); the others are in."
+    said = f"{report['failed']} of {report['lines']} lines were left out (line {bad}); the others are stored."
     return Answer({"file": file, **report}, [following], exit_code=FAILED, said=said)
 
 

@@ -56,10 +56,10 @@ def show(options: dict[str, Any]) -> Answer | int:
         return write_verbatim(document["text"])
     view = {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
     undo = " --undo" if view["forgotten"] else ""
-    what = "bring it back" if view["forgotten"] else "take it out of memory"
+    what = "bring it back" if view["forgotten"] else "remove it from memory"
     steps = [step(f"joelclaw memory forget{undo} {view['id']}", what)]
     if view["supersededBy"] and not view["forgotten"]:
-        steps.append(step(f"joelclaw memory supersede {view['id']} --undo", "hand it out again"))
+        steps.append(step(f"joelclaw memory supersede {view['id']} --undo", "bring it back"))
     return Answer(view, steps)
 
 
@@ -68,12 +68,12 @@ def edit(options: dict[str, Any]) -> Answer:
     text, (db, about) = _text(options), writing(options["id"])
     result = curation.edit(db, options["id"], text, **about, config=config.load())
     what = {"text": {"description": "what holds now", "required": True}}
-    other = step(f"joelclaw memory supersede {result['id']} <text>", "say that something else holds now", what)
+    other = step(f"joelclaw memory supersede {result['id']} <text>", "replace it with what holds now", what)
     return Answer(result, [_show(result), other])
 
 
 def tag(options: dict[str, Any]) -> Answer:
-    """Add tags to a memory, or take some away."""
+    """Add tags to a memory, or remove some."""
     db, _ = writing(options["id"])
     result = curation.tag(db, options["id"], add=options["add"].split(","), remove=options["remove"].split(","))
     steps = [_show(result)]

@@ -37,7 +37,7 @@ def run(options: dict[str, Any]) -> Answer:
         return _session(options)
     ids, undo = options["ids"], bool(options["undo"])
     if not ids:
-        raise usage(CODE, "no memory is named", "give ids, or --session ID for all of a session")
+        raise usage(CODE, "no memory was given", "give ids, or --session ID for all of a session")
     calls = [name for name in ids if name.startswith(PREFIX)]
     if calls:
         return _calls(ids, calls, undo=undo)
@@ -67,7 +67,9 @@ def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 
 def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
-        fix = "give --session alone; its memories come back by the ids it printed: joelclaw memory forget --undo ID"
+        fix = (
+            "give --session alone; to bring its memories back, use the ids it printed: joelclaw memory forget --undo ID"
+        )
         raise usage(CODE, "--session goes with no ids, and cannot be undone: its tool calls are deleted", fix)
     db, about = writing()
     names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
@@ -92,11 +94,11 @@ def _purge(options: dict[str, Any]) -> Answer:
         words = [quoted(one) for one in options["ids"]]
         words += [f"--{name} {quoted(options[name])}" for name in _FILTERS if options[name]]
         same = f"joelclaw memory forget --purge {' '.join(words)} --yes"
-        return _expected(purge.result(done=False), [step(same, "delete it for good")])
+        return _expected(purge.result(done=False), [step(same, "delete it permanently")])
     if not options["yes"] and not _agreed(_expected(purge.result(done=False))):
         return Answer({"declined": "nothing was deleted"})
     result = purge.run()
-    actions = [step("joelclaw store sync", "carry the deletion to the cluster")] if result["cluster"] else []
+    actions = [step("joelclaw store sync", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
 
 
@@ -106,7 +108,7 @@ def _expected(result: dict[str, Any], actions: Sequence[NextAction] = ()) -> Ans
     texts = history.memory_texts(db, result["ids"][:_MOST_SHOWN], _SHOWN_CHARS) if db is not None else {}
     shown = [f"  {' '.join(text.split())}" for text in texts.values()]
     more = len(result["ids"]) - len(shown)
-    lines = ["Would be deleted for good:", *shown, *([f"  and {more} more"] if more > 0 else [])]
+    lines = ["Would be deleted permanently:", *shown, *([f"  and {more} more"] if more > 0 else [])]
     return Answer(result, list(actions), said="\n".join(lines))
 
 
@@ -118,14 +120,17 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
     if options["undo"]:
         return "what is purged cannot be brought back", "leave --undo or --purge out"
     if bool(options["ids"]) == has_filters:
-        wrong = "ids and filters do not go together" if has_filters else "nothing says what is to go"
+        wrong = "ids and filters do not go together" if has_filters else "nothing says what to delete"
         return wrong, "give ids, or some of --session, --project, --before and --match"
     if options["match"] and len(folded(options["match"])) < _LEAST_MATCH:
         return "--match is too short", f"give {_LEAST_MATCH} characters or more"
     if options["before"] and before is None:
-        return f"--before is {options['before'][:60]!r}, which is no day", "give it as 2026-01-31"
+        return f"--before is {options['before'][:60]!r}, which is not a date", "give it as 2026-01-31"
     if not (options["dry_run"] or options["yes"] or _on_terminal()):
-        return "--purge deletes for good, and nobody can be asked here", "give --yes, or --dry-run first"
+        return (
+            "--purge deletes permanently, and this is not a terminal, so nobody can be asked",
+            "give --yes, or --dry-run first",
+        )
     return "", ""
 
 
@@ -137,4 +142,4 @@ def _agreed(expected: Answer) -> bool:
     from cli.terminal import agreed, told
 
     told(expected, without=("ids",))
-    return agreed("delete it for good?")
+    return agreed("delete it permanently?")

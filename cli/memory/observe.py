@@ -30,7 +30,7 @@ def run(options: dict[str, Any]) -> Answer:
         outcome = step("joelclaw otel search memory.observe --hours 1", "what came of it")
         return Answer({"session": session, "detached": True}, [outcome])
     result = observation.observe(settings, model, session, transcript, locked=in_background)
-    rest = step(f"joelclaw memory observe --session {quoted(session)}", "go on with what is left")
+    rest = step(f"joelclaw memory observe --session {quoted(session)}", "continue with the rest")
     recent = step("joelclaw memory recent", "what is remembered now")
     return Answer(result, [rest if result["left"]["turns"] else recent])
 

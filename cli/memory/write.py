@@ -49,7 +49,7 @@ def run(options: dict[str, Any]) -> Answer:
     )
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
-    forget = step(f"joelclaw memory forget {result['id']}", "take it out of memory")
+    forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")
     return Answer(result, [step(f"joelclaw memory show {result['id']}", "everything known of it"), forget])
 
 

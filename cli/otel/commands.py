@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = (
         "Record an event. Without an action in the words, stdin holds it as a JSON object.",
         (
             P("action_word", (), "what happened, as dotted words", metavar="ACTION"),
-            P("action", ("--action",), "the same, as a flag; it wins over the word"),
+            P("action", ("--action",), "the same, as a flag; takes precedence over the word"),
             P("source", ("--source",), "what kind of session (default cli)"),
             P("component", ("--component",), "which part (default otel-cli)"),
             P("level", ("--level",), "severity (default info)", choices=("debug", "info", "warn", "error", "fatal")),
@@ -34,7 +34,7 @@ COMMANDS: tuple[Command, ...] = (
             P("error", ("--error",), "what went wrong"),
             P("duration_ms", ("--duration-ms",), "how long it took, in ms", kind="number", low=0),
             P("session", ("--session",), "session id (default from the environment)", metavar="ID"),
-            P("stdin", ("--stdin",), "read the event from stdin even so; flags beat it", kind="flag"),
+            P("stdin", ("--stdin",), "read the event from stdin anyway; flags take precedence", kind="flag"),
             ADAPTER,
         ),
         code="OTEL_INVALID_ARGS",
@@ -84,9 +84,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel export",
         "cli.otel.export:run",
-        "Send what waits to an OTLP collector (the OTEL_* variables): logs and traces.",
+        "Send pending events to an OTLP collector (the OTEL_* variables): logs and traces.",
         (
-            P("status", ("--status",), "only say what waits and how the last attempts went", kind="flag"),
+            P("status", ("--status",), "only say what is pending and how the last attempts went", kind="flag"),
             P("to", ("--to",), "write all events to this file as OTLP/JSON (- is stdout)", metavar="FILE", file=True),
         ),
         code="OTEL_INVALID_ARGS",
@@ -95,7 +95,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel import",
         "cli.otel.export:import_",
-        "Take in log records as OTLP/JSON lines, which a collector's file exporter writes.",
+        "Import log records from OTLP/JSON lines, which a collector's file exporter writes.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
         code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",

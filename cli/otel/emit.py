@@ -90,7 +90,7 @@ def _object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
     except json_text.InvalidJSON as error:
         raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
     if not isinstance(value, dict):
-        raise usage("OTEL_INVALID_ARGS", f"{where} is JSON, but no object", example)
+        raise usage("OTEL_INVALID_ARGS", f"{where} is JSON but not an object", example)
     return value
 
 

@@ -16,7 +16,7 @@ from otel import log
 from otel.otlp import export
 
 _LONGEST_LINE = 64 * 1024 * 1024
-_STATUS = step("joelclaw otel export --status", "what waits, and how the last attempts went")
+_STATUS = step("joelclaw otel export --status", "what is pending, and how the last attempts went")
 
 
 def run(options: dict[str, Any]) -> Answer | int:
@@ -28,7 +28,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     settings = config.load()
     if options["status"]:
         about = export.status(sqlite.open_reading(), settings)
-        return Answer(about, [step("joelclaw otel export", "send what waits now")])
+        return Answer(about, [step("joelclaw otel export", "send pending events now")])
     if options["to"] is not None:
         return _into_file(options["to"])
     if background:
@@ -50,13 +50,13 @@ def _into_file(where: str) -> Answer | int:
         return 0
     path = os.path.abspath(where)
     if home_files.is_in_home(path):
-        raise Failure(export.FAILED, f"{where} is among our own files", "name a file elsewhere")
+        raise Failure(export.FAILED, f"{where} is one of joelclaw's own files", "name a file outside it")
     try:
         written = json_lines.write_file(db, path)
     except OSError as error:
         fix = "name a file in a folder that can be written"
         raise Failure(export.FAILED, f"{where}: {error.strerror}", fix) from None
-    again = step(f"joelclaw otel import {quoted(path)}", "take them into another home")
+    again = step(f"joelclaw otel import {quoted(path)}", "import them into another home")
     return Answer({"file": path, **written}, [again])
 
 

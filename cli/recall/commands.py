@@ -8,17 +8,17 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 _BUDGETS = ("auto", "lean", "balanced", "deep")
 _SESSION = "only this session's memories (its id, or a beginning that means one)"
 _BATCH = "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)"
-_TIME = "only what is as new: 2w (h, d, w, mo, y) ago, a day such as 2026-05-31, or `last week`"
+_TIME = "only what is newer than: 2w (h, d, w, mo, y) ago, a day such as 2026-05-31, or `last week`"
 _COLLECTION = "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)"
 COMMANDS: tuple[Command, ...] = (
     Command(
         "recall",
         "cli.recall.search:run",
-        "Search memory for what answers a query.",
+        "Search memory.",
         (
             P("query", (), "what to look for", metavar="QUERY"),
             HITS,
-            P("min_score", ("--min-score",), "drop hits below this score, 0 to 1", "number", default=0, low=0, high=1),
+            P("min_score", ("--min-score",), "omit hits below this score, 0 to 1", "number", default=0, low=0, high=1),
             RAW,
             VERBATIM,
             P("include_hold", ("--include-hold",), "also memories that the write gate held back", kind="flag"),
@@ -29,12 +29,17 @@ COMMANDS: tuple[Command, ...] = (
             P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
             P("session", ("--session",), _SESSION, metavar="ID"),
             P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
-            P("everywhere", ("--everywhere",), "no project's hits go first, not even the current folder's", "flag"),
+            P("everywhere", ("--everywhere",), "do not rank any project first, not even the current folder's", "flag"),
             P("since", ("--since",), _TIME, metavar="TIME"),
-            P("until", ("--until",), "only what is as old, or older; likewise", metavar="TIME"),
+            P("until", ("--until",), "only what is older than, likewise", metavar="TIME"),
             P("by", ("--by",), "session: the best hit of each, and how many more it has", choices=("session",)),
-            P("explain", ("--explain",), "how each score came about, and why the others were dropped", kind="flag"),
-            P("exit_code", ("--exit-code",), "exit 1 where nothing is found, as grep does", kind="flag"),
+            P(
+                "explain",
+                ("--explain",),
+                "how each score was computed, and why other candidates were dropped",
+                kind="flag",
+            ),
+            P("exit_code", ("--exit-code",), "exit 1 if nothing is found, as grep does", kind="flag"),
             P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
             ADAPTER,
         ),
@@ -80,14 +85,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "search",
         "cli.recall.everywhere:run",
-        "One question to all that is kept: synced notes, memories, what sessions said, events.",
+        "Search everything: synced notes, memories, what sessions said, events.",
         (
             P("query", (), "what to look for", required=True, metavar="QUERY"),
             P("collection", ("--collection", "-c"), _COLLECTION, default="", metavar="NAME"),
             P("limit", ("--limit", "-n"), "most hits of each", kind="whole", default=5, low=1, high=100),
             P("filter", ("--filter", "-f"), "such as type:=adr or source:=[a,b], joined by &&", default=""),
-            P("facet", ("--facet",), "also count the hits by type, source, project, category or tags", default=""),
-            P("semantic", ("--semantic", "-s"), "by meaning, too; that is always so", kind="flag"),
+            P("facet", ("--facet",), "also count hits by type, source, project, category or tags", default=""),
+            P("semantic", ("--semantic", "-s"), "search by meaning too; always on", kind="flag"),
         ),
         code="SEARCH_INVALID_ARGS",
         view="cli.recall.view:everywhere",

@@ -68,12 +68,12 @@ def run(options: dict[str, Any]) -> Answer:
         counts = Counter(value for values in of_hits for value in values if value)
         ordered = sorted(counts.items(), key=lambda one: (-one[1], one))
         result["facets"] = {facet: [{"value": value, "count": count} for value, count in ordered]}
-    actions = [step(f"joelclaw recall {quoted(query)}", "memories and tool calls alone, with what bears on them")]
+    actions = [step(f"joelclaw recall {quoted(query)}", "only memories and tool calls, ranked")]
     shown = [hit for hit, _ in found if hit["collection"] != "otel_events"]
     if shown:
         actions.insert(0, step(f"joelclaw memory show {quoted(shown[0]['id'])}", "the first, whole"))
     elif found:
-        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, with all that they tell"))
+        actions.insert(0, step(f"joelclaw otel search {quoted(query)}", "the events, in full"))
     return Answer(result, actions)
 
 
@@ -97,7 +97,7 @@ def conditions(given: str) -> Wanted:
         cleaned = frozenset(one.strip(" `'\"").lower() for one in values if one.strip(" `'\""))
         if not colon or name not in _FIELDS or not cleaned:
             fix = f"write field:=value, of {', '.join(_FIELDS)}"
-            raise usage(_CODE, f"--filter {part[:80]!r} is not understood", fix)
+            raise usage(_CODE, f"--filter {part[:80]!r} cannot be parsed", fix)
         found.append((name, cleaned, whole))
     return found
 

@@ -49,7 +49,7 @@ def _time(flag: str, given: str, now: int, code: str) -> tuple[int, int]:
 
     span = dates.named(words.split(given), now)
     if span is None or span.start is None:
-        raise usage(code, f"{flag} {given[:60]!r} is no time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
+        raise usage(code, f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
     return span.start, span.end - 1
 
 
@@ -96,7 +96,7 @@ def unknown(result: RecallResult) -> list[str]:
     if "session" in given and not id_beginnings.whole_id(db, given["session"]):
         known["session"] = sessions
     nearest = {name: ", ".join(_nearest(name, given[name], near)) or "none" for name, near in known.items()}
-    return [f"No {name} {given[name][:80]!r} is kept; the nearest: {near}." for name, near in nearest.items()]
+    return [f"No {name} {given[name][:80]!r} is known; the nearest: {near}." for name, near in nearest.items()]
 
 
 def _tell_loss(result: RecallResult) -> None:

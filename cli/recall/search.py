@@ -29,7 +29,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["everywhere"] and options["project"]:
         raise usage(CODE, "--project and --everywhere exclude each other", "give one of them")
     if options["explain"] and (options["raw"] or options["verbatim"]):
-        raise usage(CODE, "--explain says more than --raw prints", "leave --raw and --verbatim out")
+        raise usage(CODE, "--explain prints more than --raw can", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None or options["by"]:
             raise usage(CODE, "--batch excludes a query and --by", "give one of them")
@@ -90,7 +90,7 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
         command, description = "joelclaw recall show <id>", "the conversation around the best hit, with its calls"
     elif result["droppedByTrustPass"]:
         command += " --include-hold --include-discard"
-        description = "also what the write gate held back or discarded"
+        description = "include what the write gate held back or discarded"
     elif not unknown:
         return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
     name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", result["query"][:200])

@@ -68,13 +68,13 @@ def _summary(screen: Console, result: dict[str, Any]) -> None:
     if result.get("droppedByTrustPass"):
         words += f" · {result['droppedByTrustPass']} left out: --explain says why"
     if result.get("preferredProject"):
-        words += f" · those of {result['preferredProject']} first"
+        words += f" · {result['preferredProject']} first"
     if result["hits"] or result.get("droppedByTrustPass"):
         screen.print(safe(words, "dim"), no_wrap=True, overflow="ellipsis")
     for dropped in () if result["hits"] or "explanation" in result else result.get("droppedDiagnostics", ()):
         screen.print(safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim"))
     if "fallback" in result:
-        screen.print(safe(f"The cluster was not asked or gave no answer: {result['fallback']['reason']}", "yellow"))
+        screen.print(safe(f"The cluster was not asked or did not answer: {result['fallback']['reason']}", "yellow"))
     if "explanation" in result:
         _explanation(screen, result["explanation"])
 
@@ -177,7 +177,7 @@ def everywhere(answer: Answer) -> None:
 
 def _explanation(screen: Console, told: Mapping[str, Any]) -> None:
     """The terms, each hit's way to its score, and those that were left out, the best first."""
-    screen.print(safe("how the scores came about", "bold cyan"))
+    screen.print(safe("how the scores were computed", "bold cyan"))
     screen.print(safe(told["formula"], "dim"))
     screen.print(safe(f"searched for: {', '.join(told['terms'])}", "dim"))
     for hit in told["hits"]:
@@ -193,7 +193,7 @@ def _explanation(screen: Console, told: Mapping[str, Any]) -> None:
         columns = ("score", "id", "reasons", "observation")
         rows = [{**one, "observation": " ".join(one["observation"].split())[:100]} for one in told["dropped"]]
         screen.print(rows_table(rows, columns, most=_MOST_DROPPED))
-        screen.print(safe(f"all together: {plain(told['droppedCount'])}", "dim"))
+        screen.print(safe(f"in total: {plain(told['droppedCount'])}", "dim"))
 
 
 def bar(score: float) -> Text:

@@ -30,7 +30,7 @@ def save(options: dict[str, Any]) -> Answer:
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
     if result["zone"] == "hot":
-        actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is near"))
+        actions.append(step(f"joelclaw checkpoint flush --session {session}", "before the compaction that is due"))
     return Answer(result, actions)
 
 
@@ -50,7 +50,7 @@ def show(options: dict[str, Any]) -> Answer:
         begin_so = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
         if len(begin_so) > 1:
             several = ", ".join(begin_so[:_MOST_LISTED])
-            raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give more of the id")
+            raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give a longer id")
         found = state_file.peek(begin_so[0]) if begin_so else None
     if found is None:
         raise state_file.unknown_session(options["id"])
@@ -89,7 +89,7 @@ def _from_stdin() -> dict[str, Any]:
     except json_text.InvalidJSON as error:
         raise usage("INVALID_JSON", f"stdin is not JSON: {error}", f"give one object, such as {_EXAMPLE}") from None
     if not isinstance(given, dict):
-        raise usage(CODE, "stdin has JSON, but not an object", f"give one object, such as {_EXAMPLE}")
+        raise usage(CODE, "stdin is JSON but not an object", f"give one object, such as {_EXAMPLE}")
     return given
 
 
@@ -106,7 +106,7 @@ def _turn(given: dict[str, Any]) -> dict[str, Any]:
     tokens = _number(given, _MOST_TOKENS, "tokens")
     window = _number(given, _MOST_TOKENS, "window", least=1)
     if percent is None and tokens is not None and window is None:
-        raise usage(CODE, "tokens say nothing without the window", "give --window too, or --percent")
+        raise usage(CODE, "tokens mean nothing without the window", "give --window too, or --percent")
     return checkpoint.turn_of(
         role="".join(_texts(given, "role")[:1]),
         messages=_texts(given, "message", "messages"),
@@ -127,8 +127,8 @@ def _number(given: dict[str, Any], most: float, *names: str, least: int = 0) -> 
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        said = f"{names[0]} is no number from {least} to {most:g}"
-        raise usage(CODE, said, f"give {names[0]} such a number")
+        said = f"{names[0]} is not a number from {least} to {most:g}"
+        raise usage(CODE, said, f"give {names[0]} a number in that range")
     return value
 
 
@@ -136,5 +136,5 @@ def _texts(given: dict[str, Any], *names: str) -> list[str]:
     value = _first(given, *names)
     texts = [value] if isinstance(value, str) else value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise usage(CODE, f"{names[0]} holds something that is no text", f"give {names[0]} as JSON strings")
+        raise usage(CODE, f"{names[0]} contains a value that is not text", f"give {names[0]} as JSON strings")
     return texts

@@ -11,7 +11,7 @@ _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
 _PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
 _USAGE = (_PERCENT, TOKENS, WINDOW)
 _KINDS = ("files", "names", "commands", "errors", "words")
-_LIMIT = "most of each kind (default 5 to 8, of names 40)"
+_LIMIT = "how many of each kind (default 5 to 8; 40 names)"
 _SAID = P("message", ("--message", "-m"), "a user message, oldest first; may be repeated", many=True, metavar="TEXT")
 _WRITTEN = "a file that was written or edited; may be repeated"
 _EDITED = "the file that is edited; may be repeated"
@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
             _SAID,
             P("file", ("--file",), _WRITTEN, many=True, metavar="PATH", file=True),
             _ROLE,
-            P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags beat it", kind="flag"),
+            P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags take precedence", kind="flag"),
         ),
     ),
     _checkpoint("flush", "Call it before a compaction: the last checkpoint and its events.", (SESSION, *_USAGE, _ROLE)),
@@ -67,7 +67,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _inject(
         "refresh",
-        "Call it when a message arrives: memories on what is talked about, where that is due.",
+        "Call it when a message arrives: memories about the topic, when due.",
         P("message", ("--message", "-m"), "what the user just said", metavar="TEXT"),
         _PERCENT,
     ),
@@ -80,10 +80,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "hook",
         "cli.session.hook:run",
-        "Take an agent's hook event on stdin and answer it. Always exit 0.",
+        "Read an agent's hook event from stdin and answer it. Always exits 0.",
         (
             P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
-            P("event", (), "the event, where stdin does not name it", metavar="EVENT"),
+            P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
         ),
         code="HOOK_INVALID_ARGS",
     ),

@@ -53,7 +53,7 @@ def project(options: dict[str, Any]) -> Answer:
     """`joelclaw inject project`: before an agent edits a file."""
     context = _context(options)
     if not options["file"]:
-        raise usage(CODE, "no file is named", "give --file PATH, the file that is edited")
+        raise usage(CODE, "no file was given", "give --file PATH, the file that is edited")
     from session.inject import project_context
 
     return _answer(options, project_context, Situation(context, files=options["file"], cwd=options["cwd"] or ""))

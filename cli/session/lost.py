@@ -33,7 +33,7 @@ def run(options: dict[str, Any]) -> Answer:
     result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
     limit, found = options["limit"], result["lost"]
     actions = []
-    for kind, what in (("words", "the user's latest words that the summary lacks"), ("names", "the name most at work")):
+    for kind, what in (("words", "the user's latest words missing from the summary"), ("names", "the name used most")):
         if entries := found.get(kind):
             actions.append(step(entries[0]["get"], what))
     longer = [len(entries) for kind, entries in found.items() if len(entries) > (limit or SHOWN[kind])]
@@ -51,7 +51,7 @@ def text_of(result: dict[str, Any]) -> str:
     session, about = ids.shown(result["session"]), result["compaction"]
     lines = [f"lost in compaction {about['number']} of session {session} of {result['project'] or 'no project'}"]
     if not about["summaryKnown"]:
-        lines.append("the client's summary is not known: all that was before the compaction is listed")
+        lines.append("the client's summary is not known: everything before the compaction is listed")
     for kind, part in result["lost"].items():
         entries = part["entries"]
         if entries:
@@ -61,7 +61,7 @@ def text_of(result: dict[str, Any]) -> str:
             lines += [f"- {line}" for line in told]
     if any(part["entries"] for part in result["lost"].values()):
         # NAME must be replaced, so it is no command to be run as it stands
-        lines.append(f"each comes back with: {own_command.word()} recall NAME --session {session} --raw")
+        lines.append(f"to bring one back: {own_command.word()} recall NAME --session {session} --raw")
     return "\n".join(lines)
 
 

@@ -13,8 +13,8 @@ from cli.terminal import console, next_steps, rows_table, safe, size, told
 from core import clock, ids
 
 _CHOSEN = {
-    "project": "It is the session that was compacted last in this folder's project; another: joelclaw lost ID",
-    "last": "No session of this folder's project was compacted: it is the one that was last; another: joelclaw lost ID",
+    "project": "This is the session last compacted in this folder's project. For another: joelclaw lost ID",
+    "last": "None of this folder's project was compacted; this is the last of all. For another: joelclaw lost ID",
 }
 
 

@@ -6,18 +6,20 @@ from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_HTML = P("html", ("--html",), "write one self-contained page, and open it where a browser can", kind="flag")
-_TO = P("to", ("--to",), "where to: a file (- is stdout; default: a new temporary folder)", metavar="FILE", file=True)
+_HTML = P("html", ("--html",), "write one self-contained HTML page, and open it if there is a browser", kind="flag")
+_TO = P(
+    "to", ("--to",), "the file to write (- is stdout; default: in a new temporary folder)", metavar="FILE", file=True
+)
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
     P("project", ("--project",), "only of this project"),
     P("client", ("--client",), f"only of this client: {registry.either(registry.CLIENTS)}", metavar="CLIENT"),
-    P("hours", ("--hours",), "only those that did something so lately", kind="number", low=0, high=876_000),
+    P("hours", ("--hours",), "only those active in the last N hours", kind="number", low=0, high=876_000),
 )
 _SHOW = (
     P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
-    P("full", ("--full",), "every turn, and injected texts to their end", kind="flag"),
+    P("full", ("--full",), "every turn, and injected texts in full", kind="flag"),
     _HTML,
     _TO,
 )
@@ -29,11 +31,11 @@ def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) ->
 
 
 COMMANDS: tuple[Command, ...] = (
-    _command("session list", "list_", "The sessions, the one that did something last first.", _LIST),
+    _command("session list", "list_", "All sessions, the most recently active first.", _LIST),
     _command(
         "session show",
         "show",
-        "One session's life: turns, context, what it was given and used, what the hooks cost.",
+        "One session in detail: turns, context, what was injected and used, what the hooks cost.",
         _SHOW,
     ),
     _command(

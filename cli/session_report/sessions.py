@@ -42,7 +42,7 @@ def list_(options: dict[str, Any]) -> Answer:
     actions: list[NextAction] = []
     if rows:
         about = {"description": "its id, or its beginning", "value": rows[0]["sessionId"], "required": True}
-        actions.append(step("joelclaw session show <id>", "one session's life", {"id": about}))
+        actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
     return Answer({"count": count, "sessions": rows}, actions)
 
 
@@ -104,10 +104,10 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
     data = page.encode("utf-8", "replace")
     fix = "give --to a file in a folder that can be written"
     if home_files.is_in_home(path) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
-        raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, in no folder, or among our own files", fix)
+        raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, has no folder, or is one of joelclaw's own files", fix)
     try:
         if os.path.exists(path) and os.path.getsize(path) and POLICY not in files.start_of(path, _HEAD_BYTES):
-            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and no page of ours", "name another file")
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and is not a page of ours", "name another file")
         home_files.sweep_beside(path)
         files.write_whole(path, data)
     except OSError as error:

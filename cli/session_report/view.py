@@ -30,8 +30,8 @@ _LINE_CHARS, _ERROR_CHARS = 150, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
 _CHOSEN = {
-    "project": "The newest of this folder's project; another: joelclaw session show ID",
-    "last": "No session of this folder's project is known: the newest of all; another: joelclaw session show ID",
+    "project": "The newest of this folder's project. For another: joelclaw session show ID",
+    "last": "None of this folder's project is known; this is the newest of all. For another: joelclaw session show ID",
 }
 _PAGE_WIDTH = 132
 
@@ -80,7 +80,7 @@ def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
         highlight=False, no_color=False, legacy_windows=False,
     )  # fmt: skip
     draw(screen, result)
-    screen.print(safe("\nTimes are UTC. Written by joelclaw from what it keeps on this machine.", "dim"))
+    screen.print(safe("\nTimes are UTC. Written by joelclaw from its records on this machine.", "dim"))
     policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     head = f"<head>\n{policy}\n<title>{escape(shown_line(title))}</title>"
     return screen.export_html(theme=DEFAULT_TERMINAL_THEME).replace("<head>", head, 1)

@@ -8,9 +8,9 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 _PARAMETERS = {
     "pull": (
         P("events", ("--events",), "every machine's events too", kind="flag"),
-        P("leave", ("--leave",), "afterwards note nothing for the cluster any more", kind="flag"),
+        P("leave", ("--leave",), "afterwards queue nothing for the cluster any more", kind="flag"),
     ),
-    "prune": (P("dry_run", ("--dry-run",), "only say what would go", kind="flag"),),
+    "prune": (P("dry_run", ("--dry-run",), "only say what would be deleted", kind="flag"),),
 }
 
 COMMANDS: tuple[Command, ...] = (
@@ -25,9 +25,9 @@ COMMANDS: tuple[Command, ...] = (
         )
         for name, what in (
             ("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
-            ("sync", "Carry what waits to the cluster, and fetch what other machines wrote."),
-            ("push", "Move the whole memory of this machine to the cluster."),
-            ("pull", "Fetch the whole memory of the cluster into the local file."),
+            ("sync", "Push pending documents to the cluster, and pull what other machines wrote."),
+            ("push", "Copy the whole memory of this machine to the cluster."),
+            ("pull", "Copy the whole memory of the cluster into the local file."),
             ("verify", "Compare the local file with the cluster, document by document."),
             (
                 "prune",
@@ -39,10 +39,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "backup",
         "cli.store.keeping:backup",
-        "Copy the memory, the sessions and the settings into one file, while agents go on.",
+        "Copy the memory, the sessions and the settings into one file, while agents keep running.",
         (
-            P("file", (), "the file to write, outside of the home", required=True, metavar="FILE", file=True),
-            P("force", ("--force",), "write over a file that is there", kind="flag"),
+            P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
+            P("force", ("--force",), "overwrite an existing file", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
         view="cli.terminal:told",
@@ -50,12 +50,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "restore",
         "cli.store.keeping:restore",
-        "Verify a backup and put it in the place of the home; what was there is kept aside.",
+        "Verify a backup and replace the home with it; the current data is set aside.",
         (
             P("file", (), "a file that `backup` wrote", required=True, metavar="FILE", file=True),
             P("into", ("--into",), "the folder (default: the home)", default="", metavar="DIR", file=True),
-            P("force", ("--force",), "also where there is a memory already", kind="flag"),
-            P("verify_only", ("--verify-only",), "only say whether the backup is whole", kind="flag"),
+            P("force", ("--force",), "also where a memory already exists", kind="flag"),
+            P("verify_only", ("--verify-only",), "only say whether the backup is intact", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
         view="cli.terminal:told",

@@ -23,7 +23,7 @@ def backup(options: dict[str, Any]) -> Answer:
     """Write a backup."""
     made = archive.write(options["file"], force=options["force"])
     del made["members"], made["format"]
-    check = step(f"joelclaw restore {quoted(made['file'])} --verify-only", "whether the file is whole")
+    check = step(f"joelclaw restore {quoted(made['file'])} --verify-only", "whether the file is intact")
     elsewhere = step(f"joelclaw restore {quoted(made['file'])}", "on another machine: put it in place")
     return Answer(made, [check, elsewhere])
 
@@ -36,7 +36,7 @@ def restore(options: dict[str, Any]) -> Answer:
         return Answer(done, [step(f"joelclaw restore {quoted(options['file'])}", "put it in place")])
     here = done["home"] == os.path.realpath(files.home())
     at = "" if here else f"JOELCLAW_HOME={quoted(done['home'])} "
-    look = step(f"{at}joelclaw status", "how the restored memory stands")
+    look = step(f"{at}joelclaw status", "the state of the restored memory")
     hooks = step("joelclaw install --all", "on another machine: the hooks of its agents")
     return Answer(done, [look, hooks] if here else [look])
 

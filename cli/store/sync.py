@@ -16,7 +16,7 @@ from otel.event import search_text
 from recall.static_vectors import document_vector
 
 _ADAPTERS = document_vector, search_text
-_VERIFY = step("joelclaw store verify", "whether both sides hold the same")
+_VERIFY = step("joelclaw store verify", "whether both sides are the same")
 
 
 def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
@@ -65,11 +65,11 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
     failure = Failure(
         "STORE_DIFFERS",
         f"the local file and the cluster differ in {different} documents and {result['events']['missingThere']} events",
-        "run `joelclaw store sync`, or `joelclaw store push` and `pull` where the outbox knows of nothing",
+        "run `joelclaw store sync`, or `joelclaw store push` and `pull` if nothing is pending",
     )
     if stdout.is_terminal() and "--json" not in sys.argv:
         return Answer(result, [step("joelclaw store push", failure.message)], exit_code=FAILED)
-    failed = envelope.failed("joelclaw store verify", failure, [step("joelclaw status", "what waits, and why")])
+    failed = envelope.failed("joelclaw store verify", failure, [step("joelclaw status", "what is pending, and why")])
     failed["error"].update(result)
     print_envelope(failed)
     return FAILED

@@ -78,7 +78,7 @@ def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_outpu
     )
     if ended.reason == "timeout":
         fix = "raise model.timeout_seconds in config.toml, or use a faster model"
-        raise Failure("MODEL_TIMEOUT", f"{name} gave no answer within {timeout:g} s", fix)
+        raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout:g} s", fix)
     if ended.reason == "too-long":
         fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
         raise Failure("MODEL_TOO_LONG", f"{name} answered more than {max_output} bytes", fix)

@@ -48,9 +48,9 @@ def below(folder: str, *, until: float | None = None) -> Found:
             if stat.S_ISREG(status.st_mode):
                 found.files[path] = status
             elif not stat.S_ISLNK(status.st_mode):
-                found.problems.append((path, "no regular file"))
+                found.problems.append((path, "not a regular file"))
             elif not is_below(os.path.realpath(path), folder):
-                found.problems.append((path, "a link out of the folder is not followed"))
+                found.problems.append((path, "a link that leads out of the folder is not followed"))
     return found
 
 
@@ -64,7 +64,7 @@ def read(path: str, most: int = LARGEST) -> tuple[bytes, bool]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as handle:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "no regular file")
+            raise OSError(0, "not a regular file")
         data = handle.read(most + 1)
     return data[:most], len(data) > most
 

@@ -92,7 +92,7 @@ def sync_folders(
             finally:
                 run.close()
     except files.LockTimeout:
-        raise Failure("KNOWLEDGE_BUSY", "another sync is under way", "wait until it is done, then try again") from None
+        raise Failure("KNOWLEDGE_BUSY", "another sync is running", "wait for it, then try again") from None
     except OSError as error:
         where = error.filename or files.home()
         message = f"{where} cannot be used: {error.strerror}"
@@ -131,7 +131,7 @@ class _Run:
         self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:
-                self._skip(folder, "its path looks like a secret, so it is not kept for the next sync")
+                self._skip(folder, "its path looks like a secret, so it is not remembered for the next sync")
             elif folder not in self.folders:
                 self.folders.append(folder)
         if self.folders != self.before[0]:  # saved first: a sync that was killed is repeated without naming them
@@ -209,9 +209,9 @@ class _Run:
             return
         self.indexed["read"] += 1
         text = markdown_files.decode(data[: data.rfind(b"\n") + 1 or len(data)] if more else data)
-        note = f"larger than {markdown_files.LARGEST >> 20} MiB: only its beginning was taken" if more else ""
+        note = f"larger than {markdown_files.LARGEST >> 20} MiB: only its beginning was read" if more else ""
         if text is None:
-            note = "binary: no text was taken"
+            note = "a binary file: nothing was read"
         if note:
             self._skip(path, note)
         live = self._store(self._documents(text or "", name, path, status), rows)

@@ -76,8 +76,8 @@ def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
         return [((hit["path"], "semantic", hit["score"]), _of_hit(vault, hit)) for hit in hits]
     fix = f"look for its words: joelclaw vault search {reference[:80]!r}"
     if not synced:
-        fix = f"take the vault in, so that questions find notes by meaning: joelclaw knowledge sync {vault}"
-    raise Failure("NO_MATCH", f"nothing in {vault} is called {reference[:200]!r}, or is about it", fix)
+        fix = f"sync the vault, so that questions find notes by meaning: joelclaw knowledge sync {vault}"
+    raise Failure("NO_MATCH", f"nothing in {vault} matches {reference[:200]!r}", fix)
 
 
 def _read(path: str) -> dict[str, Any] | None:

@@ -46,13 +46,13 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     home, path = os.path.realpath(files.home()), os.path.realpath(target)
     folder = os.path.dirname(path)
     if home_files.is_in_home(path):
-        raise Failure("BACKUP_IN_HOME", f"{path} is in {home}, and would be lost with it", "name a file elsewhere")
+        raise Failure("BACKUP_IN_HOME", f"{path} is in {home}and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
-        raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "make the folder, or name another file")
+        raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
     if os.path.lexists(path) and not (force and os.path.isfile(path)):
-        raise Failure("BACKUP_EXISTS", f"{path} is there already", "name another file, or for a file give --force")
+        raise Failure("BACKUP_EXISTS", f"{path} already exists", "name another file, or overwrite it with --force")
     if not os.path.exists(sqlite.path()) and not any(_members(home)):
-        raise Failure("BACKUP_EMPTY", f"there is nothing in {home} yet", "set JOELCLAW_HOME, if it lies elsewhere")
+        raise Failure("BACKUP_EMPTY", f"{home} is empty", "set JOELCLAW_HOME if your memory is elsewhere")
     sweep(path)
     stamp = f"{os.getpid()}.{time.monotonic_ns()}.tmp"
     temporary, copied = f"{path}.{stamp}", f"{path}.store.{stamp}"
@@ -216,7 +216,7 @@ def _sync_folder(path: str) -> None:
 
 def _failure(code: str, path: str, error: OSError, fix: str) -> Failure:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Failure(f"{code}_FULL", f"the disk of {path} is full", f"free some space there, or {fix}")
+        return Failure(f"{code}_FULL", f"the disk of {path} is full", f"free some space on it, or {fix}")
     return Failure(f"{code}_UNWRITABLE", f"{error.filename or path}: {error.strerror or error}", fix)
 
 
@@ -240,7 +240,7 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
             if os.path.exists(store):
                 examined = store_file.examine(store)
                 if examined.counts != manifest["counts"]:
-                    raise _damaged("its store does not hold what the manifest says")
+                    raise _damaged("its store does not match the manifest")
                 completeness.begin(store, examined.last_event)  # the signs of a whole one
             note(staging, source, str(manifest["createdAt"]), known(target))
             if not verify_only:
@@ -265,16 +265,16 @@ def _check_place(target: str, file: str, *, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not os.path.isdir(target):
-        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, or one that is not there yet")
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} is not a folder", "name a folder, or one that does not exist yet")
     names = sorted(os.listdir(target))
     again = f"joelclaw restore {shlex.quote(file)}"
     if foreign := [name for name in names if not home_files.is_in_homes(name)]:
-        fix = f"restore into a folder of its own: {again} --into FOLDER"
-        raise Failure("RESTORE_MIXED", f"{target} holds other things too: {', '.join(foreign[:5])}", fix)
+        fix = f"restore into a separate folder: {again} --into FOLDER"
+        raise Failure("RESTORE_MIXED", f"{target} also holds other files: {', '.join(foreign[:5])}", fix)
     if names and not force:
         into = "" if target == os.path.realpath(files.home()) else f" --into {shlex.quote(target)}"
-        fix = f"to put the backup in its place, and keep it aside: {again}{into} --force"
-        raise Failure("RESTORE_NOT_EMPTY", f"{target} holds a memory already", fix)
+        fix = f"to replace it with the backup and set it aside: {again}{into} --force"
+        raise Failure("RESTORE_NOT_EMPTY", f"{target} already holds a memory", fix)
 
 
 class _Bounded:
@@ -286,7 +286,7 @@ class _Bounded:
         data = self._file.read(size)
         self.left -= len(data)
         if self.left < 0:
-            raise tarfile.ReadError("a member says that it is longer than one may be")
+            raise tarfile.ReadError("a member claims to be longer than the limit")
         return data
 
 
@@ -303,7 +303,7 @@ def _lay_out(file: str, folder: str) -> dict[str, Any]:
                     content = tar.extractfile(about) if about.isreg() else None
                     is_known = name == MANIFEST or is_kept(name)
                     if content is None or not has_place or not is_known or about.size > most:
-                        raise _damaged(f"{name[:200]!r} has no place in it")
+                        raise _damaged(f"{name[:200]!r} does not belong in it")
                     bounded.left += about.size
                     if name == MANIFEST:
                         manifest = json.loads(content.read().decode())
@@ -338,10 +338,10 @@ def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]
         listed = {str(one["name"]): (one["bytes"], one["sha256"]) for one in manifest["members"]}
         checked: dict[str, Any] = {name: manifest[name] for name in (*_ABOUT, "members")}
     except (KeyError, TypeError, ValueError):
-        raise _damaged("its manifest is none, or its end is missing") from None
+        raise _damaged("its manifest is unreadable or its end is missing") from None
     wrong = sorted(name for name in {*listed, *found} if listed.get(name) != found.get(name))
     if wrong:
-        raise _damaged(f"{wrong[0][:200]!r} is not what the manifest says")
+        raise _damaged(f"{wrong[0][:200]!r} does not match the manifest")
     return checked
 
 
@@ -362,9 +362,9 @@ def _put(staging: str, target: str) -> list[str]:
             _move(old, target, meanwhile)
         except (OSError, Failure):
             message += f"; what was there is in {old}, and could not be moved back"
-            fix = f"end the agents that run, then: mv {shlex.quote(old)} {shlex.quote(target)}"
+            fix = f"stop the running agents, then: mv {shlex.quote(old)} {shlex.quote(target)}"
         if meanwhile:
-            message += "; what was written meanwhile is in " + ", ".join(meanwhile)
+            message += "; what was written in the meantime is in " + ", ".join(meanwhile)
         raise Failure(failure.code, message, fix, failure.exit_code) from None
     _sync_folder(os.path.dirname(target))
     return aside
@@ -384,11 +384,11 @@ def _move(source: str, target: str, aside: list[str]) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-    raise Failure("RESTORE_BUSY", f"{target} is written again and again", "end the agents that run, and try again")
+    raise Failure("RESTORE_BUSY", f"{target} keeps being written to", "stop the running agents and try again")
 
 
 def _damaged(what: str) -> Failure:
-    return Failure("BACKUP_DAMAGED", f"the backup is damaged: {what}", "take another one; nothing was changed")
+    return Failure("BACKUP_DAMAGED", f"the backup is damaged: {what}", "use another backup; nothing was changed")
 
 
 def _not_restored(target: str, error: OSError) -> Failure:

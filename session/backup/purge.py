@@ -75,8 +75,8 @@ class Purge:
         self._left = self._leftovers()
         numbers = self._numbers()
         if not store_file.is_owed(self._db) and not any(numbers.values()):
-            fix = "look with joelclaw recall, or joelclaw memory stats"
-            raise Failure("PURGE_NOTHING", "nothing that is kept fits", fix)
+            fix = "look with joelclaw recall or joelclaw memory stats"
+            raise Failure("PURGE_NOTHING", "nothing matches", fix)
 
     def _numbers(self) -> dict[str, Any]:
         found, swept = self._selection, self._sweep
@@ -269,7 +269,7 @@ class Sweep:
                     _append(path, file.read())  # what was appended while we wrote
             self.log_sections += gone
             return
-        raise OSError(errno.EBUSY, "another program keeps writing it", path)
+        raise OSError(errno.EBUSY, "another program keeps writing to it", path)
 
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
         kept, gone = "", 0

@@ -42,7 +42,7 @@ def limits_of(transcript: Transcript, config: Config, *, window: int | None, res
     if reserve is None:
         reserve = config.get_int("compaction.reserve_tokens")
     if reserve >= found:
-        what = f"a reserve of {reserve:,} tokens is all of a window of {found:,} ({source})"
+        what = f"a reserve of {reserve:,} tokens takes up the whole window of {found:,} ({source})"
         fix = "give --window N for the model's window, or a smaller --reserve N"
         raise usage("COMPACTION_INVALID_ARGS", what, fix)
     return Limits(found, source, reserve)

@@ -38,7 +38,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             if entry is None:
                 continue
             if entry.id in tree:
-                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}, and replaces it")
+                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}and replaces it")
             entries.append(entry)
             tree[entry.id] = entry
         if leaf:
@@ -122,7 +122,7 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
             break
     if not first:
         raise Failure("TRANSCRIPT_EMPTY", f"{path} is empty", "name a session with messages")
-    fix = f"name a session file of {_titles()}; --client says whose a damaged one is"
+    fix = f"name a session file of {_titles()}; for a damaged one, name its client with --client"
     raise Failure("TRANSCRIPT_UNKNOWN", f"{path} is not a transcript of a known client", fix)
 
 

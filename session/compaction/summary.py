@@ -132,7 +132,7 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
     prompt, left_out = summary_prompt.of(record, *about, tokens=tokens, room=model.max_prompt)
     sections = form.parse(clean(ask(prompt)))
     if not form.is_summary(sections):
-        raise Failure("MODEL_SHAPELESS", "the reply has none of the summary's sections", "use another model.command")
+        raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")
     if left_out:
         problems.append(f"{left_out} characters of the conversation did not fit into the model's prompt")
     if is_whole and (missing := form.missing(sections)):

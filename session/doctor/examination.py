@@ -39,10 +39,10 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
     try:
         here = os.getcwd()
     except OSError:
-        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change into one that is there") from None
+        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change to a folder that exists") from None
     if project and os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
         fix_it = "run this in a project's folder, or without --project"
-        raise Failure("DOCTOR_NO_PROJECT", f"{here} is the home of the user, no project", fix_it)
+        raise Failure("DOCTOR_NO_PROJECT", f"{here} is your home folder, not a project", fix_it)
     look = partial(_examined, names, project=project)
     found, clients, subjects, facts = _unwriting(look)
     if fix:
@@ -125,7 +125,7 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     entering = {one.subject for one in findings if one.code in ENTRIES}
     jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
     others = (
-        ("MODES_OPEN", "home", lambda: f"{home.close_to_others()} files and folders are now yours alone"),
+        ("MODES_OPEN", "home", lambda: f"{home.close_to_others()} files and folders are now readable only by you"),
         ("STALE_FILES", "home", _sweep),
         ("WAL_LARGE", "store", _fold),
     )
@@ -146,7 +146,7 @@ def _enter(name: str, project: bool) -> str:
         plan.stay_in_project(plans)
         backups = apply.carry_out(plans, changed)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
-    return f"our entries were written anew to {', '.join(changed)}{kept}"
+    return f"our entries were rewritten in {', '.join(changed)}{kept}"
 
 
 def _sweep() -> str:
@@ -159,6 +159,6 @@ def _fold() -> str:
     left = store_file.empty_log(db)
     db.close()
     if left:
-        about = f"{left:,} bytes of the write-ahead log could not be folded: another process reads them"
-        raise Failure("FIX_FAILED", about, "end what has the memory open, then run `joelclaw doctor --fix`")
-    return "the write-ahead log was brought into the file"
+        about = f"{left:,} bytes of the write-ahead log could not be merged: another process is reading them"
+        raise Failure("FIX_FAILED", about, "stop the process that reads it, then run `joelclaw doctor --fix`")
+    return "the write-ahead log was merged into the store file"

@@ -41,17 +41,17 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
         if free <= _LITTLE:
             about = f"{free / 1_000_000:,.0f} MB are left on the disk of {there}"
             make = error if free < _HARDLY_ANY else warning
-            found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is not kept"))
+            found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is lost"))
     entries, mend = list(_entries(home)), "joelclaw doctor --fix"
     foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
     left = home_files.stale_temporary() + archive.leftovers(os.path.realpath(home))
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
-        (warning, "MODES_OPEN", open_to_others(), "others may use {}", mend),
+        (warning, "MODES_OPEN", open_to_others(), "others can read {}", mend),
         (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
-        (note, "STALE_FILES", left, "{} were left by a writer that was killed", mend),
-        (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look into them, then delete them"),
+        (note, "STALE_FILES", left, "{} were left by a process that was killed", mend),
+        (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look at them, then delete them"),
     ):
         if paths:
             named = ", ".join(os.path.relpath(path, home) for path in paths[:_LISTED])
@@ -62,7 +62,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     # a recall's own events wait there for the next hook
     old = [one["timestamp"] for one in waiting if one["component"] != COMPONENT]
     if old and clock.now_ms() - min(old) > clock.HOUR_MS:
-        about = f"{len(waiting)} events wait since {clock.iso(min(old))} to be stored"
+        about = f"{len(waiting)} events have been waiting to be stored since {clock.iso(min(old))} to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found
 
@@ -109,7 +109,7 @@ def switched_off(known: switches.Switches | None) -> Iterator[Finding]:
         scope, name, since = one["scope"], shlex.quote(one["name"]), clock.iso(one["since"])
         if one in reaching:
             what = "everything" if scope == switches.EVERYWHERE else f"the project {one['name']}"
-            about = f"{what} is switched off since {since}: hooks are called and do nothing"
+            about = f"{what} is switched off since {since}: hooks run and do nothing"
             yield warning("SWITCHED_OFF", "switches", about, f"joelclaw on --{scope}")
         else:
             in_it = scope == switches.PROJECT
@@ -144,6 +144,6 @@ def store(db: apsw.Connection, facts: dict[str, Any]) -> list[Finding]:
     minutes = (newest - clock.now_ms()) // 60_000
     if minutes >= _AHEAD_MINUTES:
         about = f"the clock is behind: something was stored at {clock.iso(newest)}, {minutes} min from now"
-        fix = "set the clock; where it was ahead before, what was stored then stays the newest until that time"
+        fix = "set the clock; if it was ahead before, what was stored then stays the newest until that time"
         found.append(warning("CLOCK_BEHIND", "store", about, fix))
     return found

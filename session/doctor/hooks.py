@@ -49,7 +49,7 @@ def examine(client: Client, *, project: bool) -> Condition:
     except Exception as fault:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
-        about = f"it cannot be looked at: {type(fault).__name__}: {fault}"
+        about = f"it cannot be checked: {type(fault).__name__}: {fault}"
         fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
         result.findings.append(error("NOT_EXAMINED", client.name, about, fix))
     return result
@@ -65,7 +65,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
     try:
         found = installed_hooks.of(settings, path)
         if listed["installed"] is None:  # a file beside it is what cannot be read
-            raise Failure("", listed["notes"][-1], f"mend that file, then run `{install}`")
+            raise Failure("", listed["notes"][-1], f"fix that file, then run `{install}`")
     except Failure as failure:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "")
@@ -79,17 +79,17 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
         twice = other != path and bool(installed_hooks.of(settings, other))
     if not found:
         if Receipt.load(path) is not None or listed["installed"]:
-            said = f"joelclaw was installed in {path}, and its hooks are not there any more"
+            said = f"joelclaw was installed in {path}but its hooks are gone"
             told.append(error("HOOKS_REMOVED", name, said, install))
         elif about["present"] and not twice:
-            told.append(note("NOT_INSTALLED", name, f"{name} is here, and joelclaw is not installed in it", install))
+            told.append(note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install))
         return
     result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = found[0].executable
     chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
     told += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
     if twice:
-        said = "joelclaw is installed for the user and for this project: every event is told twice"
+        said = "joelclaw is installed for the user and for this project: every event is reported twice"
         told.append(warning("HOOKS_TWICE", name, said, f"joelclaw uninstall {name} --project"))
     off = settings.switched_off(project=project)
     untrusted = settings.untrusted([one.place for one in found], project=project)
@@ -97,7 +97,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
     told += [error("TRUST_MISSING", name, one.message, one.fix) for one in untrusted]
     about["enabled"], about["trusted"] = not off, not untrusted
     if chosen_by_others:
-        said = f"{path} is the project's, says something else than an installation would, and was not called"
+        said = f"{path} belongs to the project, differs from what an installation writes, and was not run"
         told.append(warning("HOOK_NOT_TRIED", name, said, "joelclaw trust"))
     else:
         about["trialMs"], tried = trial.of(client, found, install)
@@ -123,10 +123,10 @@ def _entries(
         other = next((one.executable for one in found if one.executable != wanted), "")
     receipt = Receipt.load(path)
     if missing:
-        about = f"no hook is installed for {', '.join(missing)}: what happens there is neither kept nor told"
+        about = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
         yield error("HOOKS_MISSING", name, about, install)
     elif old:
-        about = f"its hooks for {', '.join(old)} are not what this version would write"
+        about = f"its hooks for {', '.join(old)} are not what this version writes"
         yield warning("HOOKS_OUTDATED", name, about, install)
     elif listed["current"] or other:
         pass
@@ -135,14 +135,14 @@ def _entries(
         yield warning("HOOKS_CHANGED", name, about, install)
     else:
         by = f", written by version {receipt.version}" if receipt is not None else ""
-        about = f"what is installed is not what this version would write{by}"
+        about = f"what is installed is not what this version writes{by}"
         yield warning("HOOKS_OUTDATED", name, about, install)
     if other and installed_hooks.fault(other) is None:
         theirs = (services.version_of(other) if may_call else "") or "of no version that it tells"
         about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({VERSION})"
         yield warning("HOOK_OTHER_COMMAND", name, about, install)
     if client.events and entries.foreign_calls(plan.settings_of(client, path), client):
-        about = f"a command of somebody's in {path} calls joelclaw, too: such an event is told twice"
+        about = f"someone else's command in {path} also calls joelclaw: such an event is reported twice"
         yield note("HOOK_FOREIGN", name, about, f"look at {path}")
 
 
@@ -181,13 +181,13 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     newest = max((file.changed // 1_000_000 for file in files), default=0)
     if newest and switches.is_silent(silences, newest):
         return
-    fix = f"start {client.title} anew and use it; see that it is told of in `joelclaw otel search hook`"
+    fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"
     written = f"though a session was written at {clock.iso(newest)}"
     if last:
         if newest - max(last, condition.since) > _SILENCE_MS:
-            about = f"no hook was called since {clock.iso(last)}, {written}"
+            about = f"no hook has run since {clock.iso(last)}, {written}"
             yield warning("HOOKS_SILENT", client.name, about, fix)
     elif newest > condition.since:
-        yield error("HOOK_NEVER_CALLED", client.name, f"no hook was ever called, {written}", fix)
+        yield error("HOOK_NEVER_CALLED", client.name, f"no hook has ever run, {written}", fix)
     elif not any(one.severity == "error" for one in condition.findings):
-        yield note("HOOK_NEVER_CALLED", client.name, "no hook was called yet", f"use {client.title} once")
+        yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")

@@ -49,11 +49,11 @@ def _command() -> Examined:
     about = f"`joelclaw` on the PATH is {found}, version {theirs or 'not told'}; what runs is {own}, {VERSION}"
     numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (theirs, VERSION))
     if not numbers:
-        fix = f"delete {found}, or install joelclaw there anew"
+        fix = f"delete {found}or reinstall joelclaw there"
         return facts, [warning("PATH_COMMAND_BROKEN", "command", about, fix)]
     if numbers < ours:
         fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
-        return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older one: {about}", fix)]
+        return facts, [warning("PATH_COMMAND_OLDER", "command", f"it is an older version: {about}", fix)]
     return facts, [note("PATH_COMMAND_OTHER", "command", about, "keep one of the two")]
 
 
@@ -71,11 +71,11 @@ def _model(line: str) -> Examined:
         return facts, []
     try:
         program = shlex.split(line)[0]
-        about = f"the model's command `{program}` is not there, so nothing is observed"
+        about = f"the model's command `{program}` does not exist, so nothing is observed"
         if shutil.which(program) is not None:
             return facts, []
     except (ValueError, IndexError):
-        about = f"model.command is no command line: {line[:100]}"
+        about = f"model.command is not a command line: {line[:100]}"
     return facts, [error("MODEL_COMMAND_GONE", "model", about, "correct `command` in the table [model] of config.toml")]
 
 
@@ -100,8 +100,8 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
             why = failure.message.rpartition(": ")[2]
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
-            about = f"{url} does not answer ({why}); what is written waits here, and recall reads the local file"
-            fix = "see to the node, then `joelclaw store sync`"
+            about = f"{url} does not answer ({why}); writes wait here and recall reads the local file"
+            fix = "check the node, then `joelclaw store sync`"
             found.append(warning("CLUSTER_UNREACHABLE", "cluster", about, fix))
     if waiting and _is_late(waiting["oldest"]):
         count = waiting["documents"] + waiting["events"]
@@ -117,7 +117,9 @@ def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
     found = []
     for place in current:
         if place["waiting"] and _is_late(place["lastExportAt"]):
-            told = f"{place['waiting']:,} events wait for {place['endpoint']}: none went since {place['lastExportAt']}"
+            told = (
+                f"{place['waiting']:,} events wait for {place['endpoint']}: none was sent since {place['lastExportAt']}"
+            )
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
     for scheme, host in dict.fromkeys(urlsplit(place["endpoint"])[:2] for place in current):
         parts = urlsplit(f"//{host}")
@@ -126,7 +128,7 @@ def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
             socket.create_connection((parts.hostname or "", port), _LONGEST_S).close()
         except OSError as fault:
             told = f"{scheme}://{host} cannot be reached ({fault.strerror or fault}); events wait here"
-            fix = "see to the collector, then `joelclaw otel export`"
+            fix = "check the collector, then `joelclaw otel export`"
             found.append(warning("EXPORT_UNREACHABLE", "exporter", told, fix))
     return {"used": used, "mode": mode, "destinations": places}, found
 

@@ -107,7 +107,7 @@ def look() -> Look:
     }
     _unwritable(seen)
     if vectors is None:
-        about = "sqlite-vec cannot be loaded: recall goes by words alone"
+        about = "sqlite-vec cannot be loaded: recall uses words only"
         seen.findings.append(warning("NO_VECTORS", "store", about, "reinstall sqlite-vec for this machine"))
     return seen
 
@@ -144,8 +144,8 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
     if (lacking := settings_faults.of_store()) is not None:
         seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
     for transcript, told in stuck.left_out():
-        about = f"long outputs of {transcript} are archived by head and tail: they took longer than a hook has"
-        seen.findings.append(warning("OUTPUT_LEFT_OUT", "store", about, f"nothing to do; rm {told} ends this"))
+        about = f"long outputs of {transcript} are archived in part (both ends): they took longer than a hook may"
+        seen.findings.append(warning("OUTPUT_LEFT_OUT", "store", about, f"nothing to do; rm {told} hides this"))
     sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
     return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export
 
@@ -167,12 +167,12 @@ def _unwritable(seen: Look) -> None:
     if os.statvfs(wrong).f_flag & os.ST_RDONLY:
         fix = "mount its file system writable"
     elif there != home:
-        fix = f"make {home} as somebody who may, and give it to user {os.geteuid()}"
+        fix = f"create {home} as a user who may, and give it to user {os.geteuid()}"
     elif os.stat(wrong).st_uid != os.geteuid():
-        fix = f"it is somebody else's: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
+        fix = f"it belongs to someone else: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     else:
         fix = f"chmod -R u+rwX {shlex.quote(home)}"
-    about = f"{wrong.rstrip('/') or '/'} cannot be written: nothing new is kept"
+    about = f"{wrong.rstrip('/') or '/'} cannot be written: nothing new is stored"
     seen.findings.append(error("HOME_READ_ONLY", "home", about, f"{fix}; or set JOELCLAW_HOME to a folder of yours"))
 
 
@@ -200,8 +200,8 @@ def _switches(seen: Look) -> dict[str, Any]:
         seen.findings.append(error("SWITCHES_DAMAGED", "switches", f"{switches.path()}: {damage}", fix))
         return {"off": [], "excluded": []}
     for path in sorted(glob(escape(switches.path()) + ".damaged-*")):
-        about = f"what was switched off is not known any more: {path} was damaged"
-        fix = f"switch off again what was off (joelclaw off, exclude), then delete {path}"
+        about = f"it is no longer known what was switched off: {path} was damaged"
+        fix = f"switch it off again (joelclaw off, exclude), then delete {path}"
         seen.findings.append(warning("SWITCHES_SET_ASIDE", "switches", about, fix))
     off = [one for one in known["silences"] if one["until"] is None]
     told = [{"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])} for one in off]

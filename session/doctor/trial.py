@@ -62,7 +62,7 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
                 straight = _run(alone, client, event, entry.executable)
         except OSError as fault:  # no room for a folder of its own
             about = f"its hook was not called: no temporary folder can be made: {fault}"
-            return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space where TMPDIR lies")]
+            return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space on the disk of TMPDIR")]
         slowest = max(slowest, call.ms)
         found = _judged(client, entry, event, call, straight, fix)
         if found is not None:  # the same would be said again of the next event
@@ -72,13 +72,13 @@ def of(client: Client, entries: Sequence[Entry], fix: str) -> tuple[int | None, 
 
 def _judged(client: Client, entry: Entry, event: str, call: Call, straight: Call, fix: str) -> Finding | None:
     shown = f"the hook for {event}" if entry.command else "the command of the extension"
-    look = f"run `{entry.executable} status`: where that fails, too, install joelclaw anew"
+    look = f"run `{entry.executable} status`: where that fails, too, reinstall joelclaw"
 
     def told(code: str, about: str, mend: str = fix) -> Finding:
         return error(code, client.name, f"{shown} {about}", mend)
 
     if call.ended.reason == "timeout":
-        return told("HOOK_HANGS", f"gave no answer within {LONGEST_S:g} s and was ended", look)
+        return told("HOOK_HANGS", f"did not answer within {LONGEST_S:g} s and was stopped", look)
     if not straight.traces:
         return told("HOOK_FAILS", f"does not reach joelclaw: {entry.executable}: {straight.ended.explained()}")
     if not call.traces:
@@ -86,14 +86,14 @@ def _judged(client: Client, entry: Entry, event: str, call: Call, straight: Call
         return told("HOOK_NOT_REACHED", f"does not reach joelclaw, {works}")
     answer = call.ended.output.decode("utf-8", "replace").strip()
     if not (_is_taken(client, event, answer) if answer else not client.extension):
-        return told("HOOK_ANSWER_REFUSED", f"prints what the client does not take: {answer[:80]!r}")
+        return told("HOOK_ANSWER_REFUSED", f"prints what the client does not accept: {answer[:80]!r}")
     action, why, injected = call.traces[-1]
     if action in ("hook.failed", "hook.timeout"):
         return told("HOOK_FAILS", f"failed: {why}", look)
     if action == "hook.degraded":
         return warning("HOOK_DEGRADED", client.name, f"{shown} did only part of its work: {why}", look)
     if injected and not answer:
-        return told("HOOK_ANSWER_LOST", "has a text for the model, and what is entered does not pass it on")
+        return told("HOOK_ANSWER_LOST", "has a text for the model that the installed entry does not pass on")
     return None
 
 

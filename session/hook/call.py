@@ -69,7 +69,7 @@ class Call:
         except json_text.InvalidJSON as error:
             raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
         if not isinstance(payload, dict):
-            raise Failure("INVALID_JSON", "stdin has JSON, but not an object", "")
+            raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
         event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
             from session.context import Context

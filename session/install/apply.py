@@ -24,7 +24,7 @@ def locked() -> Iterator[None]:
         with files.FileLock(os.path.join(files.home(), "install.lock"), _LOCK_WAIT_S):
             yield
     except files.LockTimeout:
-        raise Failure("INSTALL_BUSY", "another installation is going on", "wait for it and run this again") from None
+        raise Failure("INSTALL_BUSY", "another installation is running", "wait for it and run this again") from None
     except OSError as error:
         raise _failure(files.home(), error) from None
 
@@ -50,7 +50,7 @@ def _carry_out(plan: Plan) -> str | None:
     backup, made = None, list[str]()
     if plan.changed:
         if read(plan.target) != plan.before:
-            raise Failure("INSTALL_CHANGED", f"{plan.path} was changed meanwhile", "run this again")
+            raise Failure("INSTALL_CHANGED", f"{plan.path} has changed in the meantime", "run this again")
         try:
             if plan.before is not None and plan.backs_up:
                 backup = undo.back_up(plan.path, plan.target, plan.before)

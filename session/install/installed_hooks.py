@@ -46,7 +46,7 @@ def listed(client: Settings, project: bool) -> dict[str, Any]:
             found["installed"], found["version"] = True, receipt.version if receipt else None
             found["current"] = not any(one.changed for one in plan.installing(client, project=project))
             if not found["current"]:
-                found["notes"].append("another version, or another path of joelclaw: install it again")
+                found["notes"].append("another version or path of joelclaw: install it again")
     except Failure as failure:
         found["installed"] = None
         found["notes"].append(failure.message)
@@ -59,7 +59,7 @@ def broken(agent: str, executable: str) -> dict[str, str] | None:
     if why is None:
         return None
     # In a file that a project shares, joelclaw goes by its bare name.
-    fix = f"joelclaw install {agent}" if os.sep in executable else "put joelclaw on the PATH of this user"
+    fix = f"joelclaw install {agent}" if os.sep in executable else "put joelclaw on this user's PATH"
     return {"code": why[0], "message": f"the hooks of {agent} do nothing: {why[1]}", "fix": fix}
 
 
@@ -77,5 +77,5 @@ def fault(executable: str) -> tuple[str, str] | None:
     plain = re.match(r"#! *(/\S+)", head)
     interpreter = (wrapped[1] or wrapped[2]) if wrapped else plain[1] if plain else ""
     if interpreter and not os.access(interpreter, os.X_OK):
-        return INTERPRETER_GONE, f"{path} is there, but {interpreter}, which is to run it, is gone"
+        return INTERPRETER_GONE, f"{path} exists, but its interpreter {interpreter} is gone"
     return None

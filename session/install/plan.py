@@ -19,10 +19,10 @@ from session.install.undo import Receipt
 
 CODE = "INSTALL_FAILED"
 _CHECK = "to check: use the client, then run `joelclaw doctor`"
-_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is not, its hooks do nothing"
-_SHARED_SERVER = "whoever uses this project and lacks `joelclaw` is told by his client that its server failed to start"
-_CHANGED = "{} was changed by somebody; it was left as it is"
-_FOREIGN_SERVER = f"a server `{entries.SERVER}` of somebody's is there; it was left as it is"
+_ON_PATH = "`joelclaw` must be on the PATH of everyone who uses this project; where it is missing, the hooks do nothing"
+_SHARED_SERVER = "anyone who uses this project without `joelclaw` is told by the client that its server failed to start"
+_CHANGED = "{} was changed by hand; it was left as it is"
+_FOREIGN_SERVER = f"a server `{entries.SERVER}` already exists; it was left as it is"
 
 
 class Plan:
@@ -105,8 +105,8 @@ class Plan:
         elif self.text and own_text.called_by_extension(self.text) is None:
             if gone:
                 return self
-            fix = "give that file another name and run this again; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{self.path} is there and is not of joelclaw", fix)
+            fix = "rename that file and run this again; nothing was changed"
+            raise Failure("INSTALL_REFUSED", f"{self.path} exists and was not written by joelclaw", fix)
         elif gone:
             self.backs_up = not (self._untouched or own_text.same_extension(self.text, text))
         else:
@@ -174,14 +174,14 @@ class Plan:
         client = self.client
         notes = [client.applies, *client.notes(project=self.project)]
         notes += [
-            f"hooks.{event} also has a command of somebody's that calls joelclaw; it was left as it is"
+            f"hooks.{event} also has another command that calls joelclaw; it was left as it is"
             for event in entries.foreign_calls(value, client)
         ]
         if self.project:
             with suppress(Failure):
                 if entries.installed(settings_of(client, client.path(project=False)), client):
                     undone = f"`joelclaw uninstall {client.name}`"
-                    notes.append(f"it is installed for the user, too, and would run twice: {undone}")
+                    notes.append(f"it is also installed for the user and would run twice: {undone}")
             notes.append(_ON_PATH)
         return [*notes, _CHECK]
 
@@ -206,8 +206,8 @@ def stay_in_project(plans: Iterable[Plan]) -> None:
     root = root_of(os.getcwd())
     for one in plans:
         if one.project and not is_below(one.target, root):
-            fix = "put a file in its place, or install without --project; nothing was changed"
-            raise Failure("INSTALL_REFUSED", f"{one.path} leads out of the project, to {one.target}", fix)
+            fix = "replace it with a file, or install without --project; nothing was changed"
+            raise Failure("INSTALL_REFUSED", f"{one.path} leads out of the project to {one.target}", fix)
 
 
 def command_for(*, project: bool) -> str:
@@ -219,7 +219,7 @@ def read(path: str) -> bytes | None:
     """The file's bytes, or None where there is none."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise Failure(CODE, f"{path} is no file", "move it away and run this again")
+            raise Failure(CODE, f"{path} is not a file", "move it and run this again")
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def _shared(client: Settings, project: bool, *, mcp: bool) -> list[str]:
     path = client.path(project=project)
     if project and os.path.realpath(path) == os.path.realpath(client.path(project=False)):
         fix = "run this in a project's folder, or without --project"
-        raise Failure(CODE, f"{path} is the file of the user, not of a project", fix)
+        raise Failure(CODE, f"{path} is the user's file, not a project's", fix)
     found = [path] if client.events else []
     servers = client.servers(project=project) if client.has_servers else path
     # A file that has nothing to do with us is not even parsed.
@@ -265,5 +265,5 @@ def _refusing(client: Settings, path: str) -> Iterator[None]:
         yield
     except Malformed as error:
         what = "TOML" if path.endswith(".toml") else "JSON, comments allowed" if client.comments else "plain JSON"
-        fix = f"mend {path} ({client.name} reads {what}) and run this again; nothing was changed"
+        fix = f"fix {path} ({client.name} reads {what}) and run this again; nothing was changed"
         raise Failure("INSTALL_REFUSED", f"{path}: {error}", fix) from None

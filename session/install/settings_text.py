@@ -36,7 +36,7 @@ def parsed(text: str, *, comments: bool) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
-        raise Malformed("it is nested too deep") from None
+        raise Malformed("it is nested too deeply") from None
     except ValueError as error:
         raise Malformed(str(error)) from None
 
@@ -52,7 +52,7 @@ def edited(text: str, wanted: dict[str, Any], *, comments: bool) -> str:
         plain = _without_comments(text, comments=comments)
         edit = _Edit(text, plain)
         text = edit.step(edit.root, wanted)
-    raise Malformed("it cannot be edited without changing what is not ours")
+    raise Malformed("it cannot be edited without changing other entries")
 
 
 def same(one: object, other: object) -> bool:
@@ -69,7 +69,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise Malformed(f"{name} is no JSON")
+    raise Malformed(f"{name} is not JSON")
 
 
 def _without_comments(text: str, *, comments: bool) -> str:
@@ -193,7 +193,7 @@ class TomlServer:
         self.text = text
         self._document = _toml(text)
         if self._document.as_string() != text:
-            raise Malformed("it cannot be written back as it is")
+            raise Malformed("it cannot be written back unchanged")
         servers = self._document.unwrap().get(_TABLE)
         found = servers.get(_NAME) if isinstance(servers, dict) else None
         command = found.get("command") if isinstance(found, dict) else None
@@ -227,7 +227,7 @@ class TomlServer:
         servers = [value.get(_TABLE, {}).pop(_NAME, None) for value in (before, after)]
         rest = [{key: one for key, one in value.items() if key != _TABLE or one} for value in (before, after)]
         if servers[1] != wanted or rest[0] != rest[1]:
-            raise Malformed("our server cannot be written without a change of what is not ours")
+            raise Malformed("our server cannot be added without changing other entries")
         return text
 
 

@@ -104,12 +104,12 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     db, _ = store.reading()
     if store.faults:
         fault = store.faults[0]
-        raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says what to do about the store")
+        raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says how to repair the store")
     if not sessions or db is None:
         raise Failure(
             "SESSION_NOT_FOUND",
             f"no session of the project {project or 'of this folder'} is archived yet",
-            "it is known from the end of its first turn on; older ones: joelclaw memory archive --all",
+            "a session is archived at the end of its first turn; older ones: joelclaw memory archive --all",
         )
     # one that only talked has nothing to tell of, unless it is the one that asks
     about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
@@ -159,26 +159,26 @@ def _session_meant(db: apsw.Connection, given: str) -> Session:
     whole = "" if session_rows.is_forgotten(db, given) else id_beginnings.whole_id(db, given, least=1)
     forgotten = "" if whole else id_beginnings.forgotten_beginning(db, given)
     if forgotten:
-        said = f"session {forgotten} was forgotten: nothing of it is kept, nor will be"
+        said = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
         fix = "ask for another one; without ID it is the last that was compacted: joelclaw lost"
         raise Failure("SESSION_NOT_FOUND", said, fix)
     if not whole:
-        fix = f"take in its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}"
+        fix = f"archive its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
     known = session_rows.session(db, whole)
     if known is None:
         paths = [path for path in transcripts.sources_naming(db, whole) if os.path.isfile(path)]
-        said = f"only the messages of session {whole} are archived, not its tool calls: an older joelclaw took them in"
+        said = f"only the messages of session {whole} are archived, not its tool calls: an older joelclaw archived them"
         path = shlex.quote(paths[0]) if paths else "PATH"
         raise Failure("CALLS_NOT_ARCHIVED", said, f"read its transcript again: joelclaw memory archive {path}")
     return known
 
 
 def _nothing_archived() -> Failure:
-    return Failure("SESSION_NOT_FOUND", "no session is archived yet", f"take in what there is: {_ARCHIVE_ALL}")
+    return Failure("SESSION_NOT_FOUND", "no session is archived yet", f"archive what there is: {_ARCHIVE_ALL}")
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
     other = session_lists.last_compacted(db)
-    fix = f"the last one that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after one"
+    fix = f"the last that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after one"
     return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)

@@ -140,12 +140,12 @@ def meant(db: apsw.Connection, given: str) -> str:
         return found[0]
     if found:
         shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
     beginnings = {one.id[: len(given)].lower(): one.id for one in reversed(known(db)[:_LOOKED_AT])}
     fix = "`joelclaw session list` names those that are known"
     for near in get_close_matches(given.lower(), beginnings, 1):
         fix = f"`joelclaw session show {shlex.quote(beginnings[near])}` shows the one with the nearest id"
-    raise Failure(NOT_FOUND, f"nothing is known of a session {given[:80]!r}", fix)
+    raise Failure(NOT_FOUND, f"there is no session {given[:80]!r}", fix)
 
 
 def is_known(db: apsw.Connection, session: str) -> bool:
@@ -163,5 +163,5 @@ def newest(db: apsw.Connection, project: str) -> tuple[str, str]:
             return one.id, "project"
     if every:
         return every[0].id, "last"
-    fix = "install the hooks with `joelclaw install`, or take in what agents left: `joelclaw memory archive --all`"
-    raise Failure(NOT_FOUND, "nothing is known of any session yet", fix)
+    fix = "install the hooks with `joelclaw install`, or archive past sessions: `joelclaw memory archive --all`"
+    raise Failure(NOT_FOUND, "no session is known yet", fix)

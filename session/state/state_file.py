@@ -80,7 +80,7 @@ def stamp(session_id: str) -> tuple[int, int, int] | None:
 
 def unknown_session(session_id: str) -> Failure:
     """There is no state of that session."""
-    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see joelclaw checkpoint list")
+    return Failure("SESSION_NOT_FOUND", f"there is no session {session_id[:80]!r}", "see `joelclaw checkpoint list`")
 
 
 class locked:  # noqa: N801  # reads as the statement it is
@@ -93,7 +93,7 @@ class locked:  # noqa: N801  # reads as the statement it is
         try:
             self._lock.__enter__()
         except files.LockTimeout:
-            raise Failure("STATE_BUSY", "another process holds this session's state", "try again") from None
+            raise Failure("STATE_BUSY", "another process is writing this session's state", "try again") from None
         except OSError as error:
             raise failure_of(error) from None
 
@@ -127,7 +127,7 @@ def peek(session_id: str) -> SessionState | None:
         fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
         raise Failure("STATE_TOO_NEW", said, fix) from None
     except schema.Damaged as damaged:
-        fix = "the next `joelclaw checkpoint save` of this session sets it aside and continues"
+        fix = "the next `joelclaw checkpoint save` of this session sets it aside and starts anew"
         raise Failure("STATE_DAMAGED", f"{where} is damaged: {damaged.args[0]}", fix) from None
     except OSError as error:
         raise failure_of(error) from None

@@ -23,7 +23,7 @@ STDIN = {
     "mcp": json.dumps(_CALL) + "\n",
     "hook": json.dumps({"hook_event_name": "SessionStart", "session_id": "h", "source": "startup", "cwd": "/"}),
 }
-FULL = "stdout takes no more: No space left on device; what was printed is not all\n"
+FULL = "stdout cannot be written: No space left on device; the output is incomplete\n"
 ALWAYS_0 = "hook"
 """An agent is told of no fault."""
 FEW = ("recall", "memory write", "memory export", "memory index", "otel search", "idle run", "hook", "status")

@@ -54,7 +54,7 @@ def test_the_session_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("PI_SESSION_HANDLE", "SLOG_SESSION_ID", "JOELCLAW_SESSION_ID")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(Failure, match="no session is named"):
+    with pytest.raises(Failure, match="no session was given"):
         session_of(" ", "CODE")
     for count, name in enumerate(names):
         monkeypatch.setenv(name, f" s{count} ")

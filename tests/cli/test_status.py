@@ -175,7 +175,7 @@ def test_modes_that_keep_us_from_writing_are_reported(
     problem, _ = _problem(run)
     assert problem["code"] == "HOME_READ_ONLY"
     assert wrong in problem["message"]
-    assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it is somebody else's: sudo chown")
+    assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it belongs to someone else: sudo chown")
 
 
 def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,10 @@ def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit
         (("search", "webhook retry queue"), f"{SESSION[:8]} claude 2026-09-20T10:00 {CWD} prompt: the webhook"),
         (("search", "webhook retry queue"), "1 of 1 sessions found"),
         (("extract", SESSION), "the webhook retry queue drops jobs"),
-        (("extract", SESSION, "--query", "zeppelin"), "Nothing in it matches 'zeppelin': this is its beginning."),
+        (
+            ("extract", SESSION, "--query", "zeppelin"),
+            "Nothing in this session matches 'zeppelin': this is its beginning.",
+        ),
         (("inspect", SESSION, "--around", "zeppelin"), "No line matches 'zeppelin'."),
     ],
 )

@@ -39,8 +39,8 @@ def assert_told(done: Attempt, home: Path) -> int:
     message, fix = done.envelope["error"]["message"], done.envelope["fix"]
     stored = texts(home)
     assert len(set(stored)) == len(stored)
-    assert message.endswith(f"; {len(stored):,} of its memories are in"), message
-    assert fix.endswith(": give the same file again, and what is in is left as it is")
+    assert message.endswith(f"; {len(stored):,} of its memories are stored"), message
+    assert fix.endswith(": import the same file again: what is already stored stays as it is")
     return len(stored)
 
 

@@ -62,7 +62,7 @@ def test_a_line_of_a_text_alone_is_judged_categorised_and_named_by_what_it_says(
         ({"verdict": "hold", "reason": "r", "gate_version": "v0"}, ("hold", 1.0, "r", "v0")),
         ({"collection": "episodes"}, ("allow", 1.0, "archived", "v1")),
         ({"collection": "knowledge"}, ("allow", 1.0, "archived", "v1")),
-        ({}, ("discard", 0.8, "announces a step instead of stating a fact", "v1")),
+        ({}, ("discard", 0.8, "announces a step and states no fact", "v1")),
     ],
 )
 def test_where_a_verdict_and_its_reason_come_from(more: dict[str, Any], expected: tuple[str, float, str, str]) -> None:

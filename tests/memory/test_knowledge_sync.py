@@ -230,11 +230,11 @@ def test_what_is_no_text_is_told(run: Run, home: Path, vault: Path, tmp_path: Pa
     result = synced(run, vault)
     told = {Path(one["path"]).name: one["reason"] for one in result["indexed"]["skipped"]}
     assert told == {
-        "binary.md": "binary: no text was taken",
-        "huge.md": "larger than 2 MiB: only its beginning was taken",
-        "pipe.md": "no regular file",
-        "out": "a link out of the folder is not followed",
-        "out.md": "a link out of the folder is not followed",
+        "binary.md": "a binary file: nothing was read",
+        "huge.md": "larger than 2 MiB: only its beginning was read",
+        "pipe.md": "not a regular file",
+        "out": "a link that leads out of the folder is not followed",
+        "out.md": "a link that leads out of the folder is not followed",
     }
     assert {Path(row["path"]).name for row in rows(home)} == {
         *("0203-recovery.md", "0204-context.md", "SKILL.md", "note.markdown", "huge.md")

@@ -196,7 +196,7 @@ def test_secrets_reach_neither_the_model_nor_the_store(run: Run, home: Path, mad
     [
         ("I am sorry, I cannot do that.", "I am sorry"),
         ('{"error": "overloaded"}', "overloaded"),
-        ("<observations>\n<segment>\n<narrative>The gate", "breaks off"),
+        ("<observations>\n<segment>\n<narrative>The gate", "ends before"),
     ],
 )
 def test_nothing_is_stored_of_a_reply_that_is_not_in_the_form(

@@ -128,7 +128,7 @@ def test_a_verb_and_a_name_are_a_preference(run: Run, text: str) -> None:
 def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     written = run("memory", "write", text).result
     assert (written["verdict"], written["observation"]) == ("discard", text)
-    assert "not remembered" in written["hint"] and "in a sentence" in written["hint"]
+    assert "not remembered" in written["hint"] and "as a sentence" in written["hint"]
 
 
 @pytest.mark.parametrize(

@@ -128,5 +128,5 @@ def test_an_empty_store_and_bad_usage(run: Run) -> None:
 
 def test_a_person_reads_it_as_lines(filled: Run, home: Any) -> None:
     out = on_terminal(home, "recall", QUERY, "--explain", "--limit", "1").out
-    for part in ("how the scores came about", "words", "semantic", "left out", "superseded"):
+    for part in ("how the scores were computed", "words", "semantic", "left out", "superseded"):
         assert part in out

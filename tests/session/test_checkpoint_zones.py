@@ -218,7 +218,7 @@ def test_the_session_of_a_client_around_is_not_written_to(run: Run, home: Path, 
     """Another client may have been started in its shell."""
     for words in (("checkpoint", "save", "--percent", "1"), ("inject", "recovery")):
         refused = run(*words, env={**at(0), name: "from-outside"}, ok=False).json
-        assert "no session is named" in refused["error"]["message"]
+        assert "no session was given" in refused["error"]["message"]
     assert not list(home.glob("sessions/*"))
 
 

@@ -73,7 +73,7 @@ def test_nor_do_wrong_words_stop_it(run: Run) -> None:
 
 
 def test_its_help_is_there_all_the_same(run: Run) -> None:
-    assert "Always exit 0" in run("hook", "--help").out
+    assert "Always exits 0" in run("hook", "--help").out
 
 
 def test_an_unknown_agent_is_told_in_an_event(run: Run) -> None:

@@ -136,12 +136,12 @@ def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: I
 @pytest.mark.parametrize(
     ("template", "session", "agent", "says"),
     [
-        ("", "s", "pi", "no command is known"),
-        ("", "s", "", "no command is known"),
+        ("", "s", "pi", "no known command"),
+        ("", "s", "", "no known command"),
         ("/no/such/command {session}", "s", "pi", "No such file"),
         ("run 'x", "s", "pi", "quotation"),
-        ("true {session}", "-s", "pi", "is not an id"),
-        ("true {session}", "x" * 300, "pi", "is not an id"),
+        ("true {session}", "-s", "pi", "as an id"),
+        ("true {session}", "x" * 300, "pi", "as an id"),
     ],
 )
 def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
@@ -158,7 +158,7 @@ def test_a_project_may_not_say_what_is_run(idle: Idle, tmp_path: Path) -> None:
     (tmp_path / ".joelclaw").mkdir()
     (tmp_path / ".joelclaw" / "config.toml").write_text('[idle]\ncommand = "touch /tmp/never"\n')
     idle.schedule()
-    assert "no command is known" in idle.once()["sessions"][0]["error"]
+    assert "no known command" in idle.once()["sessions"][0]["error"]
 
 
 def test_two_at_once_compact_a_session_once(idle: Idle) -> None:

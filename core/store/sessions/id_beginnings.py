@@ -45,5 +45,5 @@ def whole_id(db: apsw.Connection, given: str, *, least: int = SHORTEST_BEGINNING
     found = sessions_beginning(db, given, _MOST_LISTED + 1)
     if len(found) > 1:
         shown = ", ".join(found[:_MOST_LISTED]) + (" and more" if len(found) > _MOST_LISTED else "")
-        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give more of the id")
+        raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {shown}", "give a longer id")
     return found[0] if found else ""

@@ -314,5 +314,5 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr(purging, "_on_terminal", lambda: True)
     monkeypatch.setattr(stdout, "is_terminal", lambda: True)
     done = run("memory", "forget", "--purge", "--match", CALLED, stdin=answer)
-    assert "delete it for good?" in done.out and ("nothing was deleted" in done.out) != gone
+    assert "delete it permanently?" in done.out and ("nothing was deleted" in done.out) != gone
     assert (left(filled, CALLED) == []) == gone

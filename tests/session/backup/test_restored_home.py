@@ -51,8 +51,8 @@ def test_the_next_write_puts_it_right(run: Run, restored: Path, words: tuple[str
     after = modes(restored)
     assert after["."] == after["sessions"] == 0o700 and after["store.db"] == after["config.toml"] == 0o600
     assert after["mine"] == before["mine"] and after["mine/notes.sh"] == before["mine/notes.sh"]  # not ours
-    assert done.err.count("others could use") == 1 and str(restored) in done.err
-    assert "others could use" not in run(*words).err
+    assert done.err.count("others could read") == 1 and str(restored) in done.err
+    assert "others could read" not in run(*words).err
 
 
 def fire(run: Run) -> None:

@@ -346,7 +346,7 @@ def test_on_a_terminal(run: Run, tmp_path: Path, home: Path) -> None:
     assert (shown.code, shown.err) == (0, "")
     assert all(kind in text for kind in ("files", "names", "commands", "errors", "words"))
     assert "- src/lease.py\n" in text
-    assert f"each comes back with: joelclaw recall NAME --session {SESSION[:8]} --raw" in text
+    assert f"to bring one back: joelclaw recall NAME --session {SESSION[:8]} --raw" in text
     assert "owned" in text
     assert not any(sign in text for sign in ("\x1b", "\x07", "\u202e"))
 

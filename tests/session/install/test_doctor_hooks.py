@@ -107,7 +107,7 @@ SCRIPTS = {
     "a package that is gone": ("echo 'ModuleNotFoundError: cli' >&2; exit 1", "HOOK_FAILS", "ModuleNotFoundError"),
     "another program of the name": ("exit 0", "HOOK_FAILS", "exit status 0"),
     "one that prints something else": ("echo hello", "HOOK_FAILS", "exit status 0"),
-    "one that hangs": ("exec sleep 600", "HOOK_HANGS", "no answer within 1 s"),
+    "one that hangs": ("exec sleep 600", "HOOK_HANGS", "did not answer within 1 s"),
 }
 
 

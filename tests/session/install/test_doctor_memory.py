@@ -214,7 +214,7 @@ def test_a_model_that_is_gone(user: User) -> None:
     found = the(user, "MODEL_COMMAND_GONE")
     assert (found["subject"], found["severity"], "no-such-model" in found["message"]) == ("model", "error", True)
     settings(user, """[model]\ncommand = "cat 'unclosed"\n""")
-    assert "no command line: cat 'unclosed" in the(user, "MODEL_COMMAND_GONE")["message"]
+    assert "not a command line: cat 'unclosed" in the(user, "MODEL_COMMAND_GONE")["message"]
     settings(user, '[model]\ncommand = "cat"\n')
     assert user.doctor()["findings"] == []
 

@@ -127,7 +127,7 @@ def test_somebodys_own_server_of_that_name_is_left(
     if whose != "joelclaw by its path":
         (one,) = install(agent, "--mcp")["agents"]
         assert server(user, agent) == mine
-        assert any("of somebody's" in note for note in one["notes"])
+        assert any("already exists" in note for note in one["notes"])
     elif first == "theirs":
         return  # it is what an installation writes, and nothing is known of any
     install(agent, verb="uninstall")
@@ -195,7 +195,7 @@ def test_a_skill_that_somebody_changed_stays(install: Install, user: Path) -> No
     for verb in ("install", "uninstall"):
         (one,) = install("claude", verb=verb)["agents"]
         assert path.read_text() == mine
-        assert any("changed by somebody" in note for note in one["notes"])
+        assert any("changed by hand" in note for note in one["notes"])
     assert tree(user / ".claude").keys() == {"skills", "skills/joelclaw", SKILL}
 
 

@@ -31,7 +31,7 @@ def test_why_a_command_cannot_be_started(tmp_path: Path, monkeypatch: pytest.Mon
     wrapped = f'#!/bin/sh\n\'\'\'exec\' "{tmp_path}/python" "$0" "$@"\n'  # as installers write it around a long path
     for text in (f"#!{tmp_path}/python -I\n", wrapped):
         made(path, text)
-        gone = f"{path} is there, but {tmp_path}/python, which is to run it, is gone"
+        gone = f"{path} exists, but its interpreter {tmp_path}/python is gone"
         assert installed_hooks.fault(str(path)) == ("HOOK_INTERPRETER_GONE", gone)
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     assert installed_hooks.fault("joelclaw") == ("HOOK_COMMAND_GONE", "no `joelclaw` is on the PATH")

@@ -37,11 +37,11 @@ def everything_goes(
     forgotten(home)
     if again:
         notes = install(agent)["agents"][0]["notes"]
-        assert not [note for note in notes if "somebody" in note]
+        assert not [note for note in notes if "left as it is" in note]
         left = b"".join(data for name, data in tree(user).items())
         assert before == JOELCLAW or (OLD.encode() not in left and b"lder/joelclaw" not in left)
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
-    assert not [note for note in notes if "somebody" in note]
+    assert not [note for note in notes if "left as it is" in note]
     assert [data for data in tree(user).values() if data.strip() not in (b"/", b"{}", b"")] == []
     assert not list(user.rglob("skills/joelclaw"))
 
@@ -55,7 +55,7 @@ def test_what_somebody_changed_is_still_left(install: Install, user: Path, home:
         path.write_text(path.read_text() + "# mine\n")
     install(agent)
     notes = install(agent, verb="uninstall")["agents"][0]["notes"]
-    assert sum("changed by somebody" in note for note in notes) == len(files)
+    assert sum("changed by hand" in note for note in notes) == len(files)
     assert all(path.read_text().endswith("# mine\n") for path in files)
 
 

@@ -105,7 +105,7 @@ def test_nothing_to_take_out(install: Install, user: Path) -> None:
     path.write_text('{"hooks": {"Stop": []}}')
     (one,) = install("codex", verb="uninstall")["agents"]
     assert one["changed"] is False
-    assert one["notes"] == ["nothing of joelclaw was there"]
+    assert one["notes"] == ["joelclaw was not installed there"]
     assert path.read_text() == '{"hooks": {"Stop": []}}'
     assert len(list(path.parent.iterdir())) == 1
 
