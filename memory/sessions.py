@@ -107,11 +107,16 @@ def search(
     wanted = next((name for name in registry.CLIENTS if client.startswith(name)), client)
     by_session: dict[str, list[Hit]] = {}
     for hit in result["hits"]:
-        if hit["session"] and (wanted in ("", "all") or _client(db, hit) == wanted):
+        if hit["session"]:
             by_session.setdefault(hit["session"], []).append(hit)
+    known = {session: _about(db, session) for session in by_session}
+    if wanted not in ("", "all"):
+        source = {session: hits[0]["source"] for session, hits in by_session.items()}
+        known = {session: told for session, told in known.items() if (told["client"] or source[session]) == wanted}
     found = []
-    for session, hits in list(by_session.items())[:limit]:
-        best, told = hits[0], _about(db, session)
+    for session, told in list(known.items())[:limit]:
+        hits = by_session[session]
+        best = hits[0]
         said = [snippet.around(hit["observation"], query.split(), _SNIPPET_CHARS) for hit in hits]
         role = {"prompt": "user", "agent": "assistant"}.get(best["origin"], "tool")
         found.append({
@@ -121,13 +126,7 @@ def search(
         })  # fmt: skip
         if not raw:
             found[-1] |= _page(db, found[-1], machine, best["privacy"])
-    return {"found": len(by_session), "searched": session_lists.totals(db)[0], "hits": found}
-
-
-def _client(db: apsw.Connection, hit: Hit) -> str:
-    """Whose session a hit is of: what was noted may be from anywhere."""
-    known = session_rows.session(db, hit["session"]) if hit["collection"] == "observations" else None
-    return known["client"] if known else hit["source"]
+    return {"found": len(known), "searched": session_lists.totals(db)[0], "hits": found}
 
 
 def _page(db: apsw.Connection, hit: dict[str, Any], machine: str, privacy: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import os
 
 from core import clock, files
 from core.quoting import one_line
+from core.store.sessions import call_rows
+from session.faults import fault_boundary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ def path_of(now: int, config: Config) -> str:
 def before_compaction(context: Context, state: SessionState) -> None:
     """Append what a session is doing, and what it read; nothing of an excluded folder."""
     if not context.is_excluded(state["cwd"]):
-        read = context.store.files_read(state["sessionId"], _MOST_READ)
+        read: list[str] = []
+        with fault_boundary(context.faults, "work"):
+            db, _ = context.store.reading()
+            read = call_rows.files_read(db, state["sessionId"], _MOST_READ) if db is not None else []
         flush(state, context.now, context.config, project=context.project_of(state), read=read)
 
 

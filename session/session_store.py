@@ -163,16 +163,6 @@ class SessionStore:
 
         return self._attempt("work", read, []) if project else []
 
-    def files_read(self, session: str, most: int) -> list[str]:
-        """The files that a session's tools read last."""
-
-        def read(db: apsw.Connection) -> list[str]:
-            from core.store.sessions import call_rows
-
-            return call_rows.files_read(db, session, most)
-
-        return self._attempt("work", read, [])
-
     def write_task(
         self, text: str, *, source: str, session: str, project: str, known: Sequence[str] = ()
     ) -> str | None:
