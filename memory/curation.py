@@ -13,9 +13,10 @@ from typing import Any
 
 import apsw
 
-from core import clock, files
+from core import clock
 from core.config import Config
 from core.errors import Failure, usage
+from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document
 from core.store import curation, document_rows, documents, history, sqlite
@@ -108,14 +109,10 @@ def _changed(document: Document, changed: bool) -> dict[str, Any]:
     return {**_row(document), **about, **hint}
 
 
-def _here() -> str:
-    return name_of(files.current_folder())
-
-
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
     """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, where=_here(), now=now, config=config)
+    fresh = write.composed(text, kinds, where=name_of(current_folder()), now=now, config=config)
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         one: Document = {**older}
@@ -179,7 +176,7 @@ def supersede(
 ) -> dict[str, Any]:
     """Store what holds now in the place of a memory that no longer does, which is not handed out any more."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, where=_here(), now=now, config=config)
+    fresh = write.composed(text, kinds, where=name_of(current_folder()), now=now, config=config)
     if fresh["write_verdict"] != "allow":
         message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 
 from core import files
@@ -14,7 +13,6 @@ from core.store.sqlite import MARK, apsw
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 # How sqlite-vec tells of pages that are damaged: it has no code of its own for that.
 _TORN = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
 
 
@@ -110,8 +108,14 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
             f"nothing was changed; move it away (mv {where} {where}.damaged), then import your last"
             " `joelclaw memory export`",
         )
-    if isinstance(error, (apsw.BusyError, apsw.IOError)) and (refused := _refused_lock(where + ".lock")):
-        return files.no_locks(where, refused)
+    if isinstance(error, (apsw.BusyError, apsw.IOError)):
+        try:  # SQLite tells locks that do not work as another's
+            with files.FileLock(where + ".lock", 0):
+                pass
+        except (OSError, files.LockTimeout):
+            pass
+        except Failure as failure:
+            return failure
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Failure("STORE_BUSY", f"{where} is being written by another process", "try again")
     no_way_in = isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where)
@@ -122,17 +126,6 @@ def as_failure(error: apsw.Error | OSError) -> Failure:
     if isinstance(error, apsw.IOError) and not os.path.isdir(where):
         return Failure("STORE_IO", f"{where}: {error}", "check the disk's free space and health; nothing was written")
     return Failure("STORE_UNREADABLE", f"{where}: {error}", _OTHER_HOME)
-
-
-def _refused_lock(path: str) -> OSError | None:
-    """What the system says where it gives no locks of the kind that SQLite takes, which tells that as another's."""
-    try:
-        files.touch_private(path)
-        with open(path, "rb+") as file:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error if error.errno in _NO_LOCKS else None
-    return None
 
 
 def _foreign(where: str) -> Failure:

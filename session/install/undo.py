@@ -61,12 +61,6 @@ def _read(place: str, path: str = "") -> Receipt | None:
         return None
 
 
-def installed_files() -> list[str]:
-    """The files of all receipts."""
-    receipts = map(_read, sorted(glob(os.path.join(escape(files.home()), "installs", "*.json"))))
-    return [receipt.path for receipt in receipts if receipt is not None]
-
-
 def forget(path: str) -> None:
     """Drop the receipt of a file, if there is one."""
     with suppress(OSError):

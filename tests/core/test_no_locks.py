@@ -18,10 +18,8 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     code = getattr(errno, os.environ["NO_LOCKS"])
     def refused(*_):
         raise OSError(code, os.strerror(code))
-    if os.environ["NO_LOCKS_BY"] == "flock":
-        fcntl.flock = refused
-    else:
-        fcntl.lockf = refused
+    fcntl.flock = refused
+    if os.environ["NO_LOCKS_BY"] == "fcntl":
         import apsw
         libc = ctypes.CDLL(None, use_errno=True)
         @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, use_errno=True)
@@ -50,7 +48,7 @@ def without(tmp_path: Path) -> dict[str, str]:
 def test_locks_that_do_not_work_are_told_as_that(home: Path, without: dict[str, str], by: str, error: str) -> None:
     attempt(home, "memory", "write", "a first thing").assert_done()
     env = {**without, "NO_LOCKS": error, "NO_LOCKS_BY": by}
-    for words in STORE if by == "fcntl" else STATE:
+    for words in (*STORE, *STATE) if by == "fcntl" else STATE:
         done = attempt(home, *words, env=env)
         assert done.assert_failed() == "LOCKS_MISSING", done
         told = done.envelope

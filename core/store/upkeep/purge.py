@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from unicodedata import normalize
 
@@ -60,13 +59,9 @@ class Criteria:
         """Whether sessions go as a whole, whatever they say and when."""
         return not self.by_id and self.before is None and not self.match
 
-    @cached_property
-    def _phrase(self) -> str:
-        return folded(self.match)
-
     def holds(self, text: object) -> bool:
         """Whether a text has the phrase that is asked for, in any of its forms."""
-        return bool(self._phrase) and isinstance(text, str) and self._phrase in readable(text)
+        return bool(self.match) and isinstance(text, str) and folded(self.match) in readable(text)
 
 
 @dataclass
