@@ -35,18 +35,24 @@ def put_right(root: str, seen: str) -> None:
     closed = _close(root, seen)
     if is_open_to_others(seen):
         return
-    closed += _close(root, root)
+    closed += close_all(root)
+    if is_reachable:
+        corrected.extend(closed)
+
+
+def close_all(root: str) -> list[str]:
+    """Remove them from all that is ours in a home; returns of which paths in it."""
+    closed = _close(root, root)
     try:
         tops = [os.path.join(root, name) for name in os.listdir(root) if is_in_homes(name)]
     except OSError:
-        return
+        return closed
     for top in tops:
         closed += _close(root, top)
         for folder, folders, files in os.walk(top):
             for entry in (*folders, *files):
                 closed += _close(root, os.path.join(folder, entry))
-    if is_reachable:
-        corrected.extend(closed)
+    return closed
 
 
 def _close(root: str, path: str) -> list[str]:

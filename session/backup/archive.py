@@ -146,10 +146,13 @@ def _told(counts: dict[str, int]) -> dict[str, int]:
     return {told: counts[table] for table, told in _COUNTED.items() if table in counts}
 
 
-def leftovers(path: str, *, over: bool = True) -> list[str]:
-    """What backups to this file, and restores to this home, left that were killed; `over` False: what they write."""
+def leftovers(path: str = "", *, over: bool = True) -> list[str]:
+    """What killed backups and restores left beside a file or a home, by default this home and its known backups;
+    `over` False: what others write now."""
+    places = [path] if path else [os.path.realpath(files.home()), *(one["file"] for one in known())]
+    beside = [(place, one) for place in places for one in sorted(glob(escape(place) + ".*.tmp"))]
     named = r"\.(?:store\.|restoring\.)?(\d+)\.\d+\.tmp"
-    found = ((one, re.fullmatch(named, one.removeprefix(path))) for one in sorted(glob(escape(path) + ".*.tmp")))
+    found = ((one, re.fullmatch(named, one.removeprefix(place))) for place, one in beside)
     return [one for one, writer in found if writer and _is_over(int(writer[1]), one) == over]
 
 
@@ -165,7 +168,7 @@ def _is_over(writer: int, path: str) -> bool:
     return True
 
 
-def sweep(path: str) -> int:
+def sweep(path: str = "") -> int:
     """Remove `leftovers`; returns how many."""
     found = leftovers(path)
     for one in found:

@@ -71,8 +71,7 @@ class Purge:
         self._selection = rows.select(self._db, self._criteria)
         self._sweep = Sweep(self._criteria, config)
         self._sweep.run(self._selection, dry=True)
-        self._places = [os.path.realpath(files.home()), *(one["file"] for one in archive.known())]
-        self._left = self._leftovers()
+        self._left = archive.leftovers()
         numbers = self._numbers()
         if not store_file.is_owed(self._db) and not any(numbers.values()):
             fix = "look with joelclaw recall or joelclaw memory stats"
@@ -98,8 +97,8 @@ class Purge:
         """What goes, or has gone, in numbers; `cluster` is what one has not got yet, None where there is none."""
         # where the text may still stand: copies of the home, and what belongs to others
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
-        copies += sorted(glob(escape(self._places[0]) + ".before-restore-*"))
-        copies += [*self._leftovers(over=False), *(self._leftovers() if done else ())]
+        copies += sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
+        copies += archive.leftovers(over=False) + (archive.leftovers() if done else [])
         named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
         theirs = [*sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.found["notTouched"])]
         cluster = None
@@ -127,12 +126,8 @@ class Purge:
         self._sweep.run(self._selection)  # what was written meanwhile
         self._sweep.found["namedOnly"].update(self._standing() if self._criteria.match else ())
         store_file.wipe(self._db)
-        for place in self._places:
-            archive.sweep(place)
+        archive.sweep()
         return self.result(done=True)
-
-    def _leftovers(self, *, over: bool = True) -> list[str]:
-        return [one for place in self._places for one in archive.leftovers(place, over=over)]
 
     def _standing(self) -> Iterator[str]:
         """Where the phrase stands after all: in names, and in what was written a moment ago."""

@@ -124,8 +124,9 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     wanted = {one.code for one in findings}
     entering = {one.subject for one in findings if one.code in ENTRIES}
     jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
+    close = partial(home_files.close_all, files.home())
     others = (
-        ("MODES_OPEN", "home", lambda: f"{home.close_to_others()} files and folders are now readable only by you"),
+        ("MODES_OPEN", "home", lambda: f"{len(close())} files and folders are now readable only by you"),
         ("STALE_FILES", "home", _sweep),
         ("WAL_LARGE", "store", _fold),
     )
@@ -150,8 +151,7 @@ def _enter(name: str, project: bool) -> str:
 
 
 def _sweep() -> str:
-    swept = home_files.sweep_temporary() + archive.sweep(os.path.realpath(files.home()))
-    return f"{swept} temporary files were deleted"
+    return f"{home_files.sweep_temporary() + archive.sweep()} temporary files were deleted"
 
 
 def _fold() -> str:

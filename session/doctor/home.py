@@ -45,7 +45,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     entries, mend = list(_entries(home)), "joelclaw doctor --fix"
     foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
-    left = home_files.stale_temporary() + archive.leftovers(os.path.realpath(home))
+    left = home_files.stale_temporary() + archive.leftovers()
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
         (warning, "MODES_OPEN", open_to_others(), "others can read {}", mend),
@@ -73,16 +73,6 @@ def open_to_others() -> list[str]:
     if os.path.realpath(home) == os.path.realpath(os.path.expanduser("~")):
         return []
     return [path for path, status in _entries(home) if status.st_mode & files.OTHERS]
-
-
-def close_to_others() -> int:
-    """Remove group and other permissions of what is ours in the home; returns of how many."""
-    closed = 0
-    for path in open_to_others():
-        with suppress(OSError):  # somebody else's
-            os.chmod(path, os.lstat(path).st_mode & 0o7777 & ~files.OTHERS)
-            closed += 1
-    return closed
 
 
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
