@@ -8,6 +8,10 @@ import time
 
 from core.files import OTHERS, STORE, SWITCHES, corrected, home, is_open_to_others
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 # What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
 _OURS = frozenset(
     "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
@@ -42,17 +46,16 @@ def put_right(root: str, seen: str) -> None:
 
 def close_all(root: str) -> list[str]:
     """Remove them from all that is ours in a home; returns of which paths in it."""
-    closed = _close(root, root)
-    try:
-        tops = [os.path.join(root, name) for name in os.listdir(root) if is_in_homes(name)]
-    except OSError:
-        return closed
-    for top in tops:
-        closed += _close(root, top)
-        for folder, folders, files in os.walk(top):
-            for entry in (*folders, *files):
-                closed += _close(root, os.path.join(folder, entry))
-    return closed
+    return [closed for path in entries(root) for closed in _close(root, path)]
+
+
+def entries(root: str) -> Iterator[str]:
+    """The home, and the folders and files in it that are ours; no link is followed."""
+    yield root
+    for folder, folders, names in os.walk(root):
+        if folder == root:
+            folders[:], names = ([one for one in some if is_in_homes(one)] for some in (folders, names))
+        yield from (os.path.join(folder, one) for one in sorted((*folders, *names)))
 
 
 def _close(root: str, path: str) -> list[str]:

@@ -326,12 +326,10 @@ def _names(folder: str) -> list[str]:
 
 def _ours(home: str) -> Iterator[tuple[str, str]]:
     """Path, and path in the home, of each file of ours but the store."""
-    for top in _names(home):
-        path = os.path.join(home, top)
-        is_store = top == sqlite.FILE_NAME or top.startswith(sqlite.FILE_NAME + "-")
-        if not is_store and home_files.is_in_homes(top):
-            below = [path] if os.path.isfile(path) else [] if os.path.islink(path) else _below(path)
-            yield from ((one, os.path.relpath(one, home)) for one in below)
+    for path in filter(os.path.isfile, home_files.entries(home)):
+        name = os.path.relpath(path, home)
+        if name != sqlite.FILE_NAME and not name.startswith(sqlite.FILE_NAME + "-"):
+            yield path, name
 
 
 def _below(folder: str) -> Iterator[str]:

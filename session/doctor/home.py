@@ -43,12 +43,14 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
             make = error if free < _HARDLY_ANY else warning
             found.append(make("DISK_LOW", "home", about, "free some space: what cannot be written is lost"))
     entries, mend = list(_entries(home)), "joelclaw doctor --fix"
+    is_all_of_it = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
+    read = [path for path, status in entries if status.st_mode & files.OTHERS and not is_all_of_it]
     foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
     left = home_files.stale_temporary() + archive.leftovers()
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
-        (warning, "MODES_OPEN", open_to_others(), "others can read {}", mend),
+        (warning, "MODES_OPEN", read, "others can read {}", mend),
         (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
         (note, "STALE_FILES", left, "{} were left by a process that was killed", mend),
         (note, "FILES_SET_ASIDE", aside, "{} were damaged and set aside", "look at them, then delete them"),
@@ -67,21 +69,8 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     return facts, found
 
 
-def open_to_others() -> list[str]:
-    """What of ours in the home anybody but its owner may use; links are not looked at."""
-    home = files.home()
-    if os.path.realpath(home) == os.path.realpath(os.path.expanduser("~")):
-        return []
-    return [path for path, status in _entries(home) if status.st_mode & files.OTHERS]
-
-
 def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
-    paths = [home]
-    for folder, folders, names in os.walk(home):
-        if folder == home:
-            folders[:], names = ([one for one in some if home_files.is_in_homes(one)] for some in (folders, names))
-        paths += [os.path.join(folder, one) for one in (*folders, *names)]
-    for path in paths:
+    for path in home_files.entries(home):
         with suppress(OSError):  # gone by now
             if not os.path.islink(path):
                 yield path, os.lstat(path)
