@@ -111,8 +111,7 @@ def search(
             by_session.setdefault(hit["session"], []).append(hit)
     known = {session: _about(db, session) for session in by_session}
     if wanted not in ("", "all"):
-        source = {session: hits[0]["source"] for session, hits in by_session.items()}
-        known = {session: told for session, told in known.items() if (told["client"] or source[session]) == wanted}
+        known = {one: told for one, told in known.items() if wanted == (told["client"] or by_session[one][0]["source"])}
     found = []
     for session, told in list(known.items())[:limit]:
         hits = by_session[session]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from cli.parameter import RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
+_ADR_VERBS = ("list", "locate", "collisions", "rank")
+_BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 _REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 _TOLD, _HITS = "cli.terminal:told", "cli.knowledge.view:hits"
 _LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", default=10, low=1, high=100)
@@ -94,10 +96,13 @@ COMMANDS: tuple[Command, ...] = (
     _vault("tree", "The folders of the vault, two levels deep."),
     _vault(
         "adr",
-        "The decision records of the vault: list them, locate one, or see which share a number.",
-        P("verb", (), "list, locate or collisions", metavar="VERB", choices=("list", "locate", "collisions")),
+        "The decision records of the vault: list them, locate one, rank them, or see which share a number.",
+        P("verb", (), "list, locate, collisions or rank", metavar="VERB", choices=_ADR_VERBS),
         P("query", (), "with locate, a number, a name, or words of a title or heading", metavar="QUERY"),
         P("status", ("--status",), "with list, only those with this status", default=""),
         P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
+        P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
+        P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
+        P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
     ),
 )

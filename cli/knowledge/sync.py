@@ -9,7 +9,7 @@ from cli import bulk
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
-from core.store import overview, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import decisions, sync, vault
 from otel import log
 from otel.event import new_event
@@ -22,15 +22,15 @@ _MOST_EVIDENCE, _MOST_TAGS = 30, 20
 def run(options: dict[str, Any]) -> Answer:
     """Bring the store in step with the folders."""
     settings = config.load()
-    dirs = _folders(options)
     with bulk.bar("syncing") as (started, advance):
         result, db = sync.sync_folders(
-            dirs, prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
+            _folders(options), prune=options["prune"], config=settings, now=clock.now_ms(), started=started,
             progress=advance,
         )  # fmt: skip
     indexed = result["indexed"]
-    types = overview.types_of_files(db)
-    indexed |= {"adrs": types.get("adr", 0), "skills": types.get("skill", 0)}
+    kept = documents.sections_by_file(db)
+    indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in kept)
+    indexed["skills"] = sum(path.endswith("/SKILL.md") for path in kept)
     about = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}
     made = new_event(
         "knowledge.sync.completed", component="knowledge-cli", metadata=about, duration_ms=indexed["ms"],

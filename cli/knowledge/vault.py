@@ -13,6 +13,7 @@ _VERBS = {
     "list": "joelclaw vault adr list [--status STATUS] [--limit LIMIT]",
     "locate": "joelclaw vault adr locate QUERY [--limit LIMIT]",
     "collisions": "joelclaw vault adr collisions",
+    "rank": "joelclaw vault adr rank [--band BAND] [--unscored] [--all]",
 }
 _LISTED, _LOCATED, _MOST_LOCATED = 200, 10, 50
 
@@ -102,6 +103,8 @@ def adr(options: dict[str, Any]) -> Answer:
     collisions = decisions.collisions(records)
     if verb == "collisions":
         return Answer({"total": len(records), "collision_count": len(collisions), "collisions": collisions})
+    if verb == "rank":
+        return _ranked(options, records)
     if verb == "locate":
         limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
         matches = decisions.locate(records, query, limit)
@@ -126,3 +129,18 @@ def adr(options: dict[str, Any]) -> Answer:
         "items": [{key: getattr(one, key) for key in keys} for one in chosen[:limit]],
     }
     return Answer(result, [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else [])
+
+
+def _ranked(options: dict[str, Any], records: list[decisions.Record]) -> Answer:
+    """The open records by the score that they declare, and those that declare none."""
+    band = "do-next" if options["band"] == "next" else options["band"]
+    rows = [
+        {"number": one.number, "title": one.title, "status": one.status, **decisions.priority(one)}
+        for one in records
+        if options["all"] or one.status in ("accepted", "proposed")
+    ]
+    scored = sorted((row for row in rows if row["score"] is not None), key=lambda row: (-row["score"], row["number"]))
+    missing = [row for row in rows if row["score"] is None]
+    ranked = [row for row in scored if not options["unscored"] and band in (None, row["band"])]
+    counts = {"total_open": len(rows), "scored": len(scored), "unscored": len(missing)}
+    return Answer({"ranked": ranked, "missing_scores": missing, **counts})

@@ -25,10 +25,8 @@ _NAMES = {
     **{shown: ours for ours, shown in _SHOWN.items()}, **{ours: ours for ours in _SHOWN},
     "system_knowledge": "knowledge",
 }  # fmt: skip
-_NOT_HELD = (
-    "blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs", "docs_chunks_v2",
-    "pi_mono_artifacts",
-)  # fmt: skip
+_NOT_HELD = ("blog_posts", "system_log", "discoveries", "transcripts", "voice_transcripts", "docs", "docs_chunks_v2",
+             "pi_mono_artifacts")  # fmt: skip
 """Further collections of the mirrored CLI: nothing is found in them here."""
 _FIELDS = ("type", "source", "project", "category", "tags", "level", "component")
 """What can be filtered and counted by."""

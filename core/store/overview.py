@@ -93,13 +93,6 @@ def verdicts_since(db: apsw.Connection, collection: str, since: int) -> dict[str
     return dict(db.execute(f"SELECT write_verdict, count(*) FROM document WHERE {where} GROUP BY 1", values))
 
 
-def types_of_files(db: apsw.Connection) -> dict[str, int]:
-    """How many synced files there are of each type."""
-    where = "rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND path <> ''"
-    files = f"SELECT observation_type, count(DISTINCT path) FROM document WHERE {where} GROUP BY 1"
-    return dict(db.execute(files, row_range("knowledge")))
-
-
 def newest(db: apsw.Connection, kind: str, most: int) -> list[str]:
     """What was last stored of a kind: names of `projects` and `tags`, ids of `sessions` and `memories`."""
     first, last = row_range("observations")

@@ -14,10 +14,14 @@ FOLDER = "docs/decisions"
 SECTIONS = {"projects": "Projects", "decisions": FOLDER, "inbox": "inbox", "resources": "Resources"}
 """The parts, and the folder of each."""
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
+BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}
+"""Of priority: each with its least score."""
 _NAME = re.compile(r"(\d{4})-(.+)\.md$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
 _NUMBERED_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
 _ASKED_NUMBER = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
+_NUMBERS = ("score", "need", "readiness", "confidence", "novelty")
+_NOVELTY = ("novelty", "interest", "interestingness", "cool-factor")
 _BODY_CHARS = 400
 _LEAST_COVERED = 0.5
 
@@ -54,6 +58,18 @@ def _told(text: str) -> dict[str, str]:
     """Title, status and date of a note; the status in lower case."""
     told = markdown.told(*markdown.front_matter(text))
     return {key: value.lower() if key == "status" else value for key, value in told.items()}
+
+
+def priority(record: Record) -> dict[str, Any]:
+    """The priority that a record declares, None where it says nothing; without a band, that of its score."""
+    front = markdown.front_matter(record.text)[0]
+    said = {name.removeprefix("priority-"): str(told) for name, told in front.items() if name.startswith("priority-")}
+    said["novelty"] = next((said[name] for name in _NOVELTY if name in said), "")
+    numbers = {name: told for name in _NUMBERS if (told := said.get(name, "")).replace(".", "", 1).isdecimal()}
+    made = {name: float(numbers[name]) if name in numbers else None for name in _NUMBERS}
+    band = next((name for name, least in BANDS.items() if (made["score"] or 0) >= least), "")
+    own = said.get("band") or (band if "score" in numbers else None)
+    return {**made, "band": "do-next" if own == "next" else own, "reviewed": said.get("reviewed")}
 
 
 def collisions(records: list[Record]) -> list[dict[str, Any]]:

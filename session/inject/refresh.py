@@ -148,20 +148,19 @@ def _notes(state: SessionState, situation: Situation) -> dict[str, str]:
     paths = [word for word in words if word.endswith(".md") or "/Vault/" in word]
     if not (paths or any(word.lower().startswith(("adr", "decision")) for word in words)):
         return {}
+    from contextlib import suppress
+
     from core.errors import Failure
     from memory.knowledge import vault
 
     found: dict[str, str] = {}
     for reference in paths or [situation.message]:
-        try:
-            named = vault.find(vault.root(), reference)
-        except Failure:  # there is no vault, or nothing in it
-            continue
-        for (path, *_), note in named:
-            name = path.rpartition("/")[2]
-            heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
-            if name not in state["toldNames"]:
-                found[name] = f"- {one_line(heading)}: {one_line(path)}"
+        with suppress(Failure):  # there is no vault, or nothing in it
+            for (path, *_), note in vault.find(vault.root(), reference):
+                name = path.rpartition("/")[2]
+                heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
+                if name not in state["toldNames"]:
+                    found[name] = f"- {one_line(heading)}: {one_line(path)}"
     return dict(list(found.items())[:_SHOWN])
 
 

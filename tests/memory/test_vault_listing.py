@@ -54,7 +54,7 @@ def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
 
 
 def test_the_folders_two_deep(ask: Any) -> None:
-    assert set(ask("adr")["subcommands"]) == {"list", "locate", "collisions"}
+    assert set(ask("adr")["subcommands"]) == {"list", "locate", "collisions", "rank"}
     result = ask("tree")
     assert result["max_depth"] == 2
     assert [(one["path"], one["depth"]) for one in result["directories"]] == [
@@ -95,13 +95,38 @@ def test_a_record_or_a_section_is_located(
     assert (best["id"], best["reason"], (best["start_line"], best["end_line"])) == (identifier, reason, lines)
 
 
+def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault: Path) -> None:
+    for number, status, fields in (
+        ("0301", "accepted", "priority-score: 85\npriority-need: 5\npriority-readiness: 4\npriority-interest: 2\n"),
+        ("0302", "proposed", "priority-score: 90.5\npriority-band: park\npriority-reviewed: 2026-03-01\n"),
+        ("0303", "shipped", "priority-score: 99\n"),
+        ("0304", "accepted", "priority-score: 61\npriority-need: none\n"),
+        ("0305", "accepted", "priority-score: soon\n"),
+    ):
+        path = vault / f"docs/decisions/{number}-x.md"
+        path.write_text(f"---\ntitle: T{number}\nstatus: {status}\n{fields}---\n# T\n")
+    result = ask("adr", "rank")
+    rows = [(one["number"], one["score"], one["band"]) for one in result["ranked"]]
+    assert rows == [("0302", 90.5, "park"), ("0301", 85, "do-now"), ("0304", 61, "do-next")]
+    first = result["ranked"][1]
+    assert [first[key] for key in ("title", "need", "readiness", "confidence", "novelty", "reviewed")] == [
+        "T0301", 5, 4, None, 2, None,
+    ]  # fmt: skip
+    assert (result["ranked"][0]["reviewed"], result["ranked"][2]["need"]) == ("2026-03-01", None)
+    assert [one["number"] for one in result["missing_scores"]] == ["0203", "0305"]
+    assert (result["total_open"], result["scored"], result["unscored"]) == (5, 3, 2)
+    assert [one["number"] for one in ask("adr", "rank", "--band", "next")["ranked"]] == ["0304"]
+    assert ask("adr", "rank", "--unscored")["ranked"] == []
+    assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
         (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
         (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
         (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "audit"], "NOT_MIRRORED"),
-        (["adr", "polish"], "VAULT_INVALID_ARGS"),
+        (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(run: Run, vault: Path, words: list[str], code: str) -> None:
