@@ -10,7 +10,7 @@ from core.files import OTHERS, STORE, SWITCHES, corrected, home, is_open_to_othe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
 _OURS = frozenset(
@@ -49,10 +49,10 @@ def close_all(root: str) -> list[str]:
     return [closed for path in entries(root) for closed in _close(root, path)]
 
 
-def entries(root: str) -> Iterator[str]:
+def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iterator[str]:
     """The home, and the folders and files in it that are ours; no link is followed."""
     yield root
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root, onerror=onerror):
         if folder == root:
             folders[:], names = ([one for one in some if is_in_homes(one)] for some in (folders, names))
         yield from (os.path.join(folder, one) for one in sorted((*folders, *names)))

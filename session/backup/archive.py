@@ -114,13 +114,10 @@ def _add(tar: tarfile.TarFile, name: str, file: IO[bytes]) -> dict[str, Any]:
 
 
 def _members(home: str) -> Iterator[str]:
-    for folder, folders, names in os.walk(home, onerror=_raise if os.path.isdir(home) else None):
-        below = "" if folder == home else os.path.relpath(folder, home) + "/"
-        folders[:] = sorted(one for one in folders if one == _WORK or is_kept(f"{below}{one}/x"))
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if is_kept(below + name) and below + name != STORE and os.path.isfile(path) and not os.path.islink(path):
-                yield below + name
+    for path in home_files.entries(home, _raise if os.path.isdir(home) else None):
+        name = os.path.relpath(path, home)
+        if is_kept(name) and name != STORE and os.path.isfile(path) and not os.path.islink(path):
+            yield name
 
 
 def _raise(error: OSError) -> None:
