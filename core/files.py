@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from core.errors import Failure
-
 OTHERS = 0o077
 """The mode bits of everybody but the owner."""
 SWITCHES = "switches.json"
@@ -189,14 +187,6 @@ def safe_name(identifier: str) -> str:
     return name or "%00"
 
 
-def no_locks(path: str, error: OSError) -> Failure:
-    """The Failure for a file system that gives no locks: it is no other process that is in the way."""
-    from core.errors import Failure
-
-    fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
-    return Failure("LOCKS_MISSING", f"the file system of {path} gives no locks: {error.strerror}", fix)
-
-
 class LockTimeout(Exception):
     """Another process held the lock for longer than we can wait."""
 
@@ -219,16 +209,20 @@ class FileLock:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return self
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    os.close(self._descriptor)
-                    self._descriptor = -1
-                    raise LockTimeout(self._path) from None
-                time.sleep(0.003)
             except OSError as error:
+                is_held = isinstance(error, BlockingIOError)
+                if is_held and time.monotonic() < deadline:
+                    time.sleep(0.003)
+                    continue
                 os.close(self._descriptor)
                 self._descriptor = -1
-                raise no_locks(self._path, error) from None
+                if is_held:
+                    raise LockTimeout(self._path) from None
+                from core.errors import Failure
+
+                fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
+                message = f"the file system of {self._path} gives no locks: {error.strerror}"
+                raise Failure("LOCKS_MISSING", message, fix) from None
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
