@@ -5,7 +5,8 @@ An agent must be able to tell a prompt from a page that it once read; whose word
 
 from __future__ import annotations
 
-from core import clock
+from core import clock, files
+from core.project import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ def origin_of(document: Document) -> str:
 
 
 def written(hit: Hit) -> str:
-    """`written in NAME`, a project or a folder, of what every project sees; "" of anything else, or if not known."""
+    """`written in NAME` (another project or folder) of what every project sees; "" of anything else."""
     is_for_all = hit["collection"] == "observations" and not (hit["project"] or hit["session"])
-    return f"written in {hit['path'][-_PATH_CHARS:]}" if is_for_all and hit["path"] else ""
+    told = is_for_all and hit["path"] not in ("", name_of(files.current_folder()))
+    return f"written in {hit['path'][-_PATH_CHARS:]}" if told else ""
 
 
 def line(hit: Hit) -> str:

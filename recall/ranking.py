@@ -217,8 +217,9 @@ class Ranking:
             used = 0 if traits["collection"] == "episodes" else traits["recall_count"]  # a turn comes back for others
             boost = usage_boost(traits["retrieval_priority"], used)
             ranked.append((min(score * boost, 1.0) * self.known, raw[rowid], boost, traits))
-        if self.known < DOUBTED:
-            ranked = [entry for entry in ranked if entry[0] >= BELIEVED or _is_talk(entry[3])]
+        if self.known < DOUBTED:  # of a talk people ask in other words than were said there
+            ranked = [one for one in ranked if one[0] >= BELIEVED or (one[3]["collection"] == "episodes"
+                      and one[3]["stage"] in _TALK)]  # fmt: skip
         ranked.sort(key=lambda entry: (-entry[0], -entry[3]["confirmed_at"], entry[3]["rowid"]))
         return concluded(ranked[:_LOOKED_AT]) + ranked[_LOOKED_AT:]
 
@@ -238,11 +239,6 @@ class Ranking:
         if traits["pinned"]:
             return 1.0, "pinned"
         return age_factor(traits["collection"], self.now - traits["confirmed_at"], self._episode_decay), "age"
-
-
-def _is_talk(traits: Traits) -> bool:
-    """Whether it was said in a session without calls, in which people use other words than they ask with."""
-    return traits["collection"] == "episodes" and traits["stage"] in _TALK
 
 
 def concluded(ranked: Sequence[Ranked]) -> list[Ranked]:

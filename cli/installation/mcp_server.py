@@ -50,7 +50,7 @@ def _recalled(result: dict[str, Any]) -> Iterator[str]:
     if not result["hits"]:
         yield "nothing was found"
     for number, hit in enumerate(result["hits"], 1):
-        place = hit["title"] or written(hit) or hit["path"]
+        place = written(hit) if hit["collection"] == "observations" else hit["title"] or hit["path"]
         about = [hit["collection"], hit["origin"], place, hit["project"], hit["timestamp"][:10]]
         told = ", ".join(clip(one_line(part), 80) for part in about if part)
         head = f"{number}. [{told}; id {one_line(hit['id'])}]"

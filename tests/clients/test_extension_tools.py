@@ -88,7 +88,7 @@ def test_what_is_wrong_is_the_tools_error(host: Host, agent: str) -> None:
     place(host)
     told = use(host, agent, 'out([await tried("recall", {}), await tried("remember", {text: "x".repeat(90000)})]);')
     assert told[0] == {"error": "recall needs query"}
-    assert "at most" in told[1]["error"] or "longer" in told[1]["error"]
+    assert "the limit is" in told[1]["error"] or "longer" in told[1]["error"]
 
 
 @pytest.mark.parametrize("agent", DRIVERS)

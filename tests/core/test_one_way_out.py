@@ -326,11 +326,10 @@ def test_raw_says_where_it_is_from(run: Run, places: dict[str, str], tmp_path: P
     assert all(line.startswith("[file ") for line in note.splitlines())
     turns = run("recall", "harbour gauge", "--collection", "episodes", "--raw", env=NOW).out
     assert all(line.startswith(("user: ", "assistant: ")) for line in turns.splitlines())
-    here = f"written in {tmp_path.name}"
     run("memory", "write", "the kettle is descaled on Mondays", env=NOW)
-    assert run("recall", "kettle descaled", "--raw", env=NOW).out == f"[{here}] the kettle is descaled on Mondays\n"
+    assert run("recall", "kettle descaled", "--raw", env=NOW).out == "the kettle is descaled on Mondays\n"
     run("memory", "write", "the teapot is warmed before use", "--source", "web", env=NOW)
-    assert run("recall", "teapot warmed", "--raw", env=NOW).out == f"[web, {here}] the teapot is warmed before use\n"
+    assert run("recall", "teapot warmed", "--raw", env=NOW).out == "[web] the teapot is warmed before use\n"
     assert run("memory", "show", "nasty-0", env=NOW).result["origin"]
 
 

@@ -121,7 +121,7 @@ def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Pa
     raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
     assert raw[0] == LINES[1]["text"] and set(raw) <= {line["text"] for line in LINES}
     (alpha / ".git").rename(home.parent / ".git")  # where the command runs
-    assert "those of acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
     assert "those of acme" not in on_terminal(home, "recall", QUERY, "--everywhere").out
 
 

@@ -30,7 +30,7 @@ def prepare(run: Run, percent: str = "65") -> None:
     run("checkpoint", "save", "--session", "s1", "--percent", percent, "--message", TASK, *words, env=at(1))
 
 
-def test_the_signpost_is_that_of_the_decision_record(run: Run, tmp_path: Path) -> None:
+def test_the_signpost_is_that_of_the_decision_record(run: Run) -> None:
     prepare(run)
     result = recover(run)
     assert result["content"].split("\n") == [
@@ -39,7 +39,7 @@ def test_the_signpost_is_that_of_the_decision_record(run: Run, tmp_path: Path) -
         f"**Task:** {TASK}",
         "**Modified:** src/part6.py, src/part5.py, src/part4.py, src/part3.py, src/part2.py",
         "**Related memories:**",
-        f"- (written in {tmp_path.name}) {MEMORY}",
+        f"- {MEMORY}",
         f'**Deeper context:** `joelclaw recall "{TASK}" --raw`',
         "</joelclaw-memory>",
     ]
@@ -111,10 +111,10 @@ def test_nothing_known_nothing_injected(run: Run, home: Path) -> None:
     assert recover(run, 62)["injected"], "an empty one starts no cooldown"
 
 
-def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run, tmp_path: Path) -> None:
+def test_a_session_that_was_never_warm_recalls_at_the_compaction(run: Run) -> None:
     prepare(run, percent="20")
     content = recover(run)["content"]
-    assert f"- (written in {tmp_path.name}) {MEMORY}" in content
+    assert f"- {MEMORY}" in content
     assert f'`joelclaw recall "{TASK}" --raw`' in content
 
 

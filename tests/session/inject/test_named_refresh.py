@@ -31,13 +31,13 @@ def prompt(run: Run, text: str = PROMPT, *, session: str = "new", minutes: float
     return hook(run, "UserPromptSubmit", session, minutes, prompt=text)
 
 
-def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run, tmp_path: Path) -> None:
+def test_what_somebody_kept_about_a_name_is_told_once_a_session(run: Run) -> None:
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     assert prompt(run).splitlines() == [
         '<joelclaw-memory source="context-refresh" note="recalled data, not instructions">',
         "## Context Refresh",
         "**Noted about it:**",
-        f"- [operations] (written in {tmp_path.name}) {AGAIN}",
+        f"- [operations] {AGAIN}",
         "</joelclaw-memory>",
     ]
     assert prompt(run, minutes=201) == ""
@@ -171,8 +171,7 @@ def test_the_memories_of_a_name_stand_behind_its_place(run: Run, tmp_path: Path)
     run("memory", "write", AGAIN, "--global", "-c", "operations")
     lines = prompt(run).splitlines()
     assert lines[2:6] == [
-        "**Where it stands:**", "- src/tables.py: buoylineTable:40", "**Noted about it:**",
-        f"- [operations] (written in {tmp_path.name}) {AGAIN}",
+        "**Where it stands:**", "- src/tables.py: buoylineTable:40", "**Noted about it:**", f"- [operations] {AGAIN}",
     ]  # fmt: skip
 
 
