@@ -40,7 +40,6 @@ LONG = {
     "idle run": "waits for timers and starts agents",
     "mcp": "starts the official mcp package and serves until it is told to end",
     "memory import": "parses and stores a file of memories",
-    "memory index": "embeds with a model",
     "memory observe": "starts a model",
     "otel export": "sends through the OpenTelemetry SDK",
     **{f"store {verb}": "asks a cluster through the official typesense client" for verb in

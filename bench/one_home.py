@@ -97,7 +97,7 @@ class Corpus:
 
 
 def measure(data: dict[str, Any], command: str, budget: str) -> dict[str, Any]:
-    """The tables: where the sessions lie → system → half → figures; of `deep`, whose index takes its time, one home."""
+    """The tables: where the sessions lie → system → half → figures."""
     corpus = Corpus.of(data)
     system = f"joelclaw {budget}"
     answers = _ask(corpus.talks, corpus.questions, command, budget)
@@ -108,8 +108,6 @@ def measure(data: dict[str, Any], command: str, budget: str) -> dict[str, Any]:
     }
     one_home = {system: _figures(corpus, answers.found)}
     about["unanswered"] = {"questions": len(SOFTWARE), "likely": answers.unanswered}
-    if budget == "deep":
-        return {**about, "index seconds": round(answers.indexed_s, 1), "one home": one_home}
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC)
     moved = _ask(corpus.moved(today).talks, corpus.questions, command, budget).found
     one_home[f"{system}, the newest session today"] = _figures(corpus, moved)
@@ -140,7 +138,6 @@ class _Answers:
     found: dict[Question, _Found]
     unanswered: float
     """The share of `unanswered.SOFTWARE` that gets a likely answer."""
-    indexed_s: float
 
 
 def _ask(talks: Sequence[Talk], questions: Sequence[Question], command: str, budget: str) -> _Answers:
@@ -156,7 +153,6 @@ def _ask(talks: Sequence[Talk], questions: Sequence[Question], command: str, bud
             write_transcript(home.path / _FOLDER / f"{talk.id}.jsonl", talk.id, said)
         home.run("memory", "archive", "--all")
         answers = home.ask([*(question.text for question in questions), *SOFTWARE])
-        indexed_s = home.indexed_s
     found: dict[Question, _Found] = {}
     for question, hits in zip(questions, answers, strict=False):
         sessions = list(dict.fromkeys(hit["session"] for hit in hits))
@@ -164,7 +160,7 @@ def _ask(talks: Sequence[Talk], questions: Sequence[Question], command: str, bud
         turns = [(session, turn_at.get((session, at), "")) for session, at in places]
         found[question] = sessions, turns, best_score(hits)
     foreign = [best_score(hits) >= LIKELY for hits in answers[len(questions) :]]
-    return _Answers(found, share(foreign), indexed_s)
+    return _Answers(found, share(foreign))
 
 
 def _ask_fts5(talks: Sequence[Talk], questions: Sequence[Question]) -> dict[Question, _Found]:

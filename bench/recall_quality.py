@@ -59,8 +59,6 @@ def show_halves(table: dict[str, Any]) -> None:
     print(f"{table['sessions']} sessions, {table['turns']} turns")
     for half in (one_home.TUNED, one_home.UNTUNED):
         print(f"{half}: {', '.join(name for name, of in table['halves'].items() if of == half)}")
-    if "index seconds" in table:
-        print(f"indexed in {table['index seconds']} s")
     for place in ("one home", "one conversation a home"):
         for half in (one_home.TUNED, one_home.UNTUNED, "all"):
             rows = {system: halves[half] for system, halves in table.get(place, {}).items() if half in halves}

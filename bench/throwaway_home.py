@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,13 +28,11 @@ class Home:
 
     Args:
         command: the `joelclaw` that is measured.
-        budget: of every recall; for `deep` what lacks a contextual vector is indexed first, once.
+        budget: of every recall.
     """
 
     command: str
     budget: str = "lean"
-    indexed_s: float = field(init=False, default=0.0)
-    """What indexing took, in seconds."""
 
     def __enter__(self) -> Self:
         self._temporary = tempfile.TemporaryDirectory(prefix="recall-bench-", ignore_cleanup_errors=True)
@@ -86,10 +83,6 @@ class Home:
         Raises:
             CommandFailed: the command says that it failed, or answers another number of questions.
         """
-        if self.budget == "deep" and not self.indexed_s:
-            began = time.monotonic()
-            self.run("memory", "index")
-            self.indexed_s = time.monotonic() - began
         words = ("recall", "--batch", "-", "--limit", str(limit), "--budget", self.budget, *more)
         words += () if folder else ("--everywhere",)
         given = "".join(" ".join(question.split()) + "\n" for question in questions)

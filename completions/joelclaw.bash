@@ -97,7 +97,6 @@ _joelclaw() {
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return ;;
     "memory observe --command") return ;;
-    "memory index --limit" | "memory index -n") return ;;
     "note --source") return ;;
     "note --tags") return ;;
     "knowledge search --type" | "knowledge search -t") return ;;
@@ -237,7 +236,7 @@ _joelclaw() {
   case "$path" in
     "") if [[ $word == -* ]]; then offered="--json --help -h --version"; else offered="recall show how fix search lost report briefing note hook trust off on exclude mcp install uninstall backup restore status doctor completion sessions memory knowledge vault otel o11y session store checkpoint inject idle compaction"; fi ;;
     "sessions") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="search extract inspect"; fi ;;
-    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats index"; fi ;;
+    "memory") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="write search recent scorecard show forget list edit tag pin supersede import export archive observe stats"; fi ;;
     "knowledge") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="sync search note"; fi ;;
     "vault") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="read search ls tree adr"; fi ;;
     "otel") if [[ $word == -* ]]; then offered="--json --help -h"; else offered="emit list search stats prune export import"; fi ;;
@@ -277,7 +276,6 @@ _joelclaw() {
     "memory archive") if [[ $word == -* ]]; then offered="--all --agent --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory observe") if [[ $word == -* ]]; then offered="--session --command --detach --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "memory stats") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "memory index") if [[ $word == -* ]]; then offered="--limit -n --json --help -h"; fi ;;
     "note") if [[ $word == -* ]]; then offered="--source --tags --json --help -h"; else return; fi ;;
     "knowledge sync") if [[ $word == -* ]]; then offered="--adrs-only --skills-only --prune --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;
     "knowledge search") if [[ $word == -* ]]; then offered="--type -t --limit -n --json --help -h"; else return; fi ;;

@@ -68,7 +68,6 @@ complete -c joelclaw -n "__joelclaw_at 'memory'" -a export -d 'Print every memor
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a archive -d 'Archive session files: every message becomes an episode. Without an argument: says what is there and asks.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a observe -d 'Have a model record what is worth keeping from a session.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -a stats -d 'How many memories there are, by collection, verdict, category and source.'
-complete -c joelclaw -n "__joelclaw_at 'memory'" -a index -d 'Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'knowledge'" -a sync -d 'Import folders of markdown: decision records, skills, notes. What was deleted there is deleted from memory.'
@@ -312,9 +311,6 @@ complete -c joelclaw -n "__joelclaw_at 'memory observe'" -l help -s h -d 'what t
 complete -c joelclaw -n "__joelclaw_at 'memory observe'" -F
 complete -c joelclaw -n "__joelclaw_at 'memory stats'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory stats'" -l help -s h -d 'what this command takes'
-complete -c joelclaw -n "__joelclaw_at 'memory index'" -l limit -s n -x -d 'most memories to embed (default all)'
-complete -c joelclaw -n "__joelclaw_at 'memory index'" -l json -d 'one JSON object on stdout'
-complete -c joelclaw -n "__joelclaw_at 'memory index'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'note'" -l source -x -d 'who says so'
 complete -c joelclaw -n "__joelclaw_at 'note'" -l tags -x -d 'comma-separated tags'
 complete -c joelclaw -n "__joelclaw_at 'note'" -l json -d 'one JSON object on stdout'

@@ -185,7 +185,6 @@ class RecallResult(TypedDict):
     categoryFilter: dict[str, Any]
     budget: Budget
     semantic: str
-    contextualCandidates: int
     droppedByTrustPass: int
     droppedDiagnostics: list[dict[str, Any]]
     hits: list[Hit]

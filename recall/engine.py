@@ -92,14 +92,9 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         "tags": query.tags, "between": query.between,
     }  # fmt: skip
     wide = max(int(most * budget["fetchMultiplier"]) + 1, CANDIDATES)
-    contextual = None
     if budget["applied"] == "deep":
         wide *= _WIDER
-        if found_in.semantic and found_in.backend == "sqlite":  # a cluster's row numbers are not those of the file
-            from recall.contextual_vectors import Question
-
-            contextual = Question.of(db, text)
-    order = ranking.Ranking(text, scope, now, config.get_float("recall.episode_decay"), contextual)
+    order = ranking.Ranking(text, scope, now, config.get_float("recall.episode_decay"))
     terms = words.query_terms(expanded)
     asked = None
     searches: Any = [(terms, True, None)]
@@ -126,7 +121,6 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         if ranked:
             break
     hits = found if asked is None else asked.hits(found, order.known, budget, raw=query.raw)
-    nearer = contextual.found if contextual else 0
     why = {entry[3]["rowid"]: reasons for entry, reasons in dropped[:_DIAGNOSTICS]}
     result: RecallResult = {
         "query": query.text,
@@ -142,8 +136,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
             "reason": "category.resolved" if category else "category.none",
         },
         "budget": budget,
-        "semantic": "contextual" if nearer else "static" if found_in.semantic else "none",
-        "contextualCandidates": nearer,
+        "semantic": "static" if found_in.semantic else "none",
         "droppedByTrustPass": len(dropped),
         "droppedDiagnostics": [
             {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Candidate, CandidateSource, Document, Filters, Traits
-    from recall.contextual_vectors import Question
     from recall.query import Query, Scope
 
     Ranked = tuple[float, float, float, Traits]
@@ -32,10 +31,6 @@ _SEMANTIC_WEIGHT, _SEMANTIC_AT_WORK = 0.35, 0.2
 """The most that meaning alone can score; and where an agent made calls, in a large store: names have no vectors."""
 _COSINE_LOW, _COSINE_HIGH = 0.3, 0.8
 """Unrelated texts of the static space lie below the first."""
-_CONTEXTUAL_WEIGHT, _STATIC_BESIDE = 0.5, 0.2
-"""Of the contextual space, and what the static one still counts for beside it."""
-_CONTEXTUAL_LOW, _CONTEXTUAL_HIGH = 0.78, 0.92
-"""e5 puts any two texts close together: the median of unrelated ones is .78, and one in a hundred is over .87."""
 _SEGMENT_SCALE = 0.35
 _SEGMENT_WEIGHT, _SEGMENTS_HALF = 0.6, 25
 """Of so many segments they count for half of that."""
@@ -78,15 +73,10 @@ def half(scale: float, terms: int, texts: int) -> float:
 
 
 def fuse(
-    bm25: float, cosine: float | None, lexical_half: float, contextual: float | None = None,
-    weight: float = _SEMANTIC_WEIGHT,
+    bm25: float, cosine: float | None, lexical_half: float, weight: float = _SEMANTIC_WEIGHT
 ) -> float:  # fmt: skip
     """The score of a candidate, 0 to 1: the probabilistic sum of its parts; without vectors of the words."""
     score = bm25 / (bm25 + lexical_half) if bm25 > 0 else 0.0
-    if contextual is not None:
-        share = min(max((contextual - _CONTEXTUAL_LOW) / (_CONTEXTUAL_HIGH - _CONTEXTUAL_LOW), 0.0), 1.0)
-        score += _CONTEXTUAL_WEIGHT * share * (1 - score)
-        weight = _STATIC_BESIDE
     if cosine is not None and cosine > _COSINE_LOW:
         score += weight * min(1.0, (cosine - _COSINE_LOW) / (_COSINE_HIGH - _COSINE_LOW)) * (1 - score)
     return score
@@ -167,11 +157,11 @@ def time_named(query: str, now: int) -> Span | None:
 class Ranking:
     """What the scores of one recall depend on, besides the documents; and what the last search gave, to explain it."""
 
-    def __init__(self, text: str, scope: Scope, now: int, episode_decay: float, contextual: Question | None) -> None:
+    def __init__(self, text: str, scope: Scope, now: int, episode_decay: float) -> None:
         self._said = words.query_terms(text)
         self._episode_decay = episode_decay
         self._asked_for = time_named(text, now)
-        self.scope, self.now, self.contextual = scope, now, contextual
+        self.scope, self.now = scope, now
         self.terms: Sequence[str] = ()
         self.candidates: dict[int, Candidate] = {}
         self.around: dict[int, tuple[float, float]] = {}
@@ -187,10 +177,9 @@ class Ranking:
         self.candidates = {candidate["rowid"]: candidate for candidate in candidates}
         self.size = found_in.size()  # a cluster knows it only now
         self.lexical_half = half(LEXICAL_SCALE, len(terms), self.size)
-        nearness = self.contextual.cosines(list(self.candidates)) if self.contextual else {}
         raw = {}
         for rowid, candidate in self.candidates.items():
-            score = fuse(candidate["bm25"], candidate["cosine"], self.lexical_half, nearness.get(rowid))
+            score = fuse(candidate["bm25"], candidate["cosine"], self.lexical_half)
             if score >= LEAST:
                 raw[rowid] = score
         if not raw:
@@ -208,7 +197,7 @@ class Ranking:
             rowid = traits["rowid"]
             if traits["stage"] not in _TALK:
                 bm25, cosine = self.candidates[rowid]["bm25"], self.candidates[rowid]["cosine"]
-                raw[rowid] = fuse(bm25, cosine, self.lexical_half, nearness.get(rowid), self.meant(traits))
+                raw[rowid] = fuse(bm25, cosine, self.lexical_half, self.meant(traits))
             score = raw[rowid] * substance(traits["collection"], traits["chars"], traits["stage"])
             if rowid in around:
                 weight = self.weight_around(traits)

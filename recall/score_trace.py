@@ -59,7 +59,6 @@ def explanation(
     shown = sorted(fallen, key=lambda row: -scores.get(row, 0.0))[:_MOST_DROPPED]
     told = [row_of[hit["id"]] for hit in hits if hit["id"] in row_of] + shown
     weights = found_in.weights(told, order.terms)
-    near = order.contextual.cosines(list(entries)) if order.contextual is not None and entries else {}
     by_words = sorted(rows, key=lambda row: -order.candidates[row]["bm25"])
     by_meaning = sorted(rows, key=lambda row: -(order.candidates[row]["cosine"] or -1.0))
 
@@ -71,9 +70,8 @@ def explanation(
         if cosine is not None:
             # both parts are a probabilistic sum: with no word, what is left is the meaning's
             most = [order.meant(entries[row][3])] if row in entries else []
-            alone = ranking.fuse(0.0, cosine, order.lexical_half, near.get(row), *most)
+            alone = ranking.fuse(0.0, cosine, order.lexical_half, *most)
             semantic = {"cosine": round(cosine, 4), "rank": by_meaning.index(row) + 1, "score": round(alone, 4)}
-            semantic |= {"contextualCosine": round(near[row], 4)} if row in near else {}
         return {
             "words": [{"term": term, "weight": round(weight, 4)} for term, weight in matched],
             "lexical": {

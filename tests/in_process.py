@@ -281,5 +281,3 @@ def _forget_caches() -> None:
         for kept in ("resource",):
             cleared: Callable[[], None] = getattr(loaded["otel.otlp.records"], kept).cache_clear
             cleared()
-    if "recall.contextual_vectors" in loaded:
-        loaded["recall.contextual_vectors"]._engine.clear()

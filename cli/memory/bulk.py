@@ -1,4 +1,4 @@
-"""`joelclaw memory import`, `export` and `index`: many memories at once."""
+"""`joelclaw memory import` and `export`: many memories at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from core import clock, config
 from core.errors import FAILED, Failure, usage
 from core.store import sqlite
 from memory import importing
-from recall import index as contextual_index
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 500  # memories that are held, and printed, at once
@@ -48,7 +47,7 @@ def import_(options: dict[str, Any]) -> Answer:
         "joelclaw memory list --all" if is_ours else "joelclaw memory list --source import", "what there is"
     )
     if preview:
-        following = step(f"joelclaw memory import {quoted(file)} --format {form}", "take it in")
+        following = step(f"joelclaw memory import {quoted(file)} --format {form}", "import it")
     if preview or not (is_ours and report["failed"]):
         return Answer({"file": file, **report}, [following])
     bad = ", ".join(str(one["line"]) for one in report["errors"]) + ", …" * (report["failed"] > len(report["errors"]))
@@ -65,16 +64,3 @@ def export(options: dict[str, Any]) -> int:
         if not write_bytes(b"".join(block)):
             return 0
     return 0
-
-
-def index(options: dict[str, Any]) -> Answer:
-    """Embed what lacks a contextual vector. Ctrl-C loses nothing that was stored; the next run goes on."""
-    contextual_index.require()
-    settings = config.load()
-    # The vectors can be made again: no commit needs to wait for the disk.
-    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-    with bulk.bar("embedding") as (started, advance):
-        done = contextual_index.index(db, limit=options["limit"], started=started, progress=advance)
-    more = step("joelclaw memory index", "embed the remaining ones")
-    deep = step("joelclaw recall <query> --budget deep", "recall by meaning")
-    return Answer(done, [more if done["remaining"] else deep])

@@ -198,11 +198,4 @@ COMMANDS: tuple[Command, ...] = (
         "How many memories there are, by collection, verdict, category and source.",
         view=_TOLD,
     ),
-    _command(
-        "memory index",
-        "bulk:index",
-        "Give memories contextual vectors, which `recall --budget deep` reads; needs the extra `contextual`.",
-        P("limit", ("--limit", "-n"), "most memories to embed (default all)", kind="whole", low=1, high=100_000_000),
-        view="",
-    ),
 )

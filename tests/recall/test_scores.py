@@ -14,23 +14,19 @@ from recall.query import Query
 
 
 @pytest.mark.parametrize(
-    ("bm25", "cosine", "contextual", "score"),
+    ("bm25", "cosine", "score"),
     [
-        (0.0, None, None, 0.0), (2.0, None, None, 0.5), (2.0, 0.3, None, 0.5), (0.0, 0.55, None, 0.175),
-        (0.0, 1.0, None, 0.35), (2.0, 0.8, None, 0.675), (0.0, None, 0.78, 0.0), (0.0, 0.3, 0.85, 0.25),
-        (0.0, 0.8, 0.92, 0.6), (2.0, 0.8, 1.0, 0.8),
+        (0.0, None, 0.0), (2.0, None, 0.5), (2.0, 0.3, 0.5), (0.0, 0.55, 0.175), (0.0, 1.0, 0.35), (2.0, 0.8, 0.675),
     ],
 )  # fmt: skip
-def test_words_and_meaning_are_added_as_chances(
-    bm25: float, cosine: float | None, contextual: float | None, score: float
-) -> None:
-    assert ranking.fuse(bm25, cosine, 2.0, contextual) == pytest.approx(score)
+def test_words_and_meaning_are_added_as_chances(bm25: float, cosine: float | None, score: float) -> None:
+    assert ranking.fuse(bm25, cosine, 2.0) == pytest.approx(score)
 
 
 def test_where_an_agent_worked_meaning_alone_scores_less() -> None:
     order: Any = SimpleNamespace(size=600)
     assert [ranking.Ranking.meant(order, {"stage": stage}) for stage in ("", "ended")] == [0.35, pytest.approx(0.2375)]
-    assert ranking.fuse(0.0, 1.0, 2.0, None, 0.2) == 0.2
+    assert ranking.fuse(0.0, 1.0, 2.0, 0.2) == 0.2
 
 
 def test_the_half_grows_with_the_query_and_the_store() -> None:

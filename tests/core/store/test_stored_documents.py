@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import curation, document_rows, documents, overview, spaces, sqlite
+from core.store import curation, document_rows, documents, overview, sqlite
 from core.store.sessions import session_rows
 
 VECTOR = bytes(range(256))
@@ -173,23 +173,6 @@ def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> Non
     assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
     assert signed.execute("SELECT count(*) FROM signature").get == 4
     assert documents.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
-
-
-def test_documents_without_a_vector_come_newest_first_page_by_page(db: apsw.Connection) -> None:
-    rows = put(
-        db, document("a", 5, title="T", context="c"), document("b", 6), document("c", 6), document("d", 7,
-        forgotten_at=1)
-    )  # fmt: skip
-    first = spaces.pending(db, 2, 2)
-    assert [one[0] for one in first] == [rows[2], rows[1]]
-    (last,) = spaces.pending(db, 2, 2, after=first[-1])
-    assert last == (rows[0], 5, "T", "text of a", "c") and spaces.pending(db, 2, 2, after=last) == []
-    assert [one[0] for one in spaces.pending(db, 2, 9, after=first[0])] == [rows[1], rows[0]]
-    assert spaces.missing(db, 2) == 3
-    db.execute("UPDATE document SET text = 'changed' WHERE id = 'b'")
-    assert spaces.add_vectors(db, 2, [(first[0], b"v"), (first[1], b"v"), (last, b"")]) == 1
-    assert (spaces.missing(db, 2), spaces.missing(db, 3)) == (2, 3)
-    assert spaces.add_vectors(db, 2, [(first[0], b"w")]) == 1
 
 
 def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> None:
