@@ -91,7 +91,7 @@ fragments = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.one_of(st.lists(fragments, max_size=6).map("".join), st.text(max_size=10)))
 @example("")
 @example("[1] 2")

@@ -108,12 +108,12 @@ def test_a_sync_that_is_killed_loses_and_doubles_nothing(machine: Machine) -> No
     few = {"JOELCLAW_STORE_BATCH": "10"}
     _import(machine, 0)
     machine.sync(**few)
-    for turn, commit in enumerate((1, 2, 4, 3, 6, 2), 1):
+    for turn, commit in enumerate((1, 2, 4, 3), 1):
         _import(machine, turn)
         stopped(paused(machine.home, "store", "sync", commit=commit, env={**machine.environment, **few}))
     assert machine.sync()["complete"] is True
     assert machine.verify()["same"] is True
-    assert len(machine.there()) == 7 * MANY
+    assert len(machine.there()) == 5 * MANY
     # What was under way when it was killed is looked at once more, a minute later.
     later = str(int(2e12))
     assert machine.sync(JOELCLAW_NOW_MS=later)["sent"]["documents"] == 0

@@ -57,7 +57,7 @@ def halves(secret: str) -> list[str]:
 
 
 @given(sample=st.sampled_from(POSITIVE), place=st.sampled_from(sorted(CUTS)), share=st.floats(0.2, 0.9))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -> None:
     at = sample.text.find(sample.secret) + int(len(sample.secret) * share)  # so much of the text stands before the cut
     size = CUTS[place]

@@ -83,7 +83,7 @@ def assert_whole(home: Path) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("writes", [8, pytest.param(40, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("writes", [3, pytest.param(40, marks=pytest.mark.thorough)])
 def test_fifty_processes_write_at_once(home: Path, writes: int) -> None:
     failed: list[Attempt] = []
     acknowledged: list[str] = []

@@ -267,7 +267,7 @@ def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
     killed = 0
-    for at in (*range(1, 40, 3), *range(40, 400, 25)):
+    for at in (*range(1, 40, 5), *range(40, 400, 40)):
         shutil.rmtree(filled)
         shutil.copytree(whole, filled)
         process = paused(filled, *words, step=at)
