@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from glob import escape, glob
@@ -269,6 +268,7 @@ class Sweep:
     def _without_sections(self, text: str, name: str) -> tuple[str, int]:
         kept, gone = "", 0
         asked = self._criteria
+        most = 2 * max(1, len(asked.match.split()))  # lines that a phrase is broken over, and empty ones between
         of_all = self._before is not None and not (asked.session or asked.project)
         is_old = of_all and name[:10] < clock.iso(self._before)[:10]
         for section in re.split(r"^(?=#)", text, flags=re.MULTILINE):
@@ -278,20 +278,15 @@ class Sweep:
             if is_ours and (is_gone or self._quotes(section)):
                 gone += 1
             else:
-                lines = [line for line in section.splitlines(keepends=True) if not self._quotes(line)]
-                while self._criteria.holds("".join(lines)):
-                    self._drop_broken(lines)
+                lines: list[str] = []
+                for line in section.splitlines(keepends=True):
+                    lines.append(line)
+                    quoting = (back for back in range(1, most) if self._quotes("".join(lines[-back:])))
+                    del lines[len(lines) - next(quoting, 0) :]
                 left = "".join(lines)
                 gone += left != section
                 kept += left
         return kept, gone
-
-    def _drop_broken(self, lines: list[str]) -> None:
-        """Take out the first lines over which the phrase is broken."""
-        holds = self._criteria.holds
-        last = bisect_left(range(len(lines)), True, key=lambda at: holds("".join(lines[: at + 1])))
-        first = bisect_left(range(last), True, key=lambda at: not holds("".join(lines[at + 1 : last + 1])))
-        del lines[first : last + 1]
 
     def _waiting_events(self, path: str) -> None:
         """Append what stays to the spool that hooks append to: a rename over it would lose what they do meanwhile."""
