@@ -46,7 +46,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     home, path = os.path.realpath(files.home()), os.path.realpath(target)
     folder = os.path.dirname(path)
     if home_files.is_in_home(path):
-        raise Failure("BACKUP_IN_HOME", f"{path} is in {home}and would be lost with it", "name a file outside it")
+        raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")
     if os.path.lexists(path) and not (force and os.path.isfile(path)):

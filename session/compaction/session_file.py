@@ -38,7 +38,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             if entry is None:
                 continue
             if entry.id in tree:
-                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line}and replaces it")
+                problems.append(f"line {entry.line} has the id of line {tree[entry.id].line} and replaces it")
             entries.append(entry)
             tree[entry.id] = entry
         if leaf:

@@ -79,7 +79,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
         twice = other != path and bool(installed_hooks.of(settings, other))
     if not found:
         if Receipt.load(path) is not None or listed["installed"]:
-            said = f"joelclaw was installed in {path}but its hooks are gone"
+            said = f"joelclaw was installed in {path} but its hooks are gone"
             told.append(error("HOOKS_REMOVED", name, said, install))
         elif about["present"] and not twice:
             told.append(note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install))

@@ -49,7 +49,7 @@ def _command() -> Examined:
     about = f"`joelclaw` on the PATH is {found}, version {theirs or 'not told'}; what runs is {own}, {VERSION}"
     numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (theirs, VERSION))
     if not numbers:
-        fix = f"delete {found}or reinstall joelclaw there"
+        fix = f"delete {found} or reinstall joelclaw there"
         return facts, [warning("PATH_COMMAND_BROKEN", "command", about, fix)]
     if numbers < ours:
         fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
