@@ -115,9 +115,9 @@ def half_a_character(session: PiSession) -> None:
         (cut_off, ["line 4 is cut off"]),
         (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
         (no_parent, ["gone, the parent of e003, is not in the file; the branch begins there"]),
-        (twice, ["line 4 has the id of line 2and replaces it"]),
+        (twice, ["line 4 has the id of line 2 and replaces it"]),
         (newer, ["the session has version 9; it was read as version 3", "'oracle'"]),
-        (half_a_character, ["line 5 has the id of line 4and replaces it"]),
+        (half_a_character, ["line 5 has the id of line 4 and replaces it"]),
     ],
 )
 def test_damage_is_told_and_the_rest_is_read(command: Any, tmp_path: Path, damage: Any, problems: list[str]) -> None:
