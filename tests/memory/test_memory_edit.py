@@ -28,7 +28,9 @@ def shown(run: Run, identifier: str) -> Any:
 
 def test_a_new_text_is_found_by_its_words_and_the_old_one_is_history(run: Run, kept: str) -> None:
     before = shown(run, kept)
-    result = run("memory", "edit", kept, NEWER, env=LATER).result
+    edited = run("memory", "edit", kept, NEWER, env=LATER)
+    assert edited.json["next_actions"][1]["params"]["text"]["required"] is True
+    result = edited.result
     assert (result["id"], result["changed"], result["before"]) == (kept, True, TEXT)
     after = shown(run, kept)
     assert (after["observation"], after["created_at"]) == (NEWER, before["created_at"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,16 @@ def test_where_the_window_comes_from(run: Run, tmp_path: Path) -> None:
     assert told(pi, "--window", "90000", env=set_) == (90_000, "--window")
     assert told(codex, "--window", "90000") == (90_000, "--window")
     assert told(codex, env=set_) == (19_000, "the transcript")
+    unmeasured = tmp_path / "codex.jsonl"  # one that does not tell its window: the model that it names does
+    lines = [json.loads(line) for line in Path(codex).read_text().splitlines()]
+    for one in lines:
+        payload = one["payload"]
+        payload.pop("model_context_window", None)
+        (payload.get("info") or {}).pop("model_context_window", None)
+        if one["type"] == "turn_context":
+            payload["model"] = "deepseek-v3"
+    unmeasured.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert told(str(unmeasured)) == (128_000, "the model")
 
 
 def test_the_reserve(run: Run, tmp_path: Path) -> None:

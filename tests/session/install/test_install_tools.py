@@ -134,6 +134,15 @@ def test_somebodys_own_server_of_that_name_is_left(
     assert server(user, agent) == mine
 
 
+def test_a_server_of_ours_that_somebody_changed_is_told_when_it_stays(install: Install, user: Path) -> None:
+    install("codex", "--mcp")
+    path = user / SERVERS["codex"]
+    path.write_text(path.read_text().replace('"mcp"', '"mcp", "--verbose"'))
+    (one,) = install("codex", verb="uninstall")["agents"]
+    assert server(user, "codex")["args"] == ["mcp", "--verbose"]
+    assert any("[mcp_servers.joelclaw] was changed by somebody" in note for note in one["notes"]), one
+
+
 def test_claude_runs_recall_without_a_question(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def allowed() -> list[str]:
         return list(json.loads((user / FILES["claude"]).read_text())["permissions"]["allow"])
