@@ -5,8 +5,8 @@
 Detection: the share of texts with secrets of which no `STRETCH` characters of a secret in a row are left. False
 positives: the share of harmless texts that are changed at all. Both of the half that rules were made with (`work`), of
 the half that was kept apart while they were made (`held out`), of what was written and kept apart when that half had
-shown a fault (`held out later`), and of each further form that docs/security.md promises (`promised`). Exit 1 where a
-bound is not kept.
+shown a fault (`held out later`), of each further form that docs/security.md promises (`promised`), and of what code,
+settings and output say of secrets (`code and output`). Exit 1 where a bound is not kept.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from core.redaction import MARK, redact
 
 DETECTION = 0.95
-FALSE_POSITIVES = 0.01
+FALSE_POSITIVES = 0.005
 MS_A_MB = 1_000
 MEGABYTE = 1_000_000
-PARTS = ("work", "held out", "held out later", "promised")
-FILES = {"held out later": 2, "promised": 3}
+PARTS = ("work", "held out", "held out later", "promised", "code and output")
+FILES = {"held out later": 2, "promised": 3, "code and output": 4}
 HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",
