@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from core.redaction.values import Name, Span, is_assigned, is_told, label
+from core.redaction.values import Name, Span, is_assigned, is_placeholder, is_told, label
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")
@@ -32,6 +32,9 @@ _SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|sp
 # Behind it the value stands on the next line, indented further: YAML, perhaps as a block.
 _NEXT_LINE = re.compile(r"[ \t]*+(?:[|>][-+]?)?+(?:[ \t]*+(?:\r?\n|(?<!\\)(?:\\r)?\\n)){1,2}+")
 _WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[ \t])[^\n]{1,4096}")
+# A key of AWS has 40 characters; one that is wrapped has them on two lines.
+_AWS_SECRET, _AWS_LEAST = 40, 8
+_REST = r"\s*\n\s*[A-Za-z0-9+/]{%d}(?![\w+/])"
 _SCHEMED = ("authorization", "auth", "token", "api-key")
 
 
@@ -53,6 +56,8 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         opened = _QUOTE.match(text, at)
         mark, begin = (opened.group(1), opened.end()) if opened else ("", at)
         line = _WHOLE_LINE.match(text, begin) if kind == "authorization" else None
+        if sign == "," and text[start] == "-" and text[begin : begin + 1] != "-":  # `["login", "--password", "…"]`
+            sign = " "
         prefix = _SCHEME.match(text, begin) if kind in _SCHEMED else None
         schemed = prefix is not None and prefix.end() > begin
         begin = prefix.end() if prefix is not None else begin
@@ -61,6 +66,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
         elif line is not None:
             begin, end = line.start(), (text.find(mark, line.start(), line.end()) if mark else -1)
             end = end if end > 0 else line.end()
+            end = 0 if is_placeholder(text[begin:end].partition(" ")[2]) else end
         elif mark and not (schemed and kind == "authorization"):
             end = _quoted_end(text, (start, name_end, kind), begin, mark, sign, tight)
         else:
@@ -77,6 +83,9 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             end = begin + len(_trimmed(full.group())) if full else 0
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > begin and (sign != ">" or text[end : end + 1] == "<"):
+            if _AWS_LEAST <= end - begin < _AWS_SECRET and "secret" in text[start:name_end].lower():
+                rest = re.compile(_REST % (_AWS_SECRET - end + begin)).match(text, end)
+                end = rest.end() if rest is not None else end
             spans.append((begin, end, label(kind)))
             done = end
     return spans
@@ -91,9 +100,12 @@ def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
-    """Whether it is a variable that a call is given: `connect(password=given_bytes)`."""
+    """Whether it is a variable that a call is given, `connect(password=given_bytes)`, or a type: `Option<String>`."""
+    end = at + len(value)
+    if text[end : end + 1] == "<" and value[:1].isupper() and value.isalnum():
+        return text[end + 1 : end + 2].isalpha() and not text.startswith("<br", end)
     is_name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
-    return is_name and text[at + len(value) : at + len(value) + 1] == ")"
+    return is_name and text[end : end + 1] == ")"
 
 
 def _quoted_end(text: str, name: Name, at: int, mark: str, sign: str, tight: bool) -> int:

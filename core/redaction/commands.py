@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 
 from core.redaction import MARK
-from core.redaction.values import Span, is_placeholder
+from core.redaction.values import Span, family, is_placeholder
 
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (
     r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
-    r"|[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"
+    r"|(?!\+)[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
 )
 _TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
 _ARGS = (
-    r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"']|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
+    r"\\{0,3}[\"']?,?(?:[^\n|;&'\"()\\]|\\\n|\\{1,3}[\"'A-Zac-eg-mo-qsu-z]|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"){0,300}?"
     r"\\{0,3}[\"']?(?<=[\s\"'])"
 )
 # How the program begins, how it goes on, a word that must stand in the line, what stands before and around the secret.
 _RULES = (
-    (("sshpass",), "", "", rf"-p(?:{_TO})?{_V}"),
+    (("sshpass", "rdesktop", "evil-winrm"), "", "", rf"-p(?:{_TO})?{_V}"),
     (("redis-cli",), "", "", rf"(?:-a|--pass){_TO}{_V}"),
     (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf "), "", "login", rf"-p{_TO}{_V}"),
     (("twine",), "", "upload", rf"-p{_TO}{_V}"),
@@ -30,7 +30,10 @@ _RULES = (
     (("mongo", "cqlsh"), "(?:sh|dump|restore)?", "", rf"-p{_TO}{_V}"),
     (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){_V}"),
     (("7z", "unrar"), "[az]?", "", rf"-p(?![=\s-]){_V}"),
-    (("sqlcmd", "bcp ", "zip ", "unzip "), "", "", rf"-P(?:{_TO})?{_V}"),
+    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool"), "", "", rf"-P(?:{_TO})?{_V}"),
+    (("xfreerdp", "wlfreerdp", "sdl-freerdp"), r"\d?", "", rf"/p:{_V}"),
+    (("snmp",), "[a-z]*", "", rf"-A{_TO}{_V}"),
+    (("snmp",), "[a-z]*", "", rf"-X{_TO}{_V}"),
     (("http ", "https "), "", "", rf"(?:-a|--auth){_TO}{_PAIR}"),
     (("smbclient",), "", "", rf"(?:-U|--user){_TO}{_PAIR}"),
     (("curl",), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{_TO})?{_PAIR}"),
@@ -67,6 +70,10 @@ _TAKING = ("secret", "passw", "passphrase", "login", "token")
 _VALUE = re.compile(rf"[ \t]{{0,3}}{_V}")
 _SETTING = re.compile(rf"[A-Za-z_]\w{{0,63}}={_V}")
 _ATTACHED = re.compile(r"(?<=\s)-p(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
+# What a step of a workflow hands on.
+_HANDED = re.compile(
+    r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
+)
 _ORACLE = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,128})@")
 # A port, or some that are mapped to each other: `8080`, `3306:3306`, `127.0.0.1:53:53/udp`.
 _MAPPED = re.compile(r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)")
@@ -81,6 +88,9 @@ def find_in_commands(text: str) -> list[Span]:
     _by_rules(text, spans)
     for match in (*_ATTACHED.finditer(text), *_ORACLE.finditer(text)):
         _add(match, "password", spans)
+    for match in _HANDED.finditer(text) if "::" in text else ():
+        if match.group(3) or family(match.group(1)):
+            _add(match, "secret", spans)
     for match in _FED.finditer(text) if "|" in text else ():
         _add_fed(match, spans)
     for match in _PRINTERS.finditer(text):

@@ -6,7 +6,7 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 
 from __future__ import annotations
 
-from core.redaction.values import LOOSE, Name, Span, compiled, is_placeholder, is_technical, is_told, label
+from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_placeholder, is_technical, is_told, label
 
 _REACH = 220
 _MOST_WORDS = 12
@@ -47,10 +47,16 @@ _CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it t
 _LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _CREDENTIALS = (
-    r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was"
+    r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]for [^\n:]{1,40}:"
+    r"|[ \t]*[:=]|[ \t]+(?:are|is|were|was"
     r"|=|-|–|—))|log(?:ged)? in (?:with|as)|login with|sign in (?:with|as))(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*"
     r"[\"'`*(]{0,3})(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+[/|:][ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
+_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
+_USER = (
+    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|pi|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+)
+"""Who logs in on many machines: of others a password has a sign and a digit."""
 _BESIDE_USER = (
     r"(?<!\w)(?:user|username|login|usr|account|uid|as)[ :,]+"
     r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
@@ -129,6 +135,27 @@ def find_logins(text: str, lower: str) -> list[Span]:
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
+    return spans
+
+
+def find_mapped(text: str, words: list[str]) -> list[Span]:
+    """The (start, end, kind) of each password that stands with its user behind a host: `db1 root:…`."""
+    spans: list[Span] = []
+    at = 0
+    for number in [place for place, word in enumerate(words) if place and ":" in word[:-6] and "/" not in word]:
+        host, login = words[number - 1], words[number]
+        user, _, value = login.strip("\"'`,}])").partition(":")
+        digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
+        if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
+            continue
+        named = (digits and signs) or compiled(_USER).match(user.lower())
+        if not named or not compiled(_HOST).match(host) or not is_told(value, "password"):
+            continue
+        at = text.find(login, at)
+        start = at + login.index(value)
+        line = text[max(0, text.rfind("\n", 0, at) + 1, at - 200) : start + len(value) + 8].split("\n", 1)[0]
+        if host[-1] == ":" or line.split() == [host, login]:
+            spans.append((start, start + len(value), "password"))
     return spans
 
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 
 from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
 from core.redaction.forms import find_formed
-from core.redaction.prose import find_apart, find_logins, find_told, may_be_told
+from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
 from core.redaction.values import Name, Span, family, is_in_field
 
@@ -18,7 +18,7 @@ _SHORT = 4_000
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
-_TELLING = frozenset(" ?&:\\")
+_TELLING = frozenset(" ?&:\\$")
 _REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
@@ -100,7 +100,10 @@ def _spans(text: str) -> list[Span]:
     if MARK in text:
         for kind in _NAMED:  # no name stands in a mark
             lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
-    spans = find_formed(text, lower)
+    words = text.split()
+    spans = find_formed(text, lower, words)
+    if ":" in text:
+        spans += find_mapped(text, words)
     if _holds(text, COMMANDS):
         from core.redaction.commands import find_in_commands
 
@@ -120,7 +123,7 @@ def _spans(text: str) -> list[Span]:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(names + others))
-    if len(text) > _SHORT or max(map(len, text.split()), default=0) >= MIN_TOKEN:
+    if len(text) > _SHORT or max(map(len, words), default=0) >= MIN_TOKEN:
         spans += find_random(text)
     return spans
 
@@ -187,6 +190,8 @@ def _kind(text: str, start: int, end: int, kind: str) -> str:
     elif before in "?&":
         if name.lower() in ("key", "sig", "signature", "auth", "x-amz-signature", "x-goog-signature"):
             return "query"
+    elif before == "$":
+        return "" if text[end : end + 1] == ":" else kind  # `$PWD:/srv`
     elif before == ":":
         head = text[max(0, start - 64) : start]
         if "arn:" in head and "arn:" in head.split()[-1]:

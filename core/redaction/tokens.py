@@ -29,11 +29,15 @@ _MAX_WORD_SHARE_ONE_NUMBER = 0.6
 _PUBLIC = (
     "sha1-", "sha256-", "sha384-", "sha512-", "AAAAB3NzaC1", "AAAAC3NzaC1lZDI1NTE5", "AAAAE2VjZHNh", "AAAAGnNr",
     "AAAAInNr", "pk_live_", "pk_test_", "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "fc_", "rs_", "run_",
-    "thread_", "asst_", "nonce-", "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN",
+    "thread_", "asst_", "srvtoolu_", "agent_msg_", "REDACTED",
+    "nonce-", "MFkwEwYHKoZI", "MHYwEAYHKoZI", "MIGbMBAGByqGSM49", "MIIBIjAN", "MIICIjAN",
     "MIIBojAN", "MIGfMA0G", "MCowBQYDK2V", "MFYwEAYHKoZI", "_ZN", "_ZK", "_ZT", "_ZS", "_ZL", "__ZN", "_RN", "_RI",
 )  # fmt: skip
 _PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
-_PUBLIC_NAMES = ("public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key")
+_PUBLIC_NAMES = (
+    "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
+    "etag", "if-none-match", "-version-id", "-id-2", "request-id", "sec-websocket-accept", "sec-websocket-key",
+)  # fmt: skip
 # What Stripe calls its things by; its keys begin otherwise, and a client secret has a second `_`.
 _STRIPE_IDS = frozenset(
     "acct ba card ch cus evt fee il in mandate pi plan pm po price prod pst re seti si sli sub txn vs we".split()
@@ -62,8 +66,10 @@ _LEAST_UNWORDED = 17
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
 _DIGITS = frozenset("0123456789")
 _WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
-# Words, each perhaps with a capital, and a number behind them; a number or a time; a hash.
-_NAMED = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
+# Words, each perhaps with a capital, and a number behind them; a number or a time; a hash, also as bundlers write it.
+_NAMED = rf"(?:{_WORDS}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
+_NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
+"""How ids of GitHub's GraphQL begin, and what its old ones encode."""
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
@@ -105,7 +111,8 @@ def _is_published(text: str, start: int, end: int) -> bool:
     """Whether the random token at start..end is public by what it is, or by what stands before it."""
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
     size = len(word)
-    if word.startswith(_PUBLIC) or before.rstrip(" \t\"'`:=>\\").endswith(_PUBLIC_NAMES):
+    named = before.removesuffix('w/"').rstrip(" \t\"'`:=>\\")  # a weak ETag
+    if word.startswith(_PUBLIC) or compiled(_NODE_ID).match(word) or named.endswith(_PUBLIC_NAMES):
         return True
     if ((size == 46 and word.startswith("Qm")) or (word[0] in "13" and 26 <= size <= 35)) and not word.strip(_BASE58):
         return True  # of IPFS, an address of Bitcoin
@@ -115,13 +122,16 @@ def _is_published(text: str, start: int, end: int) -> bool:
 
 
 def _is_encoded_text(word: str) -> bool:
-    """Whether a word is base64 of some words in ASCII with no secret among them."""
+    """Whether a word is base64 of some words in ASCII with no secret among them, or of JSON: the header of a token."""
     plain = word.replace("-", "+").replace("_", "/")
+    if word.startswith("eyJ"):
+        plain = plain[: len(plain) // 4 * 4 or None]  # it may be cut
     try:
         text = a2b_base64(plain + "=" * (-len(plain) % 4)).decode("ascii")
     except (Error, UnicodeDecodeError):
         return False
-    if len(text) < 12 or len(text.split()) < 2 or not " ".join(text.split()).isprintable():
+    is_said = len(text.split()) > 1 or text.startswith('{"') or compiled(_NODE_ID).match(text)
+    if len(text) < 12 or not is_said or not " ".join(text.split()).isprintable():
         return False
     from core.redaction.search import find_secrets
 
@@ -175,7 +185,7 @@ def is_random(token: str) -> bool:
     """Whether a token has upper and lower case and digits, few word-like runs, and the entropy of chance."""
     if len(token) < MIN_TOKEN or token.isalpha() or token.upper() == token or token.lower() == token:
         return False
-    if not token[2:].strip("0123456789abcdef"):  # an id such as Twilio's: two letters and a hex number
+    if not token[2:].strip("0123456789abcdefABCDEF"):  # two letters and a hex number: `0x…`, an id such as Twilio's
         return False
     if token[1:-1].lower() == token[1:-1]:  # a hash with a letter for its kind, as ccache has them
         return False
@@ -190,4 +200,4 @@ def is_random(token: str) -> bool:
     if -sum(share * log2(share) for share in shares) < _MIN_ENTROPY:
         return False
     parts = token.replace("/", "-").replace("_", "-").split("-")  # words, and too little of chance behind them
-    return len(parts) == 1 or sum(len(part) for part in parts if not compiled(_NAMED).match(part)) >= _LEAST_UNWORDED
+    return sum(len(part) for part in parts if not compiled(_NAMED).match(part)) >= _LEAST_UNWORDED

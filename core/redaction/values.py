@@ -53,7 +53,7 @@ _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
 _DIGITS = frozenset("0123456789")
-_SIGNS = frozenset("!#$%^&*+=@~?")
+SIGNS = frozenset("!#$%^&*+=@~?")
 _HOLLOW = frozenset("*x.•-_#?X ")
 _NOT_VALUES = frozenset(
     "none null nil undefined true false yes no on off empty missing required optional unset set invalid valid expired"
@@ -61,7 +61,7 @@ _NOT_VALUES = frozenset(
     " redacted masked removed changeme changeit change-me change_me replaceme replace-me placeholder hidden todo tbd"
     " example dummy fake sample n/a na default prompt ask stdin env see the a an is are was in from"
     " x-oauth-basic hashed encrypted passwort kennwort password passwd passphrase pass pwd pw secret token key apikey"
-    " api-key api_key my your value here files same-origin use-credentials".split()
+    " api-key api_key my your value here files same-origin use-credentials present absent guest options".split()
 )
 # How a reference begins: of a shell, a template, a store of secrets, Terraform, CloudFormation, YAML, a program.
 _REFERENCES = (
@@ -75,10 +75,24 @@ _SAYINGS = (
     "sometimes|", "pk_live_", "pk_test_",
 )  # fmt: skip
 # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`.
-_VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%[^\n]*%\Z"
-_CODE = r"(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z"
+_VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%(?:[^\n]*%|[a-z])\Z"
+_CODE = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
+# What its last word says of a name of the code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
+_CODE_WORDS = frozenset(
+    "array buffer bytes char string str type types like key keys hash salt schema response request json data input"
+    " inputs credentials provider record dto options props config value ref map list object error callback function"
+    " builder view params".split()
+)
+_NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
+# How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
+_BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-][xX.*…]*\Z"
+# Words that say what they stand for, and a command or a file among several.
+_SAID_WORDS = r"[a-z]+(?:[-_.][a-z]+)+\Z"
+_STAND_INS = frozenset("new old some my example invalid valid wrong fake dummy test".split())
+_PATTERN = ("a-z", "A-Z", "\\w", "\\d")
+_COMMAND = r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))"
 _STORED_PATH = r".+/[^/]*\.\w{2,5}\Z"
-_BRACES = r"\{[\w.]+\}"
+_BRACES = r"\{[\w.?!\[\]()]+\}"
 _ETHEREUM = r"0[xX][0-9a-fA-F]{40}\Z"
 # Words that stand in sentences and not in a password of several words.
 _SENTENCE = frozenset(
@@ -141,7 +155,7 @@ def family(name: str) -> str:
     if last in _AS_THEY_ARE:
         return _AS_THEY_ARE[last]
     if last.endswith("secret") or last in ("credential", "credentials", "secretstring"):
-        return "secret"
+        return "" if before == "existing" else "secret"
     if (before == "secret" and last in ("string", "binary")) or words[-3:] == ["secret", "key", "base"]:
         return "secret"
     if last.endswith("token"):
@@ -197,7 +211,7 @@ def is_placeholder(value: str) -> bool:
     ):
         return True
     low = value.lower()
-    if low in _NOT_VALUES or low.startswith(_SAYINGS):
+    if low in _NOT_VALUES or low.startswith(_SAYINGS) or low.strip("[]()<>{}*&").rstrip("?") in _NOT_VALUES:
         return True
     if _HOLLOW.issuperset(value):
         return True
@@ -215,6 +229,18 @@ def is_strong(value: str) -> bool:
 def is_code(value: str) -> bool:
     """Whether a bare value is an expression: a call, an index, an attribute, a reference."""
     return compiled(_CODE).match(value) is not None
+
+
+def is_of_code(value: str, kind: str, *, quoted: bool) -> bool:
+    """Whether a value is a name that the code has for a secret or its type, or says itself what it stands for."""
+    if kind not in LOOSE and compiled(_BEGINNING).match(value):
+        return True
+    words = words_of(value) if compiled(_SAID_WORDS if quoted else _NAME_OF_CODE).match(value) else []
+    if len(words) < 2:
+        return False
+    if not quoted and words[-1] in _CODE_WORDS:
+        return True
+    return bool(family(value)) and (kind not in LOOSE or (quoted and _STAND_INS.issuperset(words[:-1])))
 
 
 def is_mixed(value: str) -> bool:
@@ -245,7 +271,7 @@ def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True,
         words = len(value.split()) + digits
         return kind in LOOSE and words > (2 if linked or sure else 3) and not is_prose(value)
     cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
-    signs = not _SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
+    signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
     if kind not in LOOSE:
         is_token = len(value) >= 12 and sum(char in _DIGITS for char in value) > 1 and letters
         fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()))
@@ -260,7 +286,7 @@ def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True,
     else:
         parts = value.split("-")
         fits = len(parts) > 3 and all(len(one) > 2 and one.isalpha() for one in parts) and not is_prose(" ".join(parts))
-    return fits and not is_technical(value)
+    return fits and not is_technical(value) and (quoted or not is_of_code(value, kind, quoted=False))
 
 
 def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
@@ -275,7 +301,7 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
         return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
     if kind in ("key", "auth", "query", "schemed", "authorization") or sign == ",":
         return _is_strong_for(kind, value, sign, quoted, alone)
-    if not quoted and is_code(value):
+    if (not quoted and is_code(value)) or is_of_code(value, kind, quoted=quoted or tight):
         return False
     if kind in ("pass", "pw"):
         if kind == "pw" and quoted and value.isalpha():
@@ -290,7 +316,7 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     if (is_name and names_password(value)) or (len(value) < 4 and not any(map(str.isalnum, value))):
         return False
     if quoted or tight:  # it may be any word
-        return tight or " " not in value or not is_prose(value)
+        return tight or " " not in value or not (is_prose(value) or compiled(_COMMAND).match(value))
     return len(value) >= 3 if alone else is_told(value, kind)
 
 
@@ -301,12 +327,12 @@ def _is_strong_for(kind: str, value: str, sign: str, quoted: bool, alone: bool) 
     if kind in ("key", "auth", "query"):
         stored = compiled(_STORED_PATH).match(value) and not is_strong(value.partition("/")[0])
         return is_strong(value) and not stored and not (kind == "auth" and is_technical(value))
-    return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != ",")
+    return is_strong(value) or (quoted and len(value) >= 8 and " " not in value and sign != "," and "://" not in value)
 
 
 def _is_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> bool:
     """Whether a value is one word and no number, address or path; the looser it is written, the longer it must be."""
-    if "://" in value or value.startswith(("/", "./", "~/", "arn:")):
+    if "://" in value or value.startswith(("/", "./", "~/", "arn:")) or any(sign in value for sign in _PATTERN):
         return False
     if " " in value.strip():
         return quoted and any(map(is_strong, value.split()))
