@@ -32,15 +32,12 @@ NAME_PARTS = tuple("pass pw kennwort secret token key auth credential sig _salt 
 _KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
 """Around a keyword a text without other signs gives it no value."""
-_FORMS = (
-    *("\tTRUE\t", "\tFALSE\t"),
-    *(
-        "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
-        " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
-        " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
-        " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
-        " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
-    ),
+_FORMS = tuple(
+    "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
+    " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
+    " whsec_ sk-ant- sk-or- sk-proj- sk-svcacct- sk-admin- sk-None- hf_ api_org_ npm_ pypi-Ag SG. /api/webhooks/"
+    " lin_api_ lin_oauth_ lin_wh_ ntn_ hvs. hvb. hvr. dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit. gsk_ xai- pplx-"
+    " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
 )
 """How tokens of known forms begin, which may have no digit at all."""
 LOGINS = (
@@ -53,6 +50,7 @@ CALLS = (
 )  # fmt: skip
 """How a call begins that is given a password."""
 COMMANDS = (
+    "TRUE\t", "FALSE\t",
     "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state", "::add-mask",
     "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh",
     "twine", "7z", "unrar",
@@ -170,9 +168,8 @@ def may_hold_secret(text: str) -> bool:
                     return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
-    if any(word in lower for word in LOGINS) or ("into " in lower and "values" in lower):
-        return True
-    return ":" in text and any(map(_may_be_login, text.split()))
+    logs_in = any(word in lower for word in LOGINS) or any(map(_may_be_login, text.split()))
+    return logs_in or ("into " in lower and "values" in lower)
 
 
 def _may_be_login(word: str) -> bool:
