@@ -82,6 +82,14 @@ def test_a_uv_tool_is_installed_anew_from_where_it_came(
     assert words() == ["uv", "tool", "install", "--with", WANTED, *source]
 
 
+def test_a_uv_tool_of_which_nothing_is_noted_is_installed_by_its_name(
+    prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Installed, "read_text", lambda *_: "no {json")
+    as_uv_tool(prefix)
+    assert words() == ["uv", "tool", "install", "--with", WANTED, "joelclaw"]
+
+
 def test_what_was_added_to_a_uv_tool_is_kept(prefix: Path) -> None:
     as_uv_tool(prefix, '{ name = "joelclaw" }, { name = "numpy", specifier = ">=2" }')
     assert words() == ["uv", "tool", "install", "--with", "numpy>=2", "--with", WANTED, FOLDER]

@@ -65,7 +65,7 @@ def test_in_the_hot_zone_the_task_becomes_a_memory(run: Run, home: Path) -> None
     assert len(after["taskMemoryIds"]) == 1
     assert after["writtenHash"] == after["taskHash"]
     (hit,) = run("recall", "Task " + TASK, "--session", "s1", env=at(2)).result["hits"]
-    assert hit["id"] == after["taskMemoryIds"][0]
+    assert (hit["id"], hit["observation"]) == (after["taskMemoryIds"][0], f"Task: {TASK}")
     events = run("otel", "search", "compaction.extract", "--hours", "1", env=at(2)).result["events"]
     assert {event["action"] for event in events} == {"compaction.extract.warm", "compaction.extract.hot"}
 

@@ -45,6 +45,7 @@ def export(machine: Machine) -> list[str]:
 
 
 def test_a_whole_memory_goes_there_and_back(machine: Machine, tmp_path: Path) -> None:
+    machine.result("otel", "emit", "build.failed", "--level", "error", "--error", "no tide table")
     before = machine.verify()
     assert (before["same"], before["code"]) == (False, "STORE_DIFFERS")
     assert before["collections"]["episodes"] == {"here": 107, "there": 0, "same": 0, "different": 107}
@@ -62,6 +63,7 @@ def test_a_whole_memory_goes_there_and_back(machine: Machine, tmp_path: Path) ->
     assert other.verify()["same"] is True
     events = other.result("otel", "list", JOELCLAW_STORE_BACKEND="sqlite")["events"]
     assert [event["metadata"] for event in events if event["action"] == "build.ok"] == [{"n": 1}]
+    assert [event["error"] for event in events if event["action"] == "build.failed"] == ["no tide table"]
     assert other.result("recall", "worker 17 port", JOELCLAW_STORE_BACKEND="sqlite")["hits"]
 
 
