@@ -45,9 +45,7 @@ _NO_NAMES = frozenset("not mind ok yes no again more less".split())
 _QUESTION_MARKS = "?？؟"
 _STATEMENT_ENDS = (". ", "! ", ".\n", "\n", "。", "！", ": ")
 _PAUSES = ".,!;:—–"
-NOT_REMEMBERED = (
-    "not remembered: write it as a sentence that says what and why"  # told to the writer of a discarded text
-)
+NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # said of a discarded text
 
 
 def judge(text: str) -> Gated:

@@ -6,14 +6,7 @@ from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _CODE = "SESSIONS_INVALID_ARGS"
-_WHICH = P(
-    "session",
-    (),
-    "its id, the beginning of its id, or its transcript file",
-    required=True,
-    metavar="SESSION",
-    file=True,
-)
+_WHICH = P("session", (), "its id, its beginning, or its transcript file", required=True, metavar="SESSION", file=True)
 _MIRRORED = "accepted as by the public CLI: only this machine's archive is searched"
 _MARKDOWN = "markdown also puts the same text into `markdown`"
 

@@ -72,12 +72,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
             P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
-            P(
-                "fix",
-                ("--fix",),
-                "fix what is safe to fix: our entries, file modes, leftover files, the log",
-                kind="flag",
-            ),
+            P("fix", ("--fix",), "fix what is safe: our entries, file modes, leftovers, the log", kind="flag"),
         ),
         code="DOCTOR_INVALID_ARGS",
         view="cli.installation.view:report",

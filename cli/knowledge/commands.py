@@ -58,12 +58,7 @@ COMMANDS: tuple[Command, ...] = (
         P("decision", ("--decision",), "what was decided", metavar="TEXT"),
         P("evidence", ("--evidence",), "what shows it, comma-separated", metavar="CSV"),
         P("usefulness", ("--usefulness",), "tags, comma-separated", metavar="CSV"),
-        P(
-            "skip_reason",
-            ("--skip-reason",),
-            "why there is nothing to store: only an event is recorded",
-            choices=_REASONS,
-        ),
+        P("skip_reason", ("--skip-reason",), "why nothing is stored: only an event is", choices=_REASONS),
         P("project", ("--project",), "the project it is about"),
         P("loop_id", ("--loop-id",), "an id to store with it", metavar="ID"),
         P("story_id", ("--story-id",), "likewise", metavar="ID"),

@@ -93,12 +93,7 @@ COMMANDS: tuple[Command, ...] = (
         P("ids", (), "their ids; a tool call (call:...) is deleted permanently", many=True, metavar="ID"),
         P("session", ("--session",), "everything of a session; its tool calls are deleted permanently", metavar="ID"),
         P("undo", ("--undo",), "bring them back", kind="flag"),
-        P(
-            "purge",
-            ("--purge",),
-            "delete permanently, with everything that quotes it: no byte stays in any file",
-            kind="flag",
-        ),
+        P("purge", ("--purge",), "delete permanently: no byte stays in any file, nor what quotes it", kind="flag"),
         P("project", ("--project",), "with --purge: everything of a project", default=""),
         P("before", ("--before",), "with --purge: everything older than this day", default="", metavar="DATE"),
         P("match", ("--match",), "with --purge: everything that contains this text", default="", metavar="TEXT"),

@@ -67,9 +67,7 @@ def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 
 def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
-        fix = (
-            "give --session alone; to bring its memories back, use the ids it printed: joelclaw memory forget --undo ID"
-        )
+        fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
         raise usage(CODE, "--session goes with no ids, and cannot be undone: its tool calls are deleted", fix)
     db, about = writing()
     names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
@@ -127,10 +125,7 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
     if options["before"] and before is None:
         return f"--before is {options['before'][:60]!r}, which is not a date", "give it as 2026-01-31"
     if not (options["dry_run"] or options["yes"] or _on_terminal()):
-        return (
-            "--purge deletes permanently, and this is not a terminal, so nobody can be asked",
-            "give --yes, or --dry-run first",
-        )
+        return ("--purge deletes permanently, and nobody can be asked here", "give --yes, or --dry-run first")
     return "", ""
 
 

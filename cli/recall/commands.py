@@ -33,12 +33,7 @@ COMMANDS: tuple[Command, ...] = (
             P("since", ("--since",), _TIME, metavar="TIME"),
             P("until", ("--until",), "only what is older than, likewise", metavar="TIME"),
             P("by", ("--by",), "session: the best hit of each, and how many more it has", choices=("session",)),
-            P(
-                "explain",
-                ("--explain",),
-                "how each score was computed, and why other candidates were dropped",
-                kind="flag",
-            ),
+            P("explain", ("--explain",), "how each score was computed, and why others were dropped", kind="flag"),
             P("exit_code", ("--exit-code",), "exit 1 if nothing is found, as grep does", kind="flag"),
             P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
             ADAPTER,

@@ -7,9 +7,7 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
 _HTML = P("html", ("--html",), "write one self-contained HTML page, and open it if there is a browser", kind="flag")
-_TO = P(
-    "to", ("--to",), "the file to write (- is stdout; default: in a new temporary folder)", metavar="FILE", file=True
-)
+_TO = P("to", ("--to",), "the file to write (- is stdout; default: in a temporary folder)", metavar="FILE", file=True)
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),

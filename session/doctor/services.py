@@ -117,9 +117,7 @@ def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
     found = []
     for place in current:
         if place["waiting"] and _is_late(place["lastExportAt"]):
-            told = (
-                f"{place['waiting']:,} events wait for {place['endpoint']}: none was sent since {place['lastExportAt']}"
-            )
+            told = f"{place['waiting']:,} events wait for {place['endpoint']}: none sent since {place['lastExportAt']}"
             found.append(warning("EXPORT_BEHIND", "exporter", told, "joelclaw otel export"))
     for scheme, host in dict.fromkeys(urlsplit(place["endpoint"])[:2] for place in current):
         parts = urlsplit(f"//{host}")

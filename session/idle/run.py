@@ -221,9 +221,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: 
         who = agent or "an unknown client"
         raise Failure("IDLE_NO_COMMAND", f"there is no known command to compact a session of {who}", "set idle.command")
     if session_id.startswith(("-", "hash-")):
-        raise Failure(
-            "IDLE_NO_ID", f"{session_id[:80]!r} cannot be passed to a command as an id", "set no timer for it"
-        )
+        raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is not an id that a command takes", "set no timer for it")
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
     folder = began_in or timer["cwd"] or current["cwd"]
     if not folder or not os.path.isdir(folder):

@@ -26,6 +26,7 @@ MOST_MODULES = 16
 SHORT = {
     "core/errors.py",  # a leaf: every room raises its Failure
     "core/ids.py",  # likewise: every room makes ids
+    "core/process/extras.py",  # read by cli and by session
     "cli/knowledge/search.py",  # hot, and alone for that
     "cli/memory/reports.py",  # likewise
     "cli/installation/kept_values.py",  # likewise: it is run at each press of the tab key

@@ -140,8 +140,8 @@ def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: I
         ("", "s", "", "no known command"),
         ("/no/such/command {session}", "s", "pi", "No such file"),
         ("run 'x", "s", "pi", "quotation"),
-        ("true {session}", "-s", "pi", "as an id"),
-        ("true {session}", "x" * 300, "pi", "as an id"),
+        ("true {session}", "-s", "pi", "is not an id"),
+        ("true {session}", "x" * 300, "pi", "is not an id"),
     ],
 )
 def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:

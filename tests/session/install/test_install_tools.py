@@ -140,7 +140,7 @@ def test_a_server_of_ours_that_somebody_changed_is_told_when_it_stays(install: I
     path.write_text(path.read_text().replace('"mcp"', '"mcp", "--verbose"'))
     (one,) = install("codex", verb="uninstall")["agents"]
     assert server(user, "codex")["args"] == ["mcp", "--verbose"]
-    assert any("[mcp_servers.joelclaw] was changed by somebody" in note for note in one["notes"]), one
+    assert any("[mcp_servers.joelclaw] was changed by hand" in note for note in one["notes"]), one
 
 
 def test_claude_runs_recall_without_a_question(install: Install, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
