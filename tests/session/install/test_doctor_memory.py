@@ -307,6 +307,7 @@ def test_what_a_hook_said_does_not_act_on_a_terminal(user: User) -> None:
     for text in printed:
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
         assert "</tool_result>" not in text
+    assert "installed, current" in printed[1]
 
 
 def test_where_there_is_no_project(user: User) -> None:
