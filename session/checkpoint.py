@@ -63,7 +63,6 @@ class Checkpoint(Step):
 
     def change(self, state: SessionState) -> SessionState:
         """The turn, its zone and how often that happened."""
-        config = self.context.config
         percent = state["checkpoint"]["contextPercentAtCapture"]
         if self.turn is not None:
             percent = self.turn["percent"]
@@ -71,8 +70,7 @@ class Checkpoint(Step):
             kind = "flushes" if self.is_flush else "saves"
             counts = {**state["counts"], kind: state["counts"][kind] + 1}
             state = {**state, "counts": counts, "updatedAt": self.context.now}
-        warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
-        plan = self.plan = rules.plan_of(state, rules.zone_of(percent, warm=warm, hot=hot), flush=self.is_flush)
+        plan = self.plan = rules.plan_of(state, rules.zone_of(percent, self.context.config), flush=self.is_flush)
         if plan["write"] and self.context.is_excluded(state["cwd"]):
             self.plan = {**plan, "write": False, "writeReason": "excluded"}
         return rules.enter(state, plan)

@@ -57,7 +57,7 @@ def flush(state: SessionState, now: int, config: Config, *, project: str = "", r
         if own and [line for line in map(str.rstrip, own[-1][1:]) if line] == body:
             return False
         start = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-        _append(where, start + "\n".join((heading, *body)) + "\n")
+        append(where, (start + "\n".join((heading, *body)) + "\n").encode("utf-8", "replace"))
     except (OSError, ValueError):
         return False
     return True
@@ -109,7 +109,9 @@ def _read(where: str) -> str:
     return (data.partition(b"\n")[2] if begin else data).decode("utf-8", "replace")
 
 
-def _append(where: str, text: str) -> None:
-    files.private_folder(os.path.dirname(where))
-    with open(os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
-        file.write(text.encode("utf-8", "replace"))
+def append(where: str, data: bytes) -> None:
+    """Write behind what others append at the same time; of nothing no file is made."""
+    if data:
+        files.private_folder(os.path.dirname(where))
+        with open(os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
+            file.write(data)

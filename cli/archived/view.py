@@ -49,15 +49,12 @@ def inspect(answer: Answer) -> None:
     for match in result["matches"]:
         screen.print(safe(f"lines {match['startLine']} to {match['endLine']}", "bold"))
         for entry in match["entries"]:
-            screen.print(_line(entry, "yellow" if entry["line"] == match["matchLine"] else ""))
+            line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
+            style = "yellow" if entry["line"] == match["matchLine"] else ""
+            screen.print(line.append_text(safe(" ".join(entry["text"].split()), style)))
     next_steps(answer, screen)
 
 
 def _heading(about: dict[str, Any]) -> Text:
     line = safe(ids.shown(about["sessionId"]), "bold cyan")
     return line.append_text(safe(f"  {about['client']}  {about['startedAt'][:16]}  {about['folder']}", "dim"))
-
-
-def _line(entry: dict[str, Any], style: str = "") -> Text:
-    line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
-    return line.append_text(safe(" ".join(entry["text"].split()), style))

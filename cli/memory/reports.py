@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import clock
-from core.store import sqlite
+from core.store import migrate, sqlite
 from memory import reports
 
 TYPE_CHECKING = False
@@ -36,9 +36,4 @@ def stats(_options: dict[str, Any]) -> Answer:
 
 def _store() -> apsw.Connection:
     """The store; where there is none yet one in memory, which is empty."""
-    db = sqlite.open_reading()
-    if db is None:
-        from core.store import migrate
-
-        db = migrate.in_memory()
-    return db
+    return sqlite.open_reading() or migrate.in_memory()

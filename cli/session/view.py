@@ -9,7 +9,7 @@ from rich.panel import Panel
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
-from cli.terminal import console, next_steps, rows_table, safe, size, told
+from cli.terminal import console, next_steps, rows_table, safe, told
 from core import clock, ids
 
 _CHOSEN = {
@@ -27,13 +27,10 @@ def list_(answer: Answer) -> None:
         return
     rows = [
         {
-            "session": ids.shown(entry["sessionId"]),
-            "role": entry["role"],
+            **entry,
+            "sessionId": ids.shown(entry["sessionId"]),
             "task": entry.get("problem") or entry["task"][:60],
-            "percent": entry["percent"],
-            "compactions": entry["compactionCount"],
-            "updated": age(clock.iso(entry["updatedAt"]), now) if entry["updatedAt"] else "",
-            "size": size(entry["bytes"]),
+            "updatedAt": age(clock.iso(entry["updatedAt"]), now) if entry["updatedAt"] else "",
         }
         for entry in result["sessions"]
     ]

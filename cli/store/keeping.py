@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from core import clock, config, files
@@ -14,9 +14,6 @@ from core.store.upkeep.retention import Retention
 from otel import log
 from otel.event import new_event
 from session.backup import archive
-
-if TYPE_CHECKING:
-    pass
 
 
 def backup(options: dict[str, Any]) -> Answer:

@@ -260,7 +260,7 @@ class Sweep:
                         files.write_whole(path, kept.encode())
                     else:
                         os.unlink(path)
-                    _append(path, file.read())  # what was appended while we wrote
+                    daily_log.append(path, file.read())  # what was appended while we wrote
             self.log_sections += gone
             return
         raise OSError(errno.EBUSY, "another program keeps writing to it", path)
@@ -304,7 +304,7 @@ class Sweep:
         with file:
             for _ in range(2):
                 kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
-                _append(spool.path(), b"".join(kept))
+                daily_log.append(spool.path(), b"".join(kept))
                 with suppress(FileNotFoundError):
                     os.unlink(aside)  # and what a hook wrote that had opened it before
 
@@ -330,13 +330,6 @@ def _ours(home: str) -> Iterator[tuple[str, str]]:
 def _below(folder: str) -> Iterator[str]:
     for at, _, names in os.walk(folder):
         yield from (os.path.join(at, name) for name in sorted(names))
-
-
-def _append(path: str, data: bytes) -> None:
-    if data:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "ab") as file:
-            file.write(data)
 
 
 def _text(path: str) -> str:

@@ -60,17 +60,11 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     return list(told.values())
 
 
-def lines(found: Iterable[Place]) -> list[str]:
+def lines(found: Sequence[Place]) -> list[str]:
     """`- path/file.go: name:12 other:34`, a line a file."""
-    room = MOST_CHARS
-    by_file: dict[str, list[str]] = {}
-    for place in found:
-        entry = f"{place['name']}:{place['line']}"
-        needed = len(entry) + 1 + (0 if place["file"] in by_file else len(place["file"]) + 4)
-        if needed <= room:
-            room -= needed
-            by_file.setdefault(place["file"], []).append(entry)
-    return [f"- {one_line(file)}: {' '.join(entries)}" for file, entries in by_file.items()]
+    shown_as = {place["file"]: one_line(place["file"]) for place in found}
+    by_file = where.fitting(found, shown_as, MOST_CHARS, len(shown_as))
+    return [f"- {shown_as[file]}: {' '.join(entries)}" for file, entries in by_file.items()]
 
 
 def _last_places(

@@ -94,20 +94,22 @@ def shown_as(files: Iterable[str]) -> dict[str, str]:
 
 def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:
     """`- file: name:line name:line`, a line a file, of places in their order within so many characters; a name once."""
-    found = _fitting(places, names, room)
+    found = fitting(places, names, room, MOST_FILES)
     first = {place["file"] for place in places[:_FIRST]}
     alone = {file for file, entries in found.items() if len(entries) < 2 and file not in first}
     if alone:
-        found = _fitting([one for one in places if one["file"] in found and one["file"] not in alone], names, room)
+        kept = [one for one in places if one["file"] in found and one["file"] not in alone]
+        found = fitting(kept, names, room, MOST_FILES)
     return [f"- {names[file]}: {' '.join(entries)}" for file, entries in found.items()]
 
 
-def _fitting(places: Iterable[Place], names: Mapping[str, str], room: int) -> dict[str, list[str]]:
+def fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most: int) -> dict[str, list[str]]:
+    """`name:line` by file of places in their order, within so many files and characters; a name once."""
     found: dict[str, list[str]] = {}
     shown: set[str] = set()
     for place in places:
         name, file = place["name"], place["file"]
-        if name in shown or (file not in found and len(found) >= MOST_FILES):
+        if name in shown or (file not in found and len(found) >= most):
             continue
         entry = f"{name}:{place['line']}"
         needed = len(entry) + 1 + (len(names[file]) + 4 if file not in found else 0)

@@ -17,11 +17,6 @@ _GAP = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _MOST_EDITS = 500
 _TABLE, _NAME = "mcp_servers", "joelclaw"
-_MARKS = (
-    "# joelclaw: from here on entered by `joelclaw install`, and taken out by `joelclaw uninstall`",
-    "# joelclaw: end",
-)
-"""Earlier versions wrote these lines around our table in TOML."""
 
 
 class Malformed(Exception):
@@ -205,8 +200,8 @@ class TomlServer:
         if self.is_there:
             servers: Any = self._document[_TABLE]
             servers[_NAME]["command"] = command
-            return self._checked(_without_marks(self._document.as_string()), _server(command))
-        text = _without_marks(self.text)
+            return self._checked(self._document.as_string(), _server(command))
+        text = self.text
         newline = "\r\n" if "\r\n" in text else "\n"
         gap = newline * ((not text.endswith("\n")) + 1) if text else ""
         lines = tomlkit.dumps({_TABLE: {_NAME: _server(command)}}).replace("\n", newline)
@@ -214,7 +209,7 @@ class TomlServer:
 
     def take_out(self) -> str:
         """The text without our server."""
-        document = _toml(_without_marks(self.text))
+        document = _toml(self.text)
         servers: Any = document[_TABLE]
         servers.remove(_NAME)
         if not servers:
@@ -245,7 +240,3 @@ def _toml(text: str) -> tomlkit.TOMLDocument:
 
 def _server(command: str) -> dict[str, Any]:
     return {"command": command, "args": ["mcp"], "env_vars": ["JOELCLAW_HOME"]}
-
-
-def _without_marks(text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") not in _MARKS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -14,8 +13,6 @@ from hashlib import sha256
 from core import VERSION, clock, files
 
 _MARK = ".joelclaw-backup-"
-_STAMP = re.compile(r"(\d+)(?:-(\d+))?")
-"""When a copy was made, in ms; versions before counted those of one ms."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def _place(path: str) -> str:
 
 def back_up(path: str, target: str, data: bytes) -> str:
     """Copy what a file (`target`, where `path` is a link) holds beside it, in its mode; returns the copy's path."""
-    at = max([clock.now_ms(), *(_age(name)[0] + 1 for name in backups(path))])  # the order is the age
+    at = max([clock.now_ms(), *(_age(name) + 1 for name in backups(path))])  # the order is the age
     while os.path.lexists(name := f"{path}{_MARK}{at}"):
         at += 1
     create(name, data, os.stat(target).st_mode & 0o7777)
@@ -99,7 +96,7 @@ def create(path: str, data: bytes, mode: int | None) -> None:
 def backups(path: str) -> list[str]:
     """All copies of a file, the oldest first."""
     stem = path + _MARK
-    found = [name for name in glob(escape(stem) + "*") if _STAMP.fullmatch(name.removeprefix(stem))]
+    found = [name for name in glob(escape(stem) + "*") if name.removeprefix(stem).isdecimal()]
     return sorted((name for name in found if os.path.isfile(name) and not os.path.islink(name)), key=_age)
 
 
@@ -131,9 +128,8 @@ def as_it_was(path: str, text: str, same: Callable[[str, str], bool]) -> str:
     return text
 
 
-def _age(name: str) -> tuple[int, int]:
-    at, _, number = name.rpartition(_MARK)[2].partition("-")
-    return int(at), int(number or 1)
+def _age(name: str) -> int:
+    return int(name.rpartition(_MARK)[2])
 
 
 def _data(path: str) -> bytes | None:

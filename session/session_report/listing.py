@@ -114,17 +114,11 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         "turns": turns,
         "contextPercent": percent,
         "task": clip(" ".join(task.split()), _TASK_CHARS) or one.problem,
-        "zone": zone(percent, config),
+        "zone": rules.zone_of(percent, config),
         "startedAt": clock.iso(started or None),
         "toolCalls": archived["calls"] if archived else 0,
         "compactions": compactions,
     }
-
-
-def zone(percent: float | None, config: Config) -> str:
-    """The zone of a context usage by the settings in force."""
-    warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
-    return rules.zone_of(percent, warm=warm, hot=hot)
 
 
 def meant(db: apsw.Connection, given: str) -> str:

@@ -17,6 +17,7 @@ from memory.noise import is_own
 from memory.reports import LEAST
 from session.session_report import listing
 from session.session_report import turns as telling
+from session.state import rules
 
 _MEMORY_CHARS = 160
 _MOST_ERRORS = 12
@@ -40,7 +41,7 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
     texts = history.memory_texts(db, named, _MEMORY_CHARS)
     moments = telling.of_events(events, injected, texts)
     moments += telling.of_compactions(events, name_rows.compactions(db, session)) + telling.of_hooks(hooks)
-    turns = telling.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: listing.zone(percent, config))
+    turns = telling.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: rules.zone_of(percent, config))
     times = [one["at"] for kind in (hooks, events, prompts) for one in kind] + [at for at, _, _ in calls]
     times += [state["startedAt"], state["updatedAt"]] if state else []
     times = [at for at in (*times, archived["updated_at"] if archived else 0) if at > 0]
@@ -62,7 +63,7 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
         "startedAt": clock.iso(min(times, default=None)),
         "updatedAt": clock.iso(max(times, default=None)),
         "contextPercent": percent,
-        "zone": listing.zone(percent, config),
+        "zone": rules.zone_of(percent, config),
         "turnCount": sum(turn["number"] > 0 for turn in turns),
         "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from core.config import Config
     from session.records import Memory, Message, Plan, Recalled, SessionState, Zone
 
 MESSAGES_ASKED = 2
@@ -83,8 +84,9 @@ def query_of(messages: Sequence[Message]) -> str:
     return query if len(query) >= QUERY_LEAST else ""
 
 
-def zone_of(percent: float | None, *, warm: float, hot: float) -> Zone:
-    """The zone of a context usage in percent; `hot` wins where the two bounds cross."""
+def zone_of(percent: float | None, config: Config) -> Zone:
+    """The zone of a context usage in percent by the settings in force; `hot` wins where their two bounds cross."""
+    warm, hot = config.get_float("checkpoint.warm_percent"), config.get_float("checkpoint.hot_percent")
     if percent is None:
         return "unknown"
     return "hot" if percent >= hot else "warm" if percent >= warm else "cold"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from core import json_text
+from core.config import Config
 from session import checkpoint
 from session.inject import recovery
 from session.state import rules, schema
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from session import records
     from session.records import Memory, SessionState
 
-WARM, HOT = 40.0, 60.0
+DEFAULTS = Config({})
 SESSION = "s" * 200
 messages = st.lists(
     st.sampled_from(["fix the importer", "now the tests", "write the runbook", "go", "x" * 900, "数" * 900]), max_size=4
@@ -59,7 +60,7 @@ class Session(RuleBasedStateMachine):
         turn = checkpoint.turn_of(messages=said, files=touched, percent=percent)
         before = self.load()
         state = rules.record_turn(before, turn)
-        plan = rules.plan_of(state, rules.zone_of(percent, warm=WARM, hot=HOT), flush=flush)
+        plan = rules.plan_of(state, rules.zone_of(percent, DEFAULTS), flush=flush)
         assert set(turn["files"]) <= set(state["files"])
         if turn["messages"]:
             assert state["messages"][-1] == turn["messages"][-1]
