@@ -16,9 +16,7 @@ _NAME = "joelclaw "
 
 
 class Answer:
-    """The result of a command: the envelope's `result`, or with `--raw` the `text`; `framed`: one of
-    `core.quoting.enclose`.
-    """
+    """The envelope's `result`, or with `--raw` the `text`; `framed`: by `core.quoting.enclose`."""
 
     __slots__ = ("exit_code", "framed", "next_actions", "result", "said", "text")
 

@@ -92,7 +92,7 @@ _joelclaw() {
     "memory list --page") return ;;
     "memory tag --add") return ;;
     "memory tag --remove") return ;;
-    "memory import --format") COMPREPLY=($(compgen -W "auto ours markdown mem0 mcp-memory claude-mem basic-memory" -- "$word")); return ;;
+    "memory import --format") COMPREPLY=($(compgen -W "auto ours markdown mem0 mcp-memory claude-mem" -- "$word")); return ;;
     "memory export --collection") return ;;
     "memory archive --agent") COMPREPLY=($(compgen -W "claude codex gemini pi" -- "$word")); return ;;
     "memory observe --session") COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return ;;

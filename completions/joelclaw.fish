@@ -290,7 +290,7 @@ complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l undo -d 'bring the
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'memory supersede'" -a '(joelclaw completion --values memories 2>/dev/null)'
-complete -c joelclaw -n "__joelclaw_at 'memory import'" -l format -x -a 'auto ours markdown mem0 mcp-memory claude-mem basic-memory' -d 'its format (auto: detected from its content)'
+complete -c joelclaw -n "__joelclaw_at 'memory import'" -l format -x -a 'auto ours markdown mem0 mcp-memory claude-mem' -d 'its format (auto: detected from its content)'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -l preview -d 'store nothing; say what would be stored and what not'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'memory import'" -l help -s h -d 'what this command takes'

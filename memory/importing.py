@@ -20,7 +20,6 @@ from core.store.sessions import segments
 from core.store.upkeep import store_file
 from memory import json_form, near_duplicate, other_stores
 from memory.json_form import Incoming
-from memory.knowledge import markdown_files
 from memory.other_stores import LeftOut, Pieces
 from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, clean_name, composed, store, take, with_history
 from recall import categories
@@ -31,7 +30,6 @@ READERS: dict[str, Callable[[str], Pieces]] = {
     "mem0": other_stores.mem0,
     "mcp-memory": other_stores.mcp_memory,
     "claude-mem": other_stores.claude_mem,
-    "basic-memory": other_stores.notes,
 }
 BATCH_OF_LINES, BATCH_OF_ITEMS = 500, 20
 """Memories of one transaction: a tenth of a second, which a hook's write waits at most. Items are compared with what is
@@ -47,9 +45,10 @@ Line = tuple[int, bytes | None]  # its number, and None for one that was too lon
 
 
 def form_of(path: str) -> str:
-    """The form of a file or folder, told by what stands in it: one of READERS, or OURS for anything else."""
+    """The form of a file, told by what stands in it: one of READERS, or OURS for anything else."""
     if os.path.isdir(path):
-        return "basic-memory" if markdown_files.below(path).files else OURS
+        fix = "name a file; `joelclaw knowledge sync` takes folders of markdown"
+        raise usage("MEMORY_INVALID_ARGS", f"{path} is a folder", fix)
     try:
         with open(path, "rb") as handle:
             data = handle.read(_HEAD)
@@ -60,7 +59,7 @@ def form_of(path: str) -> str:
                 fix = f"export it as JSON or markdown; --format takes {', '.join(READERS)}"
                 raise usage("MEMORY_INVALID_ARGS", f"{path} is an SQLite file, but not claude-mem's", fix)
             if path.lower().endswith((".md", ".markdown", ".mdc")):
-                return "basic-memory" if other_stores.is_note(data.decode("utf-8-sig", "replace")) else "markdown"
+                return "markdown"
             if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{"):
                 return OURS
             return other_stores.json_form(data + handle.read(other_stores.MOST_JSON_BYTES - _HEAD)) or OURS

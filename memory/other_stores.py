@@ -1,4 +1,4 @@
-"""What other tools remember, as items: Mem0, MCP's memory server, claude-mem, basic-memory, CLAUDE.md and its like."""
+"""What other tools remember, as items: Mem0, MCP's memory server, claude-mem, CLAUDE.md and its like."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from memory.knowledge.markdown import front_matter
 
 MOST_JSON_BYTES = 64 * 1024 * 1024
 MOST_MARKDOWN_BYTES = 4 * 1024 * 1024
-MOST_FILES = 10_000
 _MOST_TAGS, _LONGEST_TAG = 16, 60
 _LONGEST_PARAGRAPH = 600
 _WHITE = b"\xef\xbb\xbf \t\r\n"
@@ -28,16 +27,6 @@ _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _TASK = re.compile(r"\[[ xX-]\]\s+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_OBSERVATION = re.compile(r"\[([^\[\]()]+)\]\s+(.+)$")
-_RELATION = re.compile(r"""(?:"([^"]+)"|'([^']+)'|(\S+))\s+\[\[(.+?)\]\]\s*(\([^()]*\))?$""")
-_NO_CATEGORY = re.compile(r"[\W_xX]?$|\d{1,3}:\d{2}(:\d{2})?([.,]\d+)?(\s+-\s+\S+)?$")
-"""A task's mark, or a time of a transcript."""
-_KNOWN = {
-    "preference": "preferences", "preferences": "preferences", "rule": "rules", "rules": "rules",
-    "convention": "rules", "architecture": "architecture", "design": "architecture", "project": "projects",
-    "person": "people", "people": "people",
-}  # fmt: skip
-"""Categories of notes that are categories here; any other is a tag alone."""
 
 
 @dataclass(frozen=True)
@@ -297,67 +286,3 @@ def bullets(path: str) -> Pieces:
             told = " ".join([*(one.text for one in above if one.depth > 0), text])
             context = " > ".join(one.text for one in above if one.depth <= 0)
             yield Item(told, where, f"{name}\0{told}", (name,), context, project=project)
-
-
-def is_note(text: str) -> bool:
-    """Whether a markdown file is a note of basic-memory: a permalink in front, and observations or relations."""
-    front, found = _pieces(text)
-    return "permalink" in front and any(any(_matched(piece)) for piece in found)
-
-
-def _matched(piece: _Piece) -> tuple[re.Match[str] | None, re.Match[str] | None]:
-    """The observation or the relation that a bullet is; not a task, nor a time of a transcript."""
-    if piece.depth <= 0:
-        return None, None
-    observation = _OBSERVATION.match(piece.text)
-    if observation and _NO_CATEGORY.match(observation[1].strip()):
-        observation = None
-    return observation, None if observation else _RELATION.match(piece.text)
-
-
-def notes(path: str) -> Pieces:
-    """`- [category] text #tag (context)` and `- type [[Target]]` of a note, or of those in a folder; no links."""
-    if not os.path.isdir(path):
-        yield from _of_note(path, os.path.basename(path))
-        return
-    path = os.path.realpath(path)
-    files = list(markdown_files.below(path).files)
-    for one in files[:MOST_FILES]:
-        yield from _of_note(one, os.path.relpath(one, path))
-    if len(files) > MOST_FILES:
-        yield LeftOut(path, f"over {MOST_FILES:,} notes: import its folders one by one")
-
-
-def _of_note(path: str, shown: str) -> Pieces:
-    front, found = _pieces(_text(path))
-    title = front.get("title") or os.path.splitext(os.path.basename(path))[0]
-    own = front.get("permalink") or title
-    listed = front.get("tags", "")
-    tags = ["basic-memory", *(listed if isinstance(listed, list) else listed.split(","))]
-    is_empty = True
-    for piece in found:
-        observation, relation = _matched(piece)
-        where = f"{shown}, line {piece.line}"
-        is_empty = is_empty and not (observation or relation)
-        if observation is not None:
-            category = observation[1].strip()
-            text, named = _observation(observation[2].strip())
-            known = _KNOWN.get(category.lower(), "")
-            yield Item(text, where, f"{own}\0{category}\0{text}", _tags([*tags, category, *named]), title, known)
-        elif relation is not None:
-            kind = next(one for one in relation.group(1, 2, 3) if one)
-            said = f"{title} {kind.replace('_', ' ')} {relation[4].partition('|')[0].strip()}"
-            full = f"{said} {relation[5]}" if relation[5] else said
-            yield Item(full, where, f"{own}\0{said}", _tags([*tags, "relation"]))
-    if is_empty:
-        yield LeftOut(shown, "a note without observations or relations; `knowledge sync` takes whole documents")
-
-
-def _observation(said: str) -> tuple[str, list[str]]:
-    """What is observed, without the tags at its end, and all its tags; `(context)` behind them stays."""
-    start = said.rfind(" (") if said.endswith(")") else -1
-    words, around = (said[:start].split(), said[start:].split()) if start > 0 else (said.split(), [])
-    named = [one for word in words if word.startswith("#") for one in word.split("#") if one]
-    while words and words[-1].startswith("#"):
-        words.pop()
-    return " ".join([*words, *around]) or said, named

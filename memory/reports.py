@@ -27,7 +27,7 @@ _METRICS = {
     "rewrite_fallback_rate": ("rewrites of a query that fell back to the query as it was", "rewrites", 0.1, 0.3),
     "memory_yield_rate": ("recalls that returned at least one memory", "recalls", 0.7, 0.5),
     "usage_coverage_rate": (
-        "recalls with results whose use was recorded", "recalls with results", 0.95, 0.85,
+        "recalls with results whose use was recorded", "recalls with results", 0.95, 0.85
     ),
     "observe_skip_rate": ("observations that the write gate discarded", "observations", 0.3, 0.5),
     "hook_answer_rate": ("hooks that answered in time", "hooks", 0.99, 0.95),

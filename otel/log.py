@@ -90,9 +90,7 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
 
 
 def _matters(event: Event) -> bool:
-    """Whether an event is kept however often its like came: of a compaction, of an injection, of something that
-    failed.
-    """
+    """Whether an event is kept however often its like came: a compaction, an injection, a failure."""
     if not event["success"] or event["level"] != "debug":
         return True
     about = event["action"].replace("_", ".").split(".")

@@ -85,9 +85,7 @@ class Context:
         self._stamp = stamp if self._previous is not None else None
 
     def load(self) -> tuple[SessionState | None, str]:
-        """The state as it is now, within `state_file.locked`; and where a damaged one was set aside to ("" where
-        none was).
-        """
+        """The state as it is now, within `state_file.locked`; and where a damaged one was set aside, or ""."""
         if self._stamp is not None and state_file.stamp(self.session_id) == self._stamp:
             return self._previous, ""
         return state_file.load(self.session_id)

@@ -26,8 +26,8 @@ def run(_options: dict[str, Any]) -> Answer:
     if result["events"]["errors24h"]:
         actions.append(step("joelclaw otel list --level error,fatal", "what went wrong today"))
     if not result["store"]["exists"]:
-        params = {"text": {"description": "the observation", "required": True}}
-        actions.append(step("joelclaw memory write <text>", "the first memory", params))
+        actions.append(step("joelclaw install --list", "what is installed where"))
+        actions.append(step("joelclaw memory archive", "archive the sessions that your clients already have"))
     elif result["healthy"]:
         actions.append(step("joelclaw memory stats", "memories by category and source"))
     return Answer(result, actions)

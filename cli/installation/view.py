@@ -114,7 +114,8 @@ def report(answer: Answer) -> None:
     counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
     said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
-    well = ["all is well"] if not (result["errors"] or result["warnings"]) else []
+    verdict = "nothing is wrong, but read the notes" if result["notes"] else "all is well"
+    well = [verdict] if not (result["errors"] or result["warnings"]) else []
     screen.print(safe(", ".join(well + said), style))
     lines = {name: _of_client(facts) for name, facts in result["clients"].items()}
     lines |= {name: _of_subject(name, facts) for name, facts in result["subjects"].items()}

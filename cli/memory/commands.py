@@ -5,7 +5,7 @@ from __future__ import annotations
 from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem", "basic-memory")
+_FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem")
 _VERDICTS = ("allow", "hold", "discard")
 _TYPES = ("observation", "lesson", "pattern", "failed_target")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
@@ -156,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
         "memory import",
         "bulk:import_",
         "Import JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
-        P("file", (), "the file (- is stdin), or a folder of notes", required=True, metavar="FILE", file=True),
+        P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),
         P("format", ("--format",), "its format (auto: detected from its content)", default="auto", choices=_FORMS),
         P("preview", ("--preview",), "store nothing; say what would be stored and what not", kind="flag"),
         view=_TOLD,

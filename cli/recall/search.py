@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cli.answer import Answer, refuse_terminal, write_verbatim
@@ -92,6 +93,8 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
         command += " --include-hold --include-discard"
         description = "include what the write gate held back or discarded"
     elif not unknown:
+        if not os.path.exists(f"{files.home()}/store.db"):
+            return [{"command": "joelclaw memory archive", "description": "archive the sessions your clients have"}]
         return [{"command": "joelclaw memory stats", "description": "what there is to recall"}]
     name, about, value = ("id", "its id", hits[0]["id"]) if hits else ("query", "the same query", result["query"][:200])
     params = {name: {"description": about, "value": value, "required": True}}

@@ -55,9 +55,7 @@ def root() -> str:
 
 
 def find(vault: str, reference: str) -> list[tuple[Means, dict[str, Any]]]:
-    """The notes that a reference means, at least one, each with its beginning; else the synced sections that answer
-    it.
-    """
+    """The notes that a reference means, each with its beginning; else the synced sections that answer it."""
     is_path = reference.startswith(("/", "~/", "../", "./")) or "/../" in reference or reference in ("~", "..")
     if is_path and _inside(vault, reference) is None:
         message = f"{reference[:200]!r} is outside the vault {vault}"

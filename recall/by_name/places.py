@@ -166,9 +166,7 @@ def _in_files(db: apsw.Connection, session: str, paths: Collection[str], beside:
 def _block(
     db: apsw.Connection, about: Session, places: Sequence[Place], asked: Asked, room: int, *, is_first: bool
 ) -> tuple[str, str]:
-    """What a session knows of the places, within so many characters: lines with their text, then names by file; and
-    the file of the first.
-    """
+    """Lines with their text, then names by file, within so many characters; and the file of the first."""
     folder = _folder_now(about)
     found = places_now.look_up_lines(folder, places, time.monotonic() + _LOOK_S)
     of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"

@@ -156,9 +156,7 @@ class ByName:
         return [] if found is None else [found]
 
     def searches(self, terms: list[str]) -> Iterator[tuple[list[str], bool, Holds | None]]:
-        """Terms, whether meaning counts, and condition of the searches for documents; the first that finds any
-        counts.
-        """
+        """Terms, whether meaning counts, and condition of each search; the first that finds documents counts."""
         if self._documents and not self.names.alone:
             yield terms, True, None
         elif self._documents:
@@ -176,9 +174,7 @@ class ByName:
         ]
 
     def hits(self, documents: Sequence[Hit], known: float, budget: Budget, *, raw: bool) -> list[Hit]:
-        """The best of the documents and of what is beside them, best first, each in its room, behind a session's
-        work.
-        """
+        """The best of the documents and of what is beside them, each in its room, behind a session's work."""
         most = max(self._most - len(self.places), 0)
         kept = min(len(documents), most * 2 // 5) if self.names.alone else 0
         if known < ranking.DOUBTED:

@@ -346,9 +346,7 @@ def _checked(manifest: Any, found: dict[str, tuple[int, str]]) -> dict[str, Any]
 
 
 def _put(staging: str, target: str) -> list[str]:
-    """Move the folder to where the home is; returns where the homes are that were there, or that a hook made
-    meanwhile.
-    """
+    """Move the folder in place of the home; returns where the homes are that were there or that a hook made."""
     aside: list[str] = []
     try:
         _move(staging, target, aside)

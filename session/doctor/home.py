@@ -64,7 +64,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     # a recall's own events wait there for the next hook
     old = [one["timestamp"] for one in waiting if one["component"] != COMPONENT]
     if old and clock.now_ms() - min(old) > clock.HOUR_MS:
-        about = f"{len(waiting)} events have been waiting to be stored since {clock.iso(min(old))} to be stored"
+        about = f"{len(waiting)} events have been waiting to be stored since {clock.iso(min(old))}"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found
 

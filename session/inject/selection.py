@@ -57,9 +57,7 @@ def names_shared(hit: Hit, named: Container[str]) -> list[str]:
 def fit(
     kind: str, head: Sequence[str], memories: Sequence[Memory], *, mark: str, most: int, max_tokens: int
 ) -> tuple[str, list[Memory]]:
-    """The framed text of as many memories as fit into its budget below its `head`, and these; ("", []) where none
-    does.
-    """
+    """The framed text of as many memories as fit into its budget below its `head`, and these; or ("", [])."""
     shown = [memory for memory in memories if one_line(memory["text"])][:most]
     while shown:
         for tokens in _TOKENS:

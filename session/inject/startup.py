@@ -1,6 +1,4 @@
-"""What a new session is given, once: what the last one of its project left, the checks that work there, and
-memories.
-"""
+"""What a new session is given, once: what the project's last one left, the checks that work, memories."""
 
 from __future__ import annotations
 

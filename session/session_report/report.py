@@ -1,6 +1,4 @@
-"""One session's life as one record, and a report over all: what hooks cost, what was handed out and used, what
-failed.
-"""
+"""One session in detail, and a report over all: what hooks cost, what was injected and used, what failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory import` of what other tools remember: Mem0, MCP's memory server, claude-mem, basic-memory; our own."""
+"""`memory import` of what other tools remember: Mem0, MCP's memory server, claude-mem; our own."""
 
 from __future__ import annotations
 
@@ -24,27 +24,7 @@ GRAPH = [
     {"type": "entity", "name": "Empty", "entityType": "person", "observations": []},
     {"type": "relation", "from": "Anna", "to": "TechCorp"},
 ]  # fmt: skip
-NOTE = """\
----
-title: Coffee Brewing Methods
-type: note
-tags: [coffee, brewing]
-permalink: coffee-brewing-methods
----
-# Coffee Brewing Methods
-Prose is left out.
-- [method] Pour over provides more flavor clarity than French press
-- [preference] Ethiopian beans work well with lighter roasts #beans (personal experience)
-- [ ] a task is no observation
-- [x] nor is one that is done
-- [00:01:02] nor a spoken line
-```
-- [code] nor what is in a block
-```
-- relates_to [[Coffee Bean Origins]]
-- "goes well with" [[Cake|the cake]] (in the afternoon)
-- a sentence that names [[Cake]] is none
-"""
+
 COLUMNS = (
     "id integer primary key autoincrement, memory_session_id text not null, project text not null, text text,"
     " type text not null, title text, subtitle text, facts text, narrative text, concepts text,"
@@ -107,16 +87,6 @@ def made(tmp_path: Path, form: str) -> Path:
         path = claude_mem(tmp_path / "claude-mem.db")
     elif form == "claude-mem old":
         path = claude_mem(tmp_path / "old.db", old=True)
-    elif form == "basic-memory":
-        path = tmp_path / "coffee.md"
-        path.write_text(NOTE)
-    else:
-        path = tmp_path / "notes"
-        (path / "deep").mkdir(parents=True)
-        (path / "deep" / "coffee.md").write_text(NOTE)
-        (path / "plain.md").write_text("# nothing of that kind\n")
-        (path / ".hidden.md").symlink_to(path / "plain.md")
-        (path / "link.md").symlink_to(path / "deep" / "coffee.md")
     return path
 
 
@@ -133,17 +103,9 @@ WANTED: dict[str, tuple[str, list[str], int]] = {
          "File locks are advisory on Linux and need O_CLOEXEC"], 1,
     ),
     "claude-mem old": ("claude-mem", ["The crane lifts forty tons"], 0),
-    "basic-memory": (
-        "basic-memory",
-        ["Pour over provides more flavor clarity than French press",
-         "Ethiopian beans work well with lighter roasts (personal experience)",
-         "Coffee Brewing Methods relates to Coffee Bean Origins",
-         "Coffee Brewing Methods goes well with Cake (in the afternoon)"], 0,
-    ),
 }  # fmt: skip
 WANTED["mem0 lines"] = WANTED["mem0"]
 WANTED["mcp-memory graph"] = ("mcp-memory", WANTED["mcp-memory"][1], 3)
-WANTED["notes in a folder"] = ("basic-memory", WANTED["basic-memory"][1], 1)
 
 
 def exported(run: Run) -> list[dict[str, Any]]:
@@ -172,7 +134,7 @@ def test_its_form_is_told_and_its_memories_are_stored_once(run: Run, home: Path,
 
 
 def test_what_is_known_of_a_memory_comes_with_it(run: Run, tmp_path: Path) -> None:
-    for form in ("mem0", "claude-mem", "basic-memory", "mcp-memory"):
+    for form in ("mem0", "claude-mem", "mcp-memory"):
         run("memory", "import", str(made(tmp_path, form)), env=NOW)
     by_text = {memory["text"]: memory for memory in exported(run)}
     mem0 = by_text["Dev works at TechCorp as a senior engineer"]
@@ -181,9 +143,6 @@ def test_what_is_known_of_a_memory_comes_with_it(run: Run, tmp_path: Path) -> No
     fact = by_text["The lock lies in /run/importer"]
     assert (fact["project"], fact["context"]) == ("harbour", "Race in the importer")
     assert fact["tags"] == ["claude-mem", "bugfix", "gotcha"]
-    note = by_text["Ethiopian beans work well with lighter roasts (personal experience)"]
-    assert (note["category"], note["context"]) == ("jc:preferences", "Coffee Brewing Methods")
-    assert note["tags"] == ["basic-memory", "coffee", "brewing", "preference", "beans"]
     assert by_text["Anna works at TechCorp"]["tags"] == ["mcp-memory", "relation"]
 
 

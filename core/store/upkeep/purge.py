@@ -262,9 +262,7 @@ class _Search:
 def erase(
     db: apsw.Connection, criteria: Criteria, *, at: int, vectors: bool, vector_of: Callable[[str, str, str], bytes]
 ) -> Selection:
-    """Empty the rows that fit, all in one transaction, which notes that the file is to be cleaned
-    (`store_file.wipe`).
-    """
+    """Empty the matching rows in one transaction, which notes that the file is to be cleaned (`store_file.wipe`)."""
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
         found = select(db, criteria)

@@ -1,6 +1,4 @@
-"""The store's file: whether it is whole, what room it takes; gives free room back, wipes what was deleted, copies
-it.
-"""
+"""The store's file: whether it is intact, its size; frees space, wipes what was deleted, copies it."""
 
 from __future__ import annotations
 
