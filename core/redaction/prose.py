@@ -54,7 +54,7 @@ _CREDENTIALS = (
 )
 _HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
 _USER = (
-    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|pi|sa|ubuntu|debian|centos|vagrant|guest)\Z"
+    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
 )
 """Who logs in on many machines: of others a password has a sign and a digit."""
 _BESIDE_USER = (
