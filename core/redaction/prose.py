@@ -53,9 +53,7 @@ _CREDENTIALS = (
     r"[\"'`*(]{0,3})(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+[/|:][ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
 _HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
-_USER = (
-    r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
-)
+_USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
 """Who logs in on many machines: of others a password has a sign and a digit."""
 _BESIDE_USER = (
     r"(?<!\w)(?:user|username|login|usr|account|uid|as)[ :,]+"
