@@ -83,6 +83,7 @@ _CODE_WORDS = frozenset(
     " inputs credentials provider record dto options props config value ref map list object error callback function"
     " builder view params".split()
 )
+_IN_PASSWORDS = frozenset("key keys hash salt string char data".split())  # people build passwords of these, too
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 # How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
 _BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-][xX.*…]*\Z"
@@ -238,7 +239,7 @@ def is_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     words = words_of(value) if compiled(_SAID_WORDS if quoted else _NAME_OF_CODE).match(value) else []
     if len(words) < 2:
         return False
-    if not quoted and words[-1] in _CODE_WORDS:
+    if not quoted and words[-1] in _CODE_WORDS and not (kind == "password" and words[-1] in _IN_PASSWORDS):
         return True
     return bool(family(value)) and (kind not in LOOSE or (quoted and _STAND_INS.issuperset(words[:-1])))
 
