@@ -162,7 +162,6 @@ _ASSIGNED: tuple[Sample, ...] = (
     _in("bearer header", _AUTHORIZATION + ": Bearer @@", fill(30)),
     _in("bearer curl", f"curl -H '{_AUTHORIZATION}: Bearer @@' https://x.dev/a", fill(20, HEX)),
     _in("basic header", _AUTHORIZATION + ": Basic @@", "dXNlcjpod" + "W50ZXIy"),
-    _in("password of words that code has, too", "password: @@", "WinterKey"),
     _in("token header", _AUTHORIZATION + ": token @@", _HEX32),
     _in("authorization json", '{"' + _AUTHORIZATION + '": "Bearer @@"}', fill(30)),
     _in("bearer bare", "sent bearer @@ with it", fill(24)),
