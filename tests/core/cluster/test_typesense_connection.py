@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import PATIENCE_S, ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
+from core.store.cluster import client as client_of
 from core.store.cluster.client import SearchClient, parse_nodes
 from core.store.cluster.collections import Cluster
 
@@ -260,6 +262,24 @@ def test_a_kept_connection_that_the_node_closed_is_made_anew() -> None:
         assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
         assert closed.wait(PATIENCE_S)
         assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
+
+
+def test_a_patient_search_has_the_whole_time_again_on_its_kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, links = [0.0], []
+
+    def slow(link: socket.socket) -> None:
+        links.append(link)
+        asked(link)
+        now[0] = 29.9  # so late comes the first answer
+        link.sendall(answer())
+        asked(link)
+        time.sleep(0.5)
+        link.sendall(answer())
+
+    monkeypatch.setattr(client_of, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with listening(slow) as url, contextlib.closing(SearchClient([url], KEY, limit_s=30, patient=True)) as client:
+        assert [client.multi_search([{"collection": "episodes", "q": "*"}]) for _ in range(2)] == [[], []]
+    assert len(links) == 1
 
 
 @both
