@@ -66,7 +66,10 @@ def test_help_costs_nothing_but_text(run: Run, home: Path) -> None:
 
 
 def test_version(run: Run) -> None:
-    assert re.fullmatch(r"joelclaw \d+\.\d+\.\d+ \(python 3\.\d+\.\d+, sqlite 3\.\d+\.\d+\)\n", run("--version").out)
+    version = run("--version").out
+    assert re.fullmatch(r"joelclaw \d+\.\d+\.\d+ \(python 3\.\d+\.\d+, sqlite 3\.\d+\.\d+\)\n", version)
+    assert run("--version", "--help").out == version
+    assert "--version" in run("--help").out
 
 
 def test_without_words_a_program_gets_the_command_tree(run: Run) -> None:

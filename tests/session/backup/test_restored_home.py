@@ -55,6 +55,12 @@ def test_the_next_write_puts_it_right(run: Run, restored: Path, words: tuple[str
     assert "others could read" not in run(*words).err
 
 
+def test_a_file_that_nobody_could_reach_is_put_right_in_silence(run: Run, restored: Path) -> None:
+    restored.chmod(0o700)
+    assert "others could read" not in run(*WRITERS[0]).err
+    assert wide(restored) == []
+
+
 def fire(run: Run) -> None:
     payload = {"session_id": "h", "hook_event_name": "UserPromptSubmit", "prompt": "fix the scheduler", "cwd": "/"}
     done = run("hook", "claude", stdin=json.dumps(payload))
