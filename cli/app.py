@@ -38,6 +38,8 @@ def run_app(words: list[str], *, as_json: bool) -> int:
             reference.print_overview(" ".join(words))
             return 0
         words = [*words, "--help"]
+    elif sorted(words) == ["--all", "--help"]:
+        words = ["--help"]
     terminal = is_terminal()
     printed = io.StringIO()  # Typer has its own ways with a stdout that nobody reads
     try:
@@ -89,7 +91,7 @@ def _spelled_out(words: Sequence[str]) -> list[str]:
         if word == "--":
             loose, rest = [*loose, *rest], []
             break
-        if word[:1] != "-" or execution.is_text(word):
+        if word[:1] != "-" or word == "-" or execution.is_text(word):
             loose.append(word)
             continue
         spelt.append(word)
@@ -107,7 +109,6 @@ def _parser(*, rich: bool) -> Any:
     style: dict[str, Any] = {"rich_markup_mode": "rich" if rich else None, "add_completion": False}
     style["context_settings"] = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(name=_NAME, help=_ABOUT, epilog=_AFTER, **style)
-    app.callback()(_root)
     groups: dict[str, typer.Typer] = {"": app}
     for command in reference.every():
         group, _, name = command.path.rpartition(" ")
@@ -117,19 +118,6 @@ def _parser(*, rich: bool) -> Any:
         about = _text(command.help, rich)
         groups[group].command(name, help=about, context_settings=style["context_settings"])(_reader(command, rich))
     return get_command(app)
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        write_out(reference.versions())
-        raise typer.Exit
-
-
-_Version = Annotated[bool, typer.Option("--version", help=reference.VERSION, is_eager=True, callback=_show_version)]
-
-
-def _root(version: _Version = False) -> None:
-    """Options before any command."""
 
 
 def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[str, Any]]]:

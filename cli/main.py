@@ -54,11 +54,11 @@ def _hook(words: Sequence[str]) -> int:
 
 def _not_read(words: list[str], *, as_json: bool) -> int:
     """What needs more than the declarations: our own background jobs, the versions, and all that Typer explains."""
-    if words == ["--version"]:
+    if words[:1] == ["--version"] or words in (["--help"], ["-h"]) or not (words or as_json):
         from cli import reference
         from cli.stdout import write_out
 
-        write_out(reference.versions())
+        write_out(reference.versions() if "--version" in words else reference.first_page())
         return 0
     if words[:1] == ["background"]:
         from cli.session import background

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
 from cli.answer import print_envelope, step
-from cli.commands import FOLDERS, declared
+from cli.commands import FOLDERS, declared, named
 from cli.parameter import Command, Parameter
-from core import VERSION as OWN_VERSION
+from core import VERSION
 from core import envelope
 from core.store.sqlite import apsw
 
@@ -20,14 +21,19 @@ GROUPS = {
     "vault": "Notes of one folder: read and search.",
     "otel": "What happened: emit, search and follow events.",
     "o11y": "All events of one session or machine.",
-    "session": "A list of sessions, and one session in detail, on the terminal or as a page.",
+    "session": "All sessions, and one in detail, on a terminal or as a page.",
     "store": "Keep the local file small; set up, fill and compare a Typesense cluster.",
     "checkpoint": "What one session is doing, saved as its context fills.",
     "inject": "Short texts to hand to an agent.",
     "idle": "Compact sessions while they are idle.",
     "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
 }
-VERSION = "Show the versions of joelclaw, Python and SQLite."
+_FIRST_PAGE = {
+    "Find earlier work": "recall show how fix lost search",
+    "Keep and correct": "note memory session",
+    "Set up": "install doctor status off on uninstall",
+}
+"""What people type, by what they want to do."""
 
 
 def every() -> tuple[Command, ...]:
@@ -35,10 +41,24 @@ def every() -> tuple[Command, ...]:
     return tuple(command for word in FOLDERS for command in declared(word) if command.path.partition(" ")[0] == word)
 
 
+def first_page() -> str:
+    """The help of `joelclaw` alone: what people type, the first clause of each, and where the rest is."""
+    lines = ["Usage: joelclaw COMMAND [options]", "", "Lets a coding agent keep what a context compaction throws away."]
+    for wanted, names in _FIRST_PAGE.items():
+        lines += ["", wanted]
+        for name in names.split():
+            command = named(name)
+            words = [name, *(one.metavar for one in (command.parameters if command else ()) if not one.flags)]
+            about = re.split(" ?[.:;(]", command.help if command else GROUPS[name])[0]
+            lines.append(f"  {' '.join(words):<18}{about}")
+    lines += ["", "The options of a command: joelclaw COMMAND --help", "All commands: joelclaw --help --all"]
+    return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
+
+
 def versions() -> str:
     """The line that `--version` prints."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"joelclaw {OWN_VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n"
+    return f"joelclaw {VERSION} (python {python}, sqlite {apsw.sqlite_lib_version()})\n"
 
 
 def placeholder(parameter: Parameter) -> str:

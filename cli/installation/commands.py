@@ -88,7 +88,7 @@ COMMANDS: tuple[Command, ...] = (
         "Turn joelclaw off for a session, a project or everything: hooks inject, recall, archive and save nothing.",
         _OF_WHAT,
     ),
-    _switch("on", "Resume. What was said while off is never archived.", _OF_WHAT),
+    _switch("on", "Turn joelclaw on again. What was said while off is never archived.", _OF_WHAT),
     _switch("exclude", "Never archive sessions of a folder or its subfolders.", _EXCLUDED),
     Command(
         "completion",

@@ -68,10 +68,10 @@ COMMANDS: tuple[Command, ...] = (
             view="cli.recall.view:lines",
         )
         for name, about, what, most in (
-            ("how", "Commands that were run here, the latest form that worked first.", "a tool, or words of it", 5),
+            ("how", "Commands that were run here, the latest that worked first.", "a tool, or words of it", 5),
             (
                 "fix",
-                "What was done after an error like this, and the run that then worked.",
+                "What was done after an error like this, and what then worked.",
                 "the error, or a part of it",
                 3,
             ),

@@ -32,7 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "lost",
         "cli.session.lost:run",
-        "What the last compaction dropped, by kind, each with how to get it back.",
+        "What the last compaction dropped, and how to get each back.",
         (
             P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
             P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),

@@ -123,6 +123,7 @@ def typed(read: tuple[str, dict[str, Any]] | None) -> object:
 @example(["recall", "--", "--json"])
 @example(["recall", "-n", "-5"])
 @example(["recall", ""])
+@example(["recall", "", "-"])
 @example(["recall", "why", "--limit", "3", "not"])
 @example(["vault", "adr", "locate", "a", "b"])
 @example(["checkpoint", "save", "--message", "--", "--message", "--file"])

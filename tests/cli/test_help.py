@@ -91,6 +91,17 @@ def test_without_words_a_person_gets_help(home: Path) -> None:
     assert json.loads(on_terminal(home, "--json").out)["ok"] is True
 
 
+def test_the_first_page_fits_a_screen_and_says_where_the_rest_is(run: Run, home: Path) -> None:
+    page = without_style(on_terminal(home, "--help", columns=80).out).splitlines()
+    assert len(page) <= 30 and max(map(len, page)) <= 80
+    assert run("--help").out == run("-h").out and "joelclaw --help --all" in "\n".join(page)
+    named = {line.split()[0] for line in page if line.startswith("  ")}
+    assert {"recall", "show", "how", "fix", "lost", "install", "doctor"} <= named
+    assert named <= {command.path.split()[0] for command in COMMANDS}, "each can be typed"
+    every_row = run("--help", "--all").out
+    assert all(f"\n  {name} " in every_row for name in {command.path.split()[0] for command in COMMANDS})
+
+
 def test_what_a_declaration_points_to_is_there() -> None:
     for target in filter(None, (target for command in COMMANDS for target in (command.run, command.view))):
         module, _, function = target.partition(":")
