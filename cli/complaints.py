@@ -152,8 +152,8 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     if wanted:
         typed = " ".join(words[: 1 + bool(path)])
         return usage("USAGE", f"there is no command {_short(typed)!r}", f"did you mean `joelclaw {wanted}`?")
-    inside = ", ".join(one.path for one in every() if one.path.startswith(path + " "))
-    return usage("USAGE", message, f"use one of: {inside}" if path else "see what there is: joelclaw --help")
+    inside = [one.path for one in every() if not path or one.path.startswith(path + " ")]
+    return usage("USAGE", message, f"use one of: {', '.join(inside)}")
 
 
 def _short(text: str, most: int = _LONGEST_WORD) -> str:

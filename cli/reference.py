@@ -10,8 +10,7 @@ from typing import Any
 from cli.answer import print_envelope, step
 from cli.commands import FOLDERS, declared, named
 from cli.parameter import Command, Parameter
-from core import VERSION
-from core import envelope
+from core import VERSION, envelope
 from core.store.sqlite import apsw
 
 GROUPS = {
