@@ -68,6 +68,8 @@ _DIGITS = frozenset("0123456789")
 _WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Words, each perhaps with a capital, and a number behind them; a number or a time; a hash, also as bundlers write it.
 _NAMED = rf"(?:{_WORDS}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
+# The same of a folder, without what chance puts between two slashes of base64.
+_FOLDER = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
 _NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
 """How ids of GitHub's GraphQL begin, and what its old ones encode."""
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
@@ -160,7 +162,7 @@ def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:
 
 def _is_folder(part: str) -> bool:
     """Whether what stands between slashes is a name of words, as folders have: the rest is no base64 then."""
-    return len(part) >= _LEAST_FOLDER and all(map(compiled(_NAMED).match, part.replace("_", "-").split("-")))
+    return len(part) >= _LEAST_FOLDER and all(map(compiled(_FOLDER).match, part.replace("_", "-").split("-")))
 
 
 def _is_public(word: str) -> bool:

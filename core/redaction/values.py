@@ -89,7 +89,6 @@ _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 _BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-][xX.*…]*\Z"
 # Words that say what they stand for, and a command or a file among several.
 _SAID_WORDS = r"[a-z]+(?:[-_.][a-z]+)+\Z"
-_STAND_INS = frozenset("new old some my example invalid valid wrong fake dummy test".split())
 _PATTERN = ("a-z", "A-Z", "\\w", "\\d")
 _COMMAND = r"(?s).*(?:\A|\s)(?:--?[a-z]|\S*\w\.[a-z]{2,4}(?:\s|\Z))"
 _STORED_PATH = r".+/[^/]*\.\w{2,5}\Z"
@@ -241,7 +240,7 @@ def is_of_code(value: str, kind: str, *, quoted: bool) -> bool:
         return False
     if not quoted and words[-1] in _CODE_WORDS and not (kind == "password" and words[-1] in _IN_PASSWORDS):
         return True
-    return bool(family(value)) and (kind not in LOOSE or (quoted and _STAND_INS.issuperset(words[:-1])))
+    return bool(family(value)) and kind not in LOOSE
 
 
 def is_mixed(value: str) -> bool:
