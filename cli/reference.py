@@ -50,7 +50,7 @@ def first_page() -> str:
             words = [name, *(one.metavar for one in (command.parameters if command else ()) if not one.flags)]
             about = re.split(" ?[.:;(]", command.help if command else GROUPS[name])[0]
             lines.append(f"  {' '.join(words):<18}{about}")
-    lines += ["", "The options of a command: joelclaw COMMAND --help", "All commands: joelclaw --help --all"]
+    lines += ["", "Its options: joelclaw COMMAND --help", "All commands: joelclaw --help --all; versions: --version"]
     return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
 
 
