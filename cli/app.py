@@ -1,7 +1,5 @@
 """The Typer app, made from the declarations: help, wrong usage, and what `execution.parse` does not read."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Callable, Sequence

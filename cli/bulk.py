@@ -1,7 +1,5 @@
 """What commands share that work through much: lines of a file or stdin, and a bar."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

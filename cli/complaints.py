@@ -1,7 +1,5 @@
 """What is said when something is wrong: a failure, words that are not understood, and what a command met on the way."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Sequence

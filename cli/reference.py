@@ -1,7 +1,5 @@
 """Describes the declared commands: for the help, and as JSON for agents."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

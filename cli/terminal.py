@@ -1,7 +1,5 @@
 """What the views share: how values, tables and next steps look on a terminal."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ a message is asked for, so that a session of 100 MB takes little memory. Tokens 
 characters as JavaScript counts them: with the same counts the cut falls where pi's falls.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What clients say, whichever it is: lines of a transcript as items, hooks as events; and what their modules offer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 

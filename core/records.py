@@ -1,7 +1,5 @@
 """The records that go between rooms: memories, hits, events, what archived sessions did. Types only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NotRequired, Protocol, TypedDict
 

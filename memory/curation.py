@@ -6,8 +6,6 @@ the beginning of one: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; what is mended must st
 MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Takes memories in, our own JSON lines and what other tools remember, and prints them as lines. Off the hot path."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice

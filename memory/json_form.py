@@ -1,7 +1,5 @@
 """The JSON form of a memory: times are ISO 8601 in UTC outside, ms since the epoch inside. Off the hot path."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What other tools remember, as items: Mem0, MCP's memory server, claude-mem, CLAUDE.md and its like."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

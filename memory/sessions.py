@@ -1,7 +1,5 @@
 """Archived sessions, found by what was said and done, read back as lines, and boiled down to what bears on a topic."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The time that a query names: "yesterday", "3 days ago", "8 May 2023", "in June"; days of the user's time zone."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Observing one session: its transcript is archived, a model notes what is new, and events record it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

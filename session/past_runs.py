@@ -1,7 +1,5 @@
 """Commands that archived sessions ran: forms that worked (`how`), and what worked after an error (`fix`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal

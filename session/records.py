@@ -1,7 +1,5 @@
 """What goes between the modules of a session, types only: imported by type checkers alone."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NotRequired, TypedDict
 
 Zone = Literal["cold", "warm", "hot", "unknown"]

@@ -1,7 +1,5 @@
 """What is told once of the settings, a project's files and the store: as an event, and by `status` while it lasts."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What `sessions` takes: the mirrored CLI's options, of which those for other machines change nothing here."""
 
-from __future__ import annotations
-
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

@@ -1,7 +1,5 @@
 """`joelclaw sessions search`, `extract` and `inspect`: archived sessions, found and read."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

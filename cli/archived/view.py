@@ -1,7 +1,5 @@
 """Archived sessions on a terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.padding import Padding

@@ -1,7 +1,5 @@
 """What `compaction` takes."""
 
-from __future__ import annotations
-
 from cli.parameter import RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry

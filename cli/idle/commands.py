@@ -1,7 +1,5 @@
 """What `idle` takes."""
 
-from __future__ import annotations
-
 from cli.parameter import SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

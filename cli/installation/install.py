@@ -1,7 +1,5 @@
 """`joelclaw install` and `uninstall`: our part in the clients' own configuration."""
 
-from __future__ import annotations
-
 import os
 import sys
 from itertools import product

@@ -1,7 +1,5 @@
 """`joelclaw completion`: the script of a shell; with `--values` what it offers of a kind, from the store."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`joelclaw status` and `doctor`: what there is, what is wrong with it, and what mends it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cli.answer import Answer, runnable, step

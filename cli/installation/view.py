@@ -1,7 +1,5 @@
 """`install`, `uninstall`, `status` and `doctor` on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `knowledge` and `vault` take."""
 
-from __future__ import annotations
-
 from cli.parameter import RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

@@ -1,7 +1,5 @@
 """`joelclaw knowledge sync` and `knowledge note`: what goes into the collection `knowledge`."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`joelclaw vault …`: the notes of one folder, what lies in it, and its decision records."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim

@@ -1,7 +1,5 @@
 """Synced files and the vault on a terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.padding import Padding

@@ -1,7 +1,5 @@
 """`joelclaw memory import` and `export`: many memories at once."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

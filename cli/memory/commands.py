@@ -1,7 +1,5 @@
 """What `memory` takes."""
 
-from __future__ import annotations
-
 from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

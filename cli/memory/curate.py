@@ -1,7 +1,5 @@
 """`joelclaw memory list`, `show`, `recent`, `stats`, `scorecard`, `edit`, `tag`, `pin` and `supersede`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import apsw

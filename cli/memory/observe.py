@@ -1,7 +1,5 @@
 """`joelclaw memory observe`: a model notes what a session said that is worth keeping."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

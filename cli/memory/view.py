@@ -1,7 +1,5 @@
 """`memory …` on a terminal, where it is more than names and values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.padding import Padding

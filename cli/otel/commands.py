@@ -1,7 +1,5 @@
 """What `otel` takes."""
 
-from __future__ import annotations
-
 from cli.parameter import ADAPTER, HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

@@ -1,7 +1,5 @@
 """`joelclaw otel export` (once, on and on, in the background of other commands, or into a file) and `otel import`."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """`joelclaw otel list`, `search`, `stats` and `prune`."""
 
-from __future__ import annotations
-
 import select
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Events on a terminal, one line each: newest first in a page, as they come in a live view."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`recall --batch FILE`: one query a line in, one answer a line out."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

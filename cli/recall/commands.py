@@ -1,7 +1,5 @@
 """What `recall` and `search` take."""
 
-from __future__ import annotations
-
 from cli.parameter import ADAPTER, COLLECTIONS_AND_CALLS, HITS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

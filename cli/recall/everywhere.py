@@ -1,7 +1,5 @@
 """`joelclaw search`: one question to all that is kept, collection by collection: notes, memories, sessions, events."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`joelclaw how` and `joelclaw fix`: commands that were run here, and the runs that worked after an error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`joelclaw show ID`, or `recall show N`: the conversation around a hit, with its calls."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`recall` and `search` on a terminal: the hits, the best one last, and how their scores came about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`joelclaw lost`: what the last compaction dropped, by kind, each with how to get it back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cli.answer import Answer, quoted, step

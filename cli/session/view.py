@@ -1,7 +1,5 @@
 """`checkpoint list` and `show`, `inject` and `lost` on a terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.panel import Panel

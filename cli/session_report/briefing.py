@@ -1,7 +1,5 @@
 """`joelclaw briefing`: where a repository was left, and its newest memories, each with the command that shows it."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `session`, `report` and `briefing` take."""
 
-from __future__ import annotations
-
 from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry

@@ -1,7 +1,5 @@
 """`session show` and `report`: on a terminal, and as a page that rich exports of the same."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """What `store`, `backup` and `restore` take."""
 
-from __future__ import annotations
-
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 

@@ -1,7 +1,5 @@
 """`joelclaw backup`, `restore` and `store prune`: what the home holds, copied, put back, and kept small."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

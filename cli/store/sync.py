@@ -1,7 +1,5 @@
 """`joelclaw store init`, `sync`, `push`, `pull` and `verify`: one memory on several machines, by way of a cluster."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Claude Code."""
 
-from __future__ import annotations
-
 from clients.client import Client
 
 

@@ -5,8 +5,6 @@ What it kept as it was stands before the boundary and is named there. Sidechains
 are no part of the conversation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

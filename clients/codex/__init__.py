@@ -1,7 +1,5 @@
 """Codex."""
 
-from __future__ import annotations
-
 from clients.claude import Claude
 from clients.client import Client
 

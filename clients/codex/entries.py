@@ -1,7 +1,5 @@
 """Entries of a Codex rollout (0.169): one after another, without branches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gemini CLI."""
 
-from __future__ import annotations
-
 from clients.client import Client
 
 

@@ -1,7 +1,5 @@
 """OpenCode, in which our plugin runs (`extension.js`)."""
 
-from __future__ import annotations
-
 from clients.client import ExtensionClient
 
 

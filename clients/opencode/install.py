@@ -1,7 +1,5 @@
 """Where OpenCode looks for plugins."""
 
-from __future__ import annotations
-
 import os
 
 from clients import settings

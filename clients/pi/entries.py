@@ -3,8 +3,6 @@
 Sizes, cut points and files follow pi 0.73.1 to the token; `tests/e2e/test_compaction_like_pi.py` compares them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The optional package of joelclaw, `mcp`: what this version requires of it, and how to add it here."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shlex

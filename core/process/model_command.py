@@ -1,7 +1,5 @@
 """Asks a language model through a user's command: the prompt goes to its stdin, the text comes from its stdout."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -3,8 +3,6 @@
 Each name costs a bounded look around.
 """
 
-from __future__ import annotations
-
 import re
 
 from core.redaction.values import Name, Span, is_assigned, is_placeholder, is_told, label

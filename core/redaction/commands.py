@@ -3,8 +3,6 @@
 A table of programs and of what stands before the secret among their words, within a line.
 """
 
-from __future__ import annotations
-
 import re
 
 from core.redaction import MARK

@@ -4,8 +4,6 @@
 table or a CSV; each value of a Secret of Kubernetes, in YAML (also in an agent's Read, in a diff) and JSON.
 """
 
-from __future__ import annotations
-
 import re
 
 from core.redaction import CALLS

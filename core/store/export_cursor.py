@@ -1,7 +1,5 @@
 """How far events were exported to each OTLP destination, and how the last attempt went."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import apsw

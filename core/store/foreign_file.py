@@ -1,7 +1,5 @@
 """Reads the tables of another program's SQLite file, and writes neither to it nor beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What is kept of sessions besides their transcripts: hook calls, injected texts, events. Times in ms."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass

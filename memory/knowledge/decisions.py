@@ -1,7 +1,5 @@
 """What lies in a vault: its four parts, its folders, and its decision records (`docs/decisions/NNNN-name.md`)."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Front matter is read as people write it, `key: value`, lists, folded texts; a va
 section shorter than `TINY` goes into the one above it, with its heading as a line. No line of the text is lost.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

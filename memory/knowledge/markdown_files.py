@@ -1,7 +1,5 @@
 """The markdown files below a folder: finding them without leaving it, and reading one as text."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time

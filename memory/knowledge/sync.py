@@ -5,8 +5,6 @@ file of which the store has only a part, and the next sync goes on. A section's 
 number, so that counts of its use survive an edit. What one turn of an agent came to is kept here, too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

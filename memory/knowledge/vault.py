@@ -5,8 +5,6 @@ has, .75, and the reverse, .25: a word counts 1 when it is the same, .85 when on
 is a misspelling, and .6 of that when only a folder above has it. A question needs all of its words in the name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

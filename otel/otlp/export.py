@@ -4,8 +4,6 @@ A destination is a signal and its endpoint in the standard `OTEL_*` variables. W
 time limit, certificates) is read by opentelemetry-sdk itself, which is loaded only where events wait.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

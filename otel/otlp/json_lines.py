@@ -1,7 +1,5 @@
 """Events as OTLP/JSON lines, one request a line, as a collector's file exporter writes them: there and back."""
 
-from __future__ import annotations
-
 import base64
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Events as OpenTelemetry log records and spans, and the resource and scope that both name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

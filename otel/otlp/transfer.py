@@ -4,8 +4,6 @@ opentelemetry-sdk's exporters encode and send, and only say yes or no. So they a
 answer, and ends their own attempts after the first: when to try again is decided here, where the cursor is.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import random

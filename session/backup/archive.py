@@ -1,7 +1,5 @@
 """One file that holds a home: a tar with the store, the states, the settings, and a manifest with the hash of each."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import hashlib

@@ -4,8 +4,6 @@ Files come before the store and once more after it: where this is killed between
 are still in the store, and the same command does the rest. What a person wrote by hand is named, not touched.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

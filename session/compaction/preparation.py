@@ -1,7 +1,5 @@
 """Whether a session is to be compacted, where it is cut, what is summarised, which files are listed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 

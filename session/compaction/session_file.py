@@ -1,7 +1,5 @@
 """Reads a client's session file: finds out whose it is, and reads its tree, its active branch and its messages."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

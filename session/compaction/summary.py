@@ -1,7 +1,5 @@
 """Writes the summary of a compaction: a model's, checked and put into the form, else quotes of the transcript."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 

@@ -3,8 +3,6 @@
 Models vary it: `parse` reads what it can, `render` writes the form. The lists of files are never the model's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

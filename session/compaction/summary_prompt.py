@@ -1,7 +1,5 @@
 """The conversation as flat text, in pi's form (compaction.md), and the prompts that ask a model for a summary of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from clients.entry import Block, Message, first_units, json_of, units

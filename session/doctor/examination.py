@@ -1,7 +1,5 @@
 """Looks at all that a memory needs, from a client's hook to the collector, and mends what is safe to mend."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

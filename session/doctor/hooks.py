@@ -1,7 +1,5 @@
 """A client's hooks as they are installed: there, as this version writes them, switched on, trusted, called."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What a memory may lean on, where it is in use: the command on the PATH, the user's model, a cluster, a collector."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

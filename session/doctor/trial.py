@@ -4,8 +4,6 @@ A hook of ours ends with status 0 whatever happens. What tells is the event that
 none is, joelclaw was not reached, and a second call, of joelclaw alone, says why.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

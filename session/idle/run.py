@@ -1,7 +1,5 @@
 """Lists the timers of idle compaction, and compacts the sessions whose timers are due with their agent's command."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

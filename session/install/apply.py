@@ -1,7 +1,5 @@
 """Writing what was planned: under a lock, with a backup, by rename."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Sequence

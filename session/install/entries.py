@@ -1,7 +1,5 @@
 """What of ours stands in a JSON file of a client: hooks, rules for commands, a server. Put in, taken out, as values."""
 
-from __future__ import annotations
-
 import copy
 import os
 import re

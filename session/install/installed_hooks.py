@@ -1,7 +1,5 @@
 """Which hooks of ours are installed, what they call, and whether that can be run: for `status`, `doctor`, `--list`."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What we write into a client's files, and how it is known again: a hook's command, an extension, a skill, rules."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

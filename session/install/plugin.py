@@ -4,8 +4,6 @@ The folder is a marketplace of one plugin, as `/plugin` takes it. It calls `joel
 another machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

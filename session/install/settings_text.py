@@ -1,7 +1,5 @@
 """Changes a client's settings as text, JSON or TOML: what says the same afterwards keeps its bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What the last compaction of a session dropped: which session is meant, and all kinds of it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Callable, Sequence

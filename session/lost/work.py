@@ -4,8 +4,6 @@ An entry is what `joelclaw lost` prints: `promptsBefore` and `callsBefore` count
 compaction, `again` says that it was used again since, and `get` is the command that brings it back.
 """
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections import Counter

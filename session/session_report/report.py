@@ -1,7 +1,5 @@
 """One session in detail, and a report over all: what hooks cost, what was injected and used, what failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

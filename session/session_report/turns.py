@@ -4,8 +4,6 @@ A moment has `at` (ISO), `kind` and `text`, a line that says it; where known `ms
 `customType`, `content` as the agent got it, and `memories`: id, text, and outcome (echo, fizzle, open) of each.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The cluster's collections, through the official client: create, upgrade, write, read whole."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

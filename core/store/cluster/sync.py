@@ -1,7 +1,5 @@
 """The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

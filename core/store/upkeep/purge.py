@@ -4,8 +4,6 @@ Of a memory stays its id, of a tool call its number. Besides what was chosen, wh
 in the memory has: so an event or a plan that quotes it is found.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

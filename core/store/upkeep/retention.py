@@ -1,7 +1,5 @@
 """What is kept, and for how long: the settings `retention.*`, applied once a day by itself and by `store prune`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

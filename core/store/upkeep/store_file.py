@@ -1,7 +1,5 @@
 """The store's file: whether it is intact, its size; frees space, wipes what was deleted, copies it."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator
