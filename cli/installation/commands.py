@@ -10,7 +10,7 @@ _INTO = (
     P("all", ("--all",), "every agent found on this machine", kind="flag"),
     P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
     P("dry_run", ("--dry-run",), "show what would change without changing it", kind="flag"),
-    P("diff", ("--diff",), "also show whole files of ours, line by line", kind="flag"),
+    P("diff", ("--diff",), "show every line that changes, also of whole files of ours", kind="flag"),
     P("yes", ("--yes", "-y"), "answer yes to every question", kind="flag"),
 )
 _MCP = P("mcp", ("--mcp",), "also add the MCP server, where the client supports it", kind="flag")

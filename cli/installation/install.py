@@ -61,7 +61,7 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
         if options["dry_run"]:
             return Answer(result)
         if any(one.changed for plans in every for one in plans):
-            difference([file for one in agents for file in (one, *one["also"])])
+            difference([file for one in agents for file in (one, *one["also"])], whole=whole)
             if not agreed(f"{verb}?"):
                 return Answer({**result, "declined": True})
     changed: list[str] = []

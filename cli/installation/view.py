@@ -1,6 +1,7 @@
 """`install`, `uninstall`, `status` and `doctor` on a terminal."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,19 +12,34 @@ from cli.terminal import console, filled, next_steps, pairs, plain, rows_table, 
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
+_MOST_ROWS = 10
 
 
-def difference(files: Sequence[dict[str, Any]]) -> None:
-    """What changes in files: the diff of each, or one line where a file of ours comes or goes as a whole."""
+def difference(files: Sequence[dict[str, Any]], *, whole: bool = True) -> None:
+    """What changes in files: the diff of each, or what it says; a row where a file of ours comes or goes as a whole."""
     screen = console()
     for one in files:
         text = str(one["diff"])
         if one.get("what"):
             sign = "-" if text.startswith(f"--- {one['path']}") else "+"
             text = f"{sign} {one['path']} ({size(one['bytes'])}): {one['what']}"
+        elif text and not whole:
+            text = "\n".join(_in_short(one["path"], text.splitlines()[2:]))
         for line in text.splitlines():
             style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
             screen.print(safe(line, style), soft_wrap=True)
+
+
+def _in_short(path: str, lines: Sequence[str]) -> Iterator[str]:
+    """What changes by the lines of a diff, each once: those that only open a part in a row, then the others."""
+    every = {sign: Counter(line[1:].strip(" ,") for line in lines if line[0] == sign) for sign in "+-"}
+    added, removed = every["+"] - every["-"], every["-"] - every["+"]
+    yield f"{path}: {added.total()} lines added, {removed.total()} removed; --diff shows them"
+    for sign, found in (("+", added), ("-", removed)):
+        said = {text: f"{text}  {count} times" if count > 1 else text for text, count in found.items()}
+        opening = dict.fromkeys(text.rstrip(" :{[") for text in said if text[-1:] in ("{", "["))
+        rows = [told for text, told in said.items() if any(map(str.isalnum, text)) and text[-1] not in "{["]
+        yield from (f"{sign} {row}" for row in [", ".join(filter(None, opening)), *rows][:_MOST_ROWS] if row)
 
 
 def install(answer: Answer) -> None:

@@ -431,7 +431,6 @@ def test_no_is_no(home: Path, user: Path, project: Path, answer: str) -> None:
     done = answering(home, user, project, answer, "install", "claude")
     assert done.code == 0, done
     assert "install? [y/N]" in done.out
-    assert '+  "hooks": {' in done.out
     assert "nothing was changed" in done.out
     assert not list(user.iterdir())
 
@@ -441,10 +440,32 @@ def test_what_is_agreed_to_can_be_read(home: Path, user: Path, project: Path) ->
     before = done.out.partition("install? [y/N]")[0].splitlines()
     whole = [line for line in before if line.startswith("+ /")]
     assert len(whole) == 4 and sum("a skill" in line for line in whole) == 1
-    assert any(line.strip() == '+  "hooks": {' for line in before), "a file of the client's is shown"
+    assert any('"hooks", "SessionStart"' in line for line in before), "a file of the client's is shown"
     answering(home, user, project, "", "install", "pi", "--yes")
     done = answering(home, user, project, "n\n", "uninstall", "pi")
     assert f"- {user / FILES['pi']} (" in done.out.partition("uninstall? [y/N]")[0]
+
+
+def test_what_is_agreed_to_fits_a_screen_and_is_shown_whole_where_that_is_wanted(
+    home: Path, user: Path, project: Path
+) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text('{\n  "model": "x",\n  "theme": "dark"\n}\n')
+    rows = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0].splitlines()
+    assert len(rows) <= 15
+    told = "\n".join(rows)
+    assert f"{path}: 86 lines added, 0 removed; --diff shows them" in told and all(
+        f'"{event}"' in told for event in CLAUDE_EVENTS
+    )
+    assert f'"command": "{JOELCLAW} hook claude 2>/dev/null || :"  7 times' in told
+    assert f"Bash({JOELCLAW} recall:*)" in told and "theme" not in told, "only what is new, whatever gets a comma"
+    whole = answering(home, user, project, "n\n", "install", "claude", "--diff").out.partition("install? [y/N]")[0]
+    assert len(whole.splitlines()) > 88 and '+    "SessionStart": [' in whole
+    assert '+    "SessionStart": [' in answering(home, user, project, "", "install", "claude", "--dry-run").out
+    answering(home, user, project, "", "install", "claude", "--yes")
+    gone = answering(home, user, project, "n\n", "uninstall", "claude").out.partition("uninstall? [y/N]")[0]
+    assert f"{path}: 0 lines added, 86 removed" in gone and '- "hooks", "SessionStart"' in gone
 
 
 def test_the_text_of_whole_files_is_told_where_it_is_wanted(install: Install, user: Path) -> None:
