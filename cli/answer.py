@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from cli.stdout import is_terminal, write_out
-from core import json_text
+from core import TYPE_CHECKING, json_text
 from core.errors import usage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

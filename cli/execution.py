@@ -6,10 +6,9 @@ import os
 
 from cli.answer import Answer, print_answer
 from cli.stdout import StdoutFullError
-from core import files
+from core import TYPE_CHECKING, files
 from core.errors import Failure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -8,9 +8,8 @@ from __future__ import annotations
 # The half in C: `datetime` itself takes 2 ms to import.
 from _datetime import datetime, timedelta, timezone  # type: ignore[import-not-found]
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Literal

@@ -2,3 +2,6 @@
 
 VERSION = "0.2.0"
 """The version of the whole package: `pyproject.toml` and `joelclaw --version` read it here."""
+
+TYPE_CHECKING = False
+"""Type checkers take it for true: what is imported below it costs a hot command nothing."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 
-from core import files
+from core import TYPE_CHECKING, files
 from core.errors import Failure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -11,9 +11,8 @@ import os
 import stat
 import time
 
-from core import clock
+from core import TYPE_CHECKING, clock
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

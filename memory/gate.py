@@ -7,10 +7,9 @@ fact: talk about the work, a question, what a machine prints. What decides somet
 
 from __future__ import annotations
 
-from core import json_text, words
+from core import TYPE_CHECKING, json_text, words
 from memory import noise
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 

@@ -7,13 +7,12 @@ equal and in the same order, and what one has more is no name, no number and no 
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.project import same as same_project
 from core.store import documents
 from core.store.candidates import LocalCandidates
 from recall.static_vectors import document_vector
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from core import clock
+from core import TYPE_CHECKING, clock
 from core.store import COLLECTIONS, documents, events, overview
 from core.store.sessions import session_lists
 from memory.gate import VERDICTS
 from recall import categories
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

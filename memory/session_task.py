@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import ids
+from core import TYPE_CHECKING, ids
 from core.store import documents, sqlite
 from memory.write import clean_name, composed, placed, store, succeeding
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import clock, ids, words
+from core import TYPE_CHECKING, clock, ids, words
 from core.errors import usage
 from core.redaction import redact
 from core.store import BY_HAND, documents, sqlite
@@ -10,7 +10,6 @@ from memory import gate, near_duplicate
 from recall import categories
 from recall.static_vectors import document_vector
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

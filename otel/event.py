@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from core import ids, json_text, words
+from core import TYPE_CHECKING, ids, json_text, words
 from core.redaction import redact, redact_value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core import TYPE_CHECKING
 from core import config as settings
 from core.errors import Failure
 from core.store import events as stored
@@ -9,7 +10,6 @@ from core.store import sqlite
 from otel import spool
 from otel.event import search_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from core import clock
+from core import TYPE_CHECKING, clock
 from core.errors import Failure, usage
 from core.store import events as stored
 from core.store import sqlite
 from otel.event import as_words, identifier, parse_level
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any

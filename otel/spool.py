@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from core import files, json_text
+from core import TYPE_CHECKING, files, json_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

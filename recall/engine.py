@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from core import clock, words
+from core import TYPE_CHECKING, clock, words
 from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
 from recall import hit, ranking
 from recall.query import Scope, expand
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

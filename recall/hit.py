@@ -5,10 +5,9 @@ An agent must be able to tell a prompt from a page that it once read; whose word
 
 from __future__ import annotations
 
-from core import clock, files
+from core import TYPE_CHECKING, clock, files
 from core.project import name_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.records import Document, Hit
 

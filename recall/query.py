@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

@@ -9,10 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 from math import exp, log
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.clock import DAY_MS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

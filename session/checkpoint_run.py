@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from core import files
+from core import TYPE_CHECKING, files
 from session import session_event
 from session.checkpoint import Checkpoint
 from session.context import Context, work_lock
@@ -13,7 +13,6 @@ from session.faults import errors_of, fault_boundary
 from session.state import schema, state_file
 from session.step import run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files
+from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
 from session import session_event
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

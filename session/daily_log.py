@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files
+from core import TYPE_CHECKING, clock, files
 from core.quoting import one_line
 from core.store.sessions import call_rows
 from session.faults import fault_boundary
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

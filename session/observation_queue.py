@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 
-from core import files
+from core import TYPE_CHECKING, files
 from core.process import background_process
 from session.context import work_lock
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

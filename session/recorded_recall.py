@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 
-from core import clock, project
+from core import TYPE_CHECKING, clock, project
 from core.errors import Failure
 from core.store import document_rows, sqlite
 from otel import spool
 from otel.event import new_event, query_excerpt
 from recall import engine
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,13 +10,12 @@ frees the lock of a process that dies.
 
 from __future__ import annotations
 
-from core import files
+from core import TYPE_CHECKING, files
 from session import session_event
 from session.context import work_lock
 from session.faults import fault_boundary
 from session.state import schema, state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -7,13 +7,12 @@ import os
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
 from cli.stdout import is_terminal, write_out
-from core import config
+from core import TYPE_CHECKING, config
 from core.errors import usage
 from core.output import shown_line
 from session.idle import timers
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from cli.answer import Answer, step
-from core import clock, config
+from core import TYPE_CHECKING, clock, config
 from memory.knowledge import search as knowledge
 from otel import log
 from otel.event import new_event, query_excerpt
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

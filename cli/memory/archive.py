@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from cli.answer import Answer, step
 from clients import registry
-from core import clock, config
+from core import TYPE_CHECKING, clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
 from memory.archive import known_files
 from memory.archive.known_files import Archived, KnownFiles
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

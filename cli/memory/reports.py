@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from cli.answer import Answer
-from core import clock
+from core import TYPE_CHECKING, clock
 from core.store import migrate, sqlite
 from memory import reports
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

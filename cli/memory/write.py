@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 
 from cli.answer import Answer, step
-from core import clock, config, files, project, words
+from core import TYPE_CHECKING, clock, config, files, project, words
 from core.errors import Failure, usage
 from core.store import sqlite
 from core.store.sessions import session_rows
 from memory import gate
 from memory.write import trimmed, write
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from cli.otel.commands import COMMANDS
-from core import clock, config, json_text
+from core import TYPE_CHECKING, clock, config, json_text
 from core.errors import usage
 from core.store import sqlite
 from otel import log
 from otel.event import new_event, parse_level
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

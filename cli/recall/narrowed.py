@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from cli.answer import runnable
 from cli.stdout import tell
-from core import clock, config, files, ids, project, words
+from core import TYPE_CHECKING, clock, config, files, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
 from core.store.sessions import id_beginnings, session_rows
 from recall import categories
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,11 +7,10 @@ import sys
 
 from cli.answer import Answer, refuse_terminal, write_verbatim
 from cli.parameter import session_around
-from core import clock, config, files
+from core import TYPE_CHECKING, clock, config, files
 from core.errors import usage
 from core.store import COLLECTIONS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
-from core import config, json_text
+from core import TYPE_CHECKING, config, json_text
 from core.errors import Failure, usage
 from session import checkpoint, checkpoint_run
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
-from core import config
+from core import TYPE_CHECKING, config
 from core.errors import usage
 from core.quoting import cost
 from session.context import Context
@@ -12,7 +12,6 @@ from session.faults import errors_of
 from session.inject.runner import NO_CHECKPOINT, OFF, InjectionStep, Situation
 from session.step import run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType

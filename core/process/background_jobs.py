@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from core import clock, files
+from core import TYPE_CHECKING, clock, files
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.config import Config
 

@@ -7,9 +7,8 @@ import os
 import sys
 import time
 
-from core import files
+from core import TYPE_CHECKING, files
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

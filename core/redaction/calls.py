@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 
-from core import shell_command
+from core import TYPE_CHECKING, shell_command
 from core.redaction.values import Span, family, is_placeholder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from core.shell_command import Step
 

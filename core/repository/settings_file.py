@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from core import files, json_text
+from core import TYPE_CHECKING, files, json_text
 from core.errors import Failure
 from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of, status_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

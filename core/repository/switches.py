@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files, json_text, project
+from core import TYPE_CHECKING, clock, files, json_text, project
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal, TypedDict

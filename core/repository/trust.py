@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 
-from core import clock, files, json_text
+from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
 from core.repository.project_file import TRUSTED, is_below, root_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypedDict

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import json_text, words
+from core import TYPE_CHECKING, json_text, words
 from core.store import COLLECTION_SHIFT, marks, row_range
 from core.store.document_rows import COLUMNS, NAMES, STATIC_SPACE, from_row, has_signatures
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 from core.store import marks, sqlite
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

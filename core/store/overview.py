@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import clock
+from core import TYPE_CHECKING, clock
 from core.store import COLLECTIONS, NAME_OF, events, row_range, sqlite
 from core.store.sqlite import apsw
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

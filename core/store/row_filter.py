@@ -6,10 +6,9 @@ both searches are narrowed. Where a third of all is admitted, or more, that take
 
 from __future__ import annotations
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 from core.store import marks
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from core import files
+from core import TYPE_CHECKING, files
 from core.errors import Failure
 from core.store import SCHEMA
 
@@ -22,7 +22,6 @@ finally:
     for _name in _missing:
         del sys.modules[_name]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

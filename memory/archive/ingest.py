@@ -12,14 +12,13 @@ import time
 from stat import S_ISREG
 
 from clients import content, registry
-from core import files, ids
+from core import TYPE_CHECKING, files, ids
 from core.errors import Failure
 from core.redaction import redact
 from core.store import sqlite
 from core.store.sessions import transcripts
 from core.words import clean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -10,12 +10,11 @@ import os
 from stat import S_ISREG
 
 from clients import registry
-from core import clock, ids
+from core import TYPE_CHECKING, clock, ids
 from core.errors import usage
 from core.store import sqlite
 from core.store.sessions import transcripts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

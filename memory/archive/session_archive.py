@@ -7,7 +7,7 @@ what else the next piece needs: the carry. Hot path.
 
 from __future__ import annotations
 
-from core import ids, json_text, project
+from core import TYPE_CHECKING, ids, json_text, project
 from core.redaction import redact
 from core.store import documents, sqlite
 from core.store.sessions import segments, transcripts
@@ -17,7 +17,6 @@ from memory.archive.session_work import SessionWork
 from recall import categories
 from recall.static_vectors import document_vector
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any

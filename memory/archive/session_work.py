@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
-from core import ids
+from core import TYPE_CHECKING, ids
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
@@ -17,7 +17,6 @@ from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

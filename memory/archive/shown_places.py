@@ -6,10 +6,9 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 
 from __future__ import annotations
 
-from core import shell_command
+from core import TYPE_CHECKING, shell_command
 from core.names import defined_in, is_file, names_by_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

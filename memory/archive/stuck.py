@@ -9,10 +9,9 @@ import os
 import time
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]  # `signal` imports enum
 
-from core import files, ids, json_text
+from core import TYPE_CHECKING, files, ids, json_text
 from core.errors import Failure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

@@ -6,6 +6,7 @@ import os
 import sys
 
 from clients import content, registry
+from core import TYPE_CHECKING
 from core import files as home_files
 from core.errors import Failure
 from core.store import documents, sqlite
@@ -14,7 +15,6 @@ from memory.archive import ingest
 from memory.archive.ingest import Ingested
 from memory.archive.known_files import SUBAGENT, Archived
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.errors import Failure
 from core.store import sqlite
 from recall import engine
 from recall import snippet as snippets
 from recall.query import Query
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

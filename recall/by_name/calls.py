@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import clock, words
+from core import TYPE_CHECKING, clock, words
 from core.store.sessions import found_calls
 from recall import hit, ranking
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

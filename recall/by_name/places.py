@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import clock, files, ids, shell_command
+from core import TYPE_CHECKING, clock, files, ids, shell_command
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
 from core.repository import places_now
@@ -15,7 +15,6 @@ from recall.by_name.calls import COLLECTION as CALLS
 from recall.by_name.calls import PREFIX, time_of
 from recall.by_name.calls import place as place_of_call
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from typing import Any

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from recall import ranking
 from recall.by_name import calls
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 

@@ -7,13 +7,12 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from clients import registry
-from core import clock, config, files, json_text
+from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import Failure
 from core.process import background_jobs
 from otel import spool
 from session.state import state_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

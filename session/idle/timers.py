@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from clients import registry
-from core import clock, files
+from core import TYPE_CHECKING, clock, files
 from session.faults import fault_boundary
 from session.state import schema, state_file
 from session.step import Step
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -5,9 +5,8 @@ Judged by the outcomes that the client recorded alone; where it is in doubt whet
 
 from __future__ import annotations
 
-from core import shell_command
+from core import TYPE_CHECKING, shell_command
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

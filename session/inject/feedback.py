@@ -7,14 +7,13 @@ fizzled. Either is judged once (the mirrored CLI: +.1 and -.05 of priority).
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.quoting import DELIMITER
 from memory.noise import is_own
 from session.faults import fault_boundary
 from session.state import schema
 from session.step import Step
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 

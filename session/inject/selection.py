@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from core import clock
+from core import TYPE_CHECKING, clock
 from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
 from memory.noise import is_noise
 from recall.hit import written
 from session.state.schema import HITS_KEPT
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import shell_command
+from core import TYPE_CHECKING, shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, enclose, one_line
@@ -12,7 +12,6 @@ from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
 from session.session_event import GATEWAY
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.quoting import CUT, clip, one_line
 from session.inject.topics import is_request
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import errno
 import os
 
-from core import files, json_text
+from core import TYPE_CHECKING, files, json_text
 from core.errors import Failure
 from core.quoting import one_line
 from session.state import schema
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any

@@ -7,11 +7,10 @@ import os
 import time
 from urllib.parse import quote, urlsplit
 
-from core import clock, files, json_text
+from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
 from core.store.cluster.mapping import COLLECTIONS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any

@@ -5,11 +5,10 @@ Server 0.24 does not stem: a document goes with its finished terms, and a forgot
 
 from __future__ import annotations
 
-from core import json_text, words
+from core import TYPE_CHECKING, json_text, words
 from core.store import document_rows, documents
 from core.store.sqlite import apsw
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

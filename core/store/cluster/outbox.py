@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from core import clock, files, ids
+from core import TYPE_CHECKING, clock, files, ids
 from core.store import COLLECTION_SHIFT, COLLECTIONS, sqlite
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, TypedDict

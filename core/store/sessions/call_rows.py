@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.store import marks
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

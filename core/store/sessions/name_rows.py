@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import exp
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

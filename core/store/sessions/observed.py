@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 from core.store import row_range
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict

@@ -6,9 +6,8 @@ move with the edits above them.
 
 from __future__ import annotations
 
-from core import json_text
+from core import TYPE_CHECKING, json_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

@@ -6,10 +6,9 @@ One is closed once it has `SEGMENT_CHARS`; the last of a session grows. Triggers
 
 from __future__ import annotations
 
-from core import words
+from core import TYPE_CHECKING, words
 from core.store import row_range, sqlite
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

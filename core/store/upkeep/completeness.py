@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from core import files
+from core import TYPE_CHECKING, files
 from core.errors import Failure
 from core.store import sqlite
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
