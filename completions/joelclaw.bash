@@ -121,6 +121,7 @@ _joelclaw() {
     "vault adr --status") return ;;
     "vault adr --limit") return ;;
     "vault adr --band") COMPREPLY=($(compgen -W "do-now do-next next de-risk park" -- "$word")); return ;;
+    "vault adr --count") return ;;
     "otel emit --action") return ;;
     "otel emit --source") return ;;
     "otel emit --component") return ;;
@@ -284,7 +285,7 @@ _joelclaw() {
     "vault search") if [[ $word == -* ]]; then offered="--semantic --limit -n --json --help -h"; else return; fi ;;
     "vault ls") if [[ $word == -* ]]; then offered="--json --help -h"; else return; fi ;;
     "vault tree") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "vault adr") if [[ $word == -* ]]; then offered="--status --limit --band --unscored --all --json --help -h"; else COMPREPLY=($(compgen -W "list locate collisions rank" -- "$word")); return; fi ;;
+    "vault adr") if [[ $word == -* ]]; then offered="--status --limit --band --unscored --all --count --json --help -h"; else COMPREPLY=($(compgen -W "list locate refs prompt collisions audit rank next" -- "$word")); return; fi ;;
     "otel emit") if [[ $word == -* ]]; then offered="--action --source --component --level --success --metadata --id --timestamp --error --duration-ms --session --stdin --adapter --json --help -h"; else return; fi ;;
     "otel list") if [[ $word == -* ]]; then offered="--level --source --component --session --system --success --action --since --hours --limit -n --page --adapter --json --help -h"; fi ;;
     "otel search") if [[ $word == -* ]]; then offered="-v --invert --level --source --component --session --system --success --action --since --hours --limit -n --page --adapter --follow -f --json --help -h"; else return; fi ;;

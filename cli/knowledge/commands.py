@@ -3,7 +3,7 @@
 from cli.parameter import RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_ADR_VERBS = ("list", "locate", "collisions", "rank")
+_ADR_VERBS = ("list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next")
 _BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 _REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 _TOLD, _HITS = "cli.terminal:told", "cli.knowledge.view:hits"
@@ -87,15 +87,27 @@ COMMANDS: tuple[Command, ...] = (
         P("section", (), "the part", metavar="SECTION"),
     ),
     _vault("tree", "The folders of the vault, two levels deep."),
-    _vault(
-        "adr",
-        "The decision records of the vault: list them, locate one, rank them, or see which share a number.",
-        P("verb", (), "list, locate, collisions or rank", metavar="VERB", choices=_ADR_VERBS),
-        P("query", (), "with locate, a number, a name, or words of a title or heading", metavar="QUERY"),
-        P("status", ("--status",), "with list, only those with this status", default=""),
-        P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
-        P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
-        P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
-        P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
+    Command(
+        "vault adr",
+        "cli.knowledge.adr:run",
+        "The decision records of the vault: list or locate them, what links to one, what is wrong, what is next.",
+        (
+            P(
+                "verb",
+                (),
+                "list, locate, refs, prompt, collisions, audit, rank or next",
+                metavar="VERB",
+                choices=_ADR_VERBS,
+            ),
+            P("query", (), "a number, a name or words of a title; with prompt, a text with [[links]]", metavar="QUERY"),
+            P("status", ("--status",), "with list, only those with this status", default=""),
+            P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
+            P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
+            P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
+            P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
+            P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
+        ),
+        code="VAULT_INVALID_ARGS",
+        view=_TOLD,
     ),
 )

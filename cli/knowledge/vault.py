@@ -1,19 +1,12 @@
-"""`joelclaw vault …`: the notes of one folder, what lies in it, and its decision records."""
+"""`joelclaw vault …`: the notes of one folder, and what lies in it."""
 
 from typing import Any
 
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
-from core.errors import Failure, usage
+from core.errors import usage
 from memory.knowledge import decisions, vault
 
 _CODE = "VAULT_INVALID_ARGS"
-_VERBS = {
-    "list": "joelclaw vault adr list [--status STATUS] [--limit LIMIT]",
-    "locate": "joelclaw vault adr locate QUERY [--limit LIMIT]",
-    "collisions": "joelclaw vault adr collisions",
-    "rank": "joelclaw vault adr rank [--band BAND] [--unscored] [--all]",
-}
-_LISTED, _LOCATED, _MOST_LOCATED = 200, 10, 50
 
 
 def read(options: dict[str, Any]) -> Answer | int:
@@ -84,61 +77,3 @@ def tree(_options: dict[str, Any]) -> Answer:
     root = vault.root()
     result = {"vault_root": root, "max_depth": 2, "directories": decisions.folders(root)}
     return Answer(result, [step("joelclaw vault ls", "what its parts hold")])
-
-
-def adr(options: dict[str, Any]) -> Answer:
-    """The decision records: listed, located, or those that share a number; without a word what there is to ask."""
-    verb, query = options["verb"], options["query"]
-    if verb == "locate" and not (query or "").strip():
-        raise usage(_CODE, "no query was given", "name it: joelclaw vault adr locate 203")
-    if verb != "locate" and query is not None:
-        raise usage(_CODE, f"`vault adr {verb or ''}` takes no further word", "leave it out, or use locate")
-    root = vault.root()
-    if not verb:
-        about = {"description": "The decision records of the vault.", "vault_root": root, "subcommands": dict(_VERBS)}
-        return Answer(about, [step("joelclaw vault adr list", "all of them")])
-    records = decisions.every(root)
-    collisions = decisions.collisions(records)
-    if verb == "collisions":
-        return Answer({"total": len(records), "collision_count": len(collisions), "collisions": collisions})
-    if verb == "rank":
-        return _ranked(options, records)
-    if verb == "locate":
-        limit = min(options["limit"] or _LOCATED, _MOST_LOCATED)
-        matches = decisions.locate(records, query, limit)
-        if not matches:
-            message = f"no decision record is called {query[:200]!r}"
-            raise Failure("NO_MATCH", message, "list them: joelclaw vault adr list")
-        result = {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches}
-        return Answer(result, [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")])
-    status = (options["status"] or "").strip().lower()
-    if status and status not in decisions.STATUSES:
-        known = ", ".join(decisions.STATUSES)
-        raise usage("INVALID_ADR_STATUS", f"there is no status {status[:80]!r}", f"use one of {known}")
-    chosen = [one for one in records if not status or one.status == status]
-    limit = options["limit"] or _LISTED
-    keys = ("number", "title", "status", "date", "filename")
-    result = {
-        "total": len(records),
-        "filtered": len(chosen),
-        "status_filter": status or None,
-        "limit": limit,
-        "collisions": len(collisions),
-        "items": [{key: getattr(one, key) for key in keys} for one in chosen[:limit]],
-    }
-    return Answer(result, [step(f"joelclaw vault read ADR-{chosen[0].number}", "the first of them")] if chosen else [])
-
-
-def _ranked(options: dict[str, Any], records: list[decisions.Record]) -> Answer:
-    """The open records by the score that they declare, and those that declare none."""
-    band = "do-next" if options["band"] == "next" else options["band"]
-    rows = [
-        {"number": one.number, "title": one.title, "status": one.status, **decisions.priority(one)}
-        for one in records
-        if options["all"] or one.status in ("accepted", "proposed")
-    ]
-    scored = sorted((row for row in rows if row["score"] is not None), key=lambda row: (-row["score"], row["number"]))
-    missing = [row for row in rows if row["score"] is None]
-    ranked = [row for row in scored if not options["unscored"] and band in (None, row["band"])]
-    counts = {"total_open": len(rows), "scored": len(scored), "unscored": len(missing)}
-    return Answer({"ranked": ranked, "missing_scores": missing, **counts})

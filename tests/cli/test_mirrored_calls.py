@@ -64,6 +64,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in {
         "Vault/docs/decisions/0168-talon-watchdog.md": "---\nstatus: accepted\n---\n# Talon watchdog\n\nThe lease.\n",
         "Vault/docs/decisions/0189-gateway-guardrails.md": "# Gateway guardrails\n\n- Status: proposed\n",
+        "Vault/docs/decisions/0218-quality.md": "# Quality\n\n- Status: shipped\n",
         "Vault/Projects/12-example/index.md": "---\nstatus: active\n---\n# Example\n\nThe content lifecycle.\n",
         "Vault/inbox/thought.md": "a thought\n",
     }.items():

@@ -54,7 +54,9 @@ def test_the_entries_of_a_part(ask: Any, vault: Path) -> None:
 
 
 def test_the_folders_two_deep(ask: Any) -> None:
-    assert set(ask("adr")["subcommands"]) == {"list", "locate", "collisions", "rank"}
+    assert set(ask("adr")["subcommands"]) == {
+        "list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next",
+    }  # fmt: skip
     result = ask("tree")
     assert result["max_depth"] == 2
     assert [(one["path"], one["depth"]) for one in result["directories"]] == [
@@ -120,12 +122,88 @@ def test_open_records_are_ranked_by_the_score_that_they_declare(ask: Any, vault:
     assert ask("adr", "rank", "--all")["ranked"][0]["number"] == "0303"
 
 
+def test_who_links_to_a_record(ask: Any, vault: Path) -> None:
+    decisions = vault / "docs/decisions"
+    (decisions / "0301-x.md").write_text("# X\n\nAs [[0203-signpost]] says, and [[ADR-0203#Decision|there]].\n")
+    (decisions / "0302-y.md").write_text("# Y\n\n[[0007-queue]] and [[https://h.test/0203]]\n")
+    result = ask("adr", "refs", "203")
+    assert (result["target"]["id"], result["count"]) == ("0203-signpost", 2)
+    assert [(one["source_filename"], one["line"], one["target"]) for one in result["refs"]] == [
+        ("0301-x.md", 3, "0203-signpost"), ("0301-x.md", 3, "ADR-0203#Decision"),
+    ]  # fmt: skip
+    assert [one["target"] for one in ask("adr", "refs", "0203-signpost#Decision")["refs"]] == ["ADR-0203#Decision"]
+
+
+def test_a_prompt_with_links_is_expanded(ask: Any) -> None:
+    result = ask("adr", "prompt", "compare [[203|the note]] with [[0007-queue]]")
+    assert result["expanded_text"] == "compare 0203-signpost with 0007-queue"
+    assert [one["resolved"] for one in result["refs"]] == ["0203-signpost", "0007-queue"]
+    assert result["context"].startswith("<adr-context>") and "A compaction drops it." in result["context"]
+    assert ask("adr", "prompt", "nothing linked")["context"] == ""
+
+
+def test_what_is_wrong_with_the_records_is_listed(run: Run, vault: Path) -> None:
+    decisions = vault / "docs/decisions"
+    (decisions / "0301-x.md").write_text(
+        "---\nstatus: done\nsuperseded-by: 0999\n---\n# X\n\n[[0203-signpost]] [[0203#Nowhere]] [[notes]]\n"
+        "[[0007]] [[tts: said]] [[gone]]\n"
+    )
+    (decisions / "README.md").write_text("| [0203](0203-signpost.md) | a |\n| [0404](0404-none.md) | b |\n")
+    done = run("vault", "adr", "audit", env={"VAULT_PATH": str(vault)}, ok=False)
+    result = done.result
+    assert (done.code, result["ok"], result["total"]) == (1, False, 4)
+    assert result["missing_status"] == ["0007-again.md"]
+    assert result["non_canonical_status"] == [{"filename": "0301-x.md", "status": "done"}]
+    assert result["status_counts"] == {"shipped": 1, "accepted": 1, "done": 1}
+    assert result["superseded_by_missing_targets"] == [{"from": "0301-x.md", "target": "0999"}]
+    links = result["wiki_links"]
+    assert [(one["line"], one["target"]) for one in links["broken"]] == [(7, "0203#Nowhere"), (8, "gone")]
+    assert [(one["target"], len(one["candidates"])) for one in links["ambiguous"]] == [("0007", 2)]
+    assert links["skipped_custom"] == 1
+    assert result["index"] == {
+        "exists": True, "rows": 2, "missing_from_index": ["0007-again.md", "0007-queue.md", "0301-x.md"],
+        "extra_in_index": ["0404-none.md"],
+    }  # fmt: skip
+
+
+def test_an_audit_of_records_without_faults_is_ok(run: Run, vault: Path) -> None:
+    (vault / "docs/decisions/0007-again.md").unlink()
+    (vault / "docs/decisions/README.md").unlink()
+    done = run("vault", "adr", "audit", env={"VAULT_PATH": str(vault)})
+    assert (done.result["ok"], done.result["index"]["exists"]) == (True, False)
+
+
+def test_the_next_record_is_the_one_whose_parts_score_best(ask: Any, vault: Path) -> None:
+    assert ask("adr", "next") == {
+        "recommendation": None, "actionable_count": 1, "scored_count": 0, "candidates": [],
+    }  # fmt: skip
+    for number, status, parts in (
+        ("0301", "accepted", (5, 4, 4, 2)), ("0302", "proposed", (5, 5, 4, 4)), ("0303", "accepted", (2, 2, 2, 3)),
+        ("0304", "shipped", (5, 5, 5, 5)), ("0305", "accepted", (9, 1, 1, 1)),
+    ):  # fmt: skip
+        fields = "".join(
+            f"priority-{name}: {value}\n"
+            for name, value in zip(("need", "readiness", "confidence", "novelty"), parts, strict=True)
+        )
+        text = f"---\ntitle: T{number}\nstatus: {status}\npriority-score: 85\n{fields}---\n# T\n"
+        (vault / f"docs/decisions/{number}-x.md").write_text(text)
+    result = ask("adr", "next", "--count", "2")
+    assert [(one["rank"], one["number"], one["score"], one["band"]) for one in result["candidates"]] == [
+        (1, "0302", 100, "do-now"), (2, "0301", 85, "do-now"),
+    ]  # fmt: skip
+    assert result["candidates"][0]["issues"] == ["priority-score says 85, its parts make 100"]
+    assert (result["actionable_count"], result["scored_count"]) == (5, 3)
+    assert result["recommendation"] == "ADR-0302 (T0302) — score 100, band do-now, readiness 5/5"
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
         (["ls", "attic"], "INVALID_SECTION"), (["adr", "list", "--status", "done"], "INVALID_ADR_STATUS"),
         (["adr", "list", "203"], "VAULT_INVALID_ARGS"), (["adr", "locate"], "VAULT_INVALID_ARGS"),
-        (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "audit"], "NOT_MIRRORED"),
+        (["adr", "locate", "nothing like it"], "NO_MATCH"), (["adr", "refs", "nothing like it"], "NO_MATCH"),
+        (["adr", "refs", "7"], "ADR_REF_AMBIGUOUS"), (["adr", "prompt", "see [[0999]]"], "ADR_PROMPT_REF_MISSING"),
+        (["adr", "prompt"], "VAULT_INVALID_ARGS"), (["adr", "next", "0203"], "VAULT_INVALID_ARGS"),
         (["adr", "polish"], "VAULT_INVALID_ARGS"), (["adr", "rank", "--band", "soon"], "VAULT_INVALID_ARGS"),
     ],
 )  # fmt: skip
