@@ -9,40 +9,24 @@ if TYPE_CHECKING:
     from cli.parameter import Command
 
 FOLDERS = {
-    "recall": "recall",
-    "show": "recall",
-    "how": "recall",
-    "fix": "recall",
-    "search": "recall",
-    "lost": "session",
-    "session": "session_report",
-    "report": "session_report",
-    "briefing": "session_report",
-    "sessions": "archived",
-    "memory": "memory",
-    "note": "memory",
-    "knowledge": "knowledge",
-    "vault": "knowledge",
-    "otel": "otel",
-    "o11y": "otel",
-    "checkpoint": "session",
-    "inject": "session",
-    "compaction": "compaction",
-    "idle": "idle",
-    "hook": "session",
-    "trust": "installation",
-    "off": "installation",
-    "on": "installation",
-    "exclude": "installation",
-    "mcp": "installation",
-    "install": "installation",
-    "uninstall": "installation",
-    "store": "store",
-    "backup": "store",
-    "restore": "store",
-    "status": "installation",
-    "doctor": "installation",
-    "completion": "installation",
+    word: folder
+    for folder, words in (
+        ("recall", "recall show how fix search"),
+        ("session", "lost"),
+        ("session_report", "session report briefing"),
+        ("archived", "sessions"),
+        ("memory", "memory note"),
+        ("knowledge", "knowledge vault"),
+        ("otel", "otel o11y"),
+        ("session", "checkpoint inject"),
+        ("compaction", "compaction"),
+        ("idle", "idle"),
+        ("session", "hook"),
+        ("installation", "trust off on exclude mcp install uninstall"),
+        ("store", "store backup restore"),
+        ("installation", "status doctor completion"),
+    )
+    for word in words.split()
 }
 """First word of a command → where it is declared, in the order of the help."""
 

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from rich.console import Console
@@ -103,6 +104,18 @@ def next_steps(answer: Answer, screen: Console) -> None:
         line.append_text(safe(command, "dim cyan"))
         line.append_text(safe("  " + action["description"], "dim"))
         screen.print(line)
+
+
+def drawn(draw: Callable[[Console, Any], None]) -> Callable[[Answer], None]:
+    """A view: what `draw` makes of an answer's result on the screen, then the next steps."""
+
+    @wraps(draw)
+    def view(answer: Answer) -> None:
+        screen = console()
+        draw(screen, answer.result)
+        next_steps(answer, screen)
+
+    return view
 
 
 def told(answer: Answer, *, without: Sequence[str] = ()) -> None:

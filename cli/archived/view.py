@@ -2,20 +2,19 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.answer import Answer
 from cli.recall.view import bar
-from cli.terminal import console, next_steps, safe
+from cli.terminal import drawn, safe
 from core import ids
 from memory import sessions
 
 
-def search(answer: Answer) -> None:
+@drawn
+def search(screen: Console, result: Any) -> None:
     """Every session with its score, client, start, folder and what was found in it."""
-    screen = console()
-    result: Any = answer.result
     if "fallback" in result:
         screen.print(safe(f"{result['fallback']['from']}: {result['fallback']['reason']}", "yellow"))
     for rank, hit in enumerate(result["hits"], 1):
@@ -23,24 +22,20 @@ def search(answer: Answer) -> None:
         for text in hit["snippets"]:
             screen.print(Padding(safe(" ".join(text.split())), (0, 0, 1, 4)))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} sessions found", "dim"))
-    next_steps(answer, screen)
 
 
-def extract(answer: Answer) -> None:
+@drawn
+def extract(screen: Console, result: Any) -> None:
     """An extraction as its markdown."""
-    screen = console()
-    result: Any = answer.result
     made = result["extraction"]
     screen.print(safe(sessions.markdown(made)))
     if made["query"] and not made["matched"]:
         screen.print(safe(f"Nothing in this session matches {made['query'][:120]!r}: this is its beginning.", "yellow"))
-    next_steps(answer, screen)
 
 
-def inspect(answer: Answer) -> None:
+@drawn
+def inspect(screen: Console, result: Any) -> None:
     """Every match with the lines around it."""
-    screen = console()
-    result: Any = answer.result
     screen.print(_heading(result))
     if not result["matches"]:
         screen.print(safe(f"No line matches {result['around'][:120]!r}.", "yellow"))
@@ -50,7 +45,6 @@ def inspect(answer: Answer) -> None:
             line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
             style = "yellow" if entry["line"] == match["matchLine"] else ""
             screen.print(line.append_text(safe(" ".join(entry["text"].split()), style)))
-    next_steps(answer, screen)
 
 
 def _heading(about: dict[str, Any]) -> Text:

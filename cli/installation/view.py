@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, filled, next_steps, pairs, plain, rows_table, safe, size
+from cli.terminal import console, drawn, filled, next_steps, pairs, plain, rows_table, safe, size
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
@@ -79,10 +79,9 @@ def _changes(screen: Console, result: dict[str, Any]) -> None:
         screen.print(safe(one["agent"], "bold dim"), safe(f"skipped: {one['reason']}", "dim"))
 
 
-def overview(answer: Answer) -> None:
+@drawn
+def overview(screen: Console, result: Any) -> None:
     """Whether all is well, then what there is."""
-    result: Any = answer.result
-    screen = console()
     problems = result["problems"]
     said, style = ("healthy", "bold green") if result["healthy"] else ("something is wrong", "bold red")
     screen.print(safe(said, style), safe(", with warnings" if problems and result["healthy"] else "", "yellow"), sep="")
@@ -95,7 +94,6 @@ def overview(answer: Answer) -> None:
     if result["events"]["last"]:
         screen.print()
         screen.print(rows_table(result["events"]["last"]))
-    next_steps(answer, screen)
 
 
 def _facts(result: dict[str, Any]) -> dict[str, object]:
@@ -121,10 +119,9 @@ def _facts(result: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def report(answer: Answer) -> None:
+@drawn
+def report(screen: Console, result: Any) -> None:
     """Of `doctor`: the verdict, then a line for each subject, and beneath it what is wrong."""
-    screen = console()
-    result: Any = answer.result
     counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
     said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
@@ -139,7 +136,6 @@ def report(answer: Answer) -> None:
         padded = safe(name.ljust(max(map(len, lines))), "bold")
         screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(facts, "dim")), soft_wrap=True)
         _print_findings(screen, findings)
-    next_steps(answer, screen)
 
 
 def _print_findings(screen: Console, findings: Sequence[dict[str, Any]]) -> None:

@@ -2,18 +2,17 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.answer import Answer
 from cli.recall.view import bar
-from cli.terminal import console, next_steps, safe
+from cli.terminal import drawn, safe
 
 
-def hits(answer: Answer) -> None:
+@drawn
+def hits(screen: Console, result: Any) -> None:
     """Every hit with its score, type, title, place and snippet."""
-    screen = console()
-    result: Any = answer.result
     if "fallback" in result:
         screen.print(safe(f"searched the texts: {result['fallback']['reason']}", "yellow"))
     if not result["hits"]:
@@ -30,13 +29,11 @@ def hits(answer: Answer) -> None:
     if not result.get("complete", True):
         screen.print(safe("time ran out before all notes were read", "yellow"))
     screen.print(safe(f"{len(result['hits'])} of {result['found']} found", "dim"))
-    next_steps(answer, screen)
 
 
-def notes(answer: Answer) -> None:
+@drawn
+def notes(screen: Console, result: Any) -> None:
     """Each note under a line that says which it is and why."""
-    screen = console()
-    result: Any = answer.result
     for note, why in zip(result["resolved"], result["resolution"], strict=True):
         line = safe(note["path"], "bold cyan")
         line.append(f"  {why['reason']} {why['score']:.2f}", "dim")
@@ -44,4 +41,3 @@ def notes(answer: Answer) -> None:
         screen.print(safe(note["content"].rstrip("\n")))
         if note["truncated"]:
             screen.print(safe(f"… of {note['total_lines']:,} lines", "dim"))
-    next_steps(answer, screen)

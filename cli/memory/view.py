@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, plain, safe, told
+from cli.terminal import console, drawn, plain, safe, told
 
 _VERDICTS = {"allow": "green", "hold": "yellow", "discard": "dim"}
 _TEXTS = ("observation", "text", "place")  # what of an answer says what the memory says
@@ -30,23 +31,20 @@ def archived(answer: Answer) -> None:
     told(answer, without=("history",))
 
 
-def recent(answer: Answer) -> None:
+@drawn
+def recent(screen: Console, result: Any) -> None:
     """Of each observation a line: when, what it is about, its words."""
-    result: Any = answer.result
-    screen = console()
     for row in result["observations"]:
         verdict = "" if row["verdict"] == "allow" else f"  {row['verdict']}"
         line = safe(f"{plain(row['at'])[:16]}  {row['category']}{verdict}  ", "dim")
         screen.print(line.append_text(safe(" ".join(row["observation"].split()), _VERDICTS.get(verdict.strip(), ""))))
     if not result["observations"]:
         screen.print(safe(f"No observations in the last {result['hours']:g} hours.", "yellow"))
-    next_steps(answer, screen)
 
 
-def listed(answer: Answer) -> None:
+@drawn
+def listed(screen: Console, result: Any) -> None:
     """Of each memory a line with what is known of it, id first, and its text."""
-    screen = console()
-    result: Any = answer.result
     for row in result["memories"]:
         verdict = "" if row["verdict"] == "allow" else row["verdict"]
         marks = [name for name in ("pinned", "stale", "forgotten") if row[name]]
@@ -60,4 +58,3 @@ def listed(answer: Answer) -> None:
     first = (result["page"] - 1) * result["limit"]
     shown = f"{first + 1} to {first + result['count']} of {result['found']}"
     screen.print(safe(shown, "dim") if result["count"] else safe("No memory matches.", "yellow"))
-    next_steps(answer, screen)

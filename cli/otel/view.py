@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from cli.answer import Answer
-from cli.terminal import console, next_steps, rows_table, safe, told
+from cli.terminal import console, drawn, rows_table, safe, told
 from core import json_text
 
 _STYLES = {"debug": "dim", "info": "green", "warn": "yellow", "error": "bold red", "fatal": "bold white on red"}
 
 
-def events(answer: Answer) -> None:
+@drawn
+def events(screen: Console, result: Any) -> None:
     """A page of events, and how they spread over levels, sources and components."""
-    result: Any = answer.result
-    screen = console()
     if not result["events"]:
         screen.print(safe(f"No events ({result['filterBy']}).", "yellow"))
     live(result["events"])
@@ -23,7 +23,6 @@ def events(answer: Answer) -> None:
         first = (result["page"] - 1) * result["limit"] + 1
         screen.print(safe(f"\n{first} to {first + len(result['events']) - 1} of {result['found']:,}\n", "dim"))
     _print_facets(result)
-    next_steps(answer, screen)
 
 
 def stats(answer: Answer) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.answer import Answer, quoted, step
 from cli.recall import narrowed, past, show
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe
+from cli.terminal import console, drawn, next_steps, pairs, plain, rows_table, safe
 from core import clock, ids
 from core.output import shown
 from core.words import query_terms
@@ -126,10 +126,9 @@ def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int) -> list[Tex
     return kept
 
 
-def conversation(answer: Answer) -> None:
+@drawn
+def conversation(screen: Console, result: Any) -> None:
     """What was said and called around a hit, which is marked and told at length; of the rest the beginnings."""
-    result: Any = answer.result
-    screen = console()
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
     head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
     screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
@@ -146,7 +145,6 @@ def conversation(answer: Answer) -> None:
             screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
         if len(rows) > most and entry["match"]:
             screen.print(safe(f"    … {len(rows) - most} more rows: --raw has all", "dim"))
-    next_steps(answer, screen)
 
 
 def lines(answer: Answer) -> None:
@@ -157,10 +155,9 @@ def lines(answer: Answer) -> None:
     next_steps(answer, screen)
 
 
-def everywhere(answer: Answer) -> None:
+@drawn
+def everywhere(screen: Console, result: Any) -> None:
     """Every hit with its collection, title and snippet; then what was counted."""
-    result: Any = answer.result
-    screen = console()
     if not result["hits"]:
         screen.print(safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow"))
     else:
@@ -170,7 +167,6 @@ def everywhere(answer: Answer) -> None:
         counted = ", ".join(f"{one['value']} {one['count']}" for one in counts)
         screen.print(safe(f"{name}: {counted or '–'}", "dim"))
     screen.print(safe(f"{len(result['hits'])} of {result['totalFound']} found", "dim"))
-    next_steps(answer, screen)
 
 
 def _explanation(screen: Console, told: Mapping[str, Any]) -> None:

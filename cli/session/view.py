@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.panel import Panel
 
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
-from cli.terminal import console, next_steps, rows_table, safe, told
+from cli.terminal import console, drawn, next_steps, rows_table, safe, told
 from core import clock, ids
 
 _CHOSEN = {
@@ -41,10 +42,9 @@ def show(answer: Answer) -> None:
     told(answer, without=("version", "taskHash", "recalledHash", "writtenHash", "messages"))
 
 
-def injection(answer: Answer) -> None:
+@drawn
+def injection(screen: Console, result: Any) -> None:
     """The text for the agent in a box, or why there is none."""
-    result: Any = answer.result
-    screen = console()
     if result["injected"]:
         title = f"{result['customType']} · {result['estimatedTokens']} tokens"
         screen.print(Panel(safe(result["content"]), title=safe(title, "bold"), border_style="cyan", expand=False))
@@ -53,7 +53,6 @@ def injection(answer: Answer) -> None:
     for name, fault in result.items():
         if name.endswith("Error"):
             screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
-    next_steps(answer, screen)
 
 
 def lost(answer: Answer) -> None:

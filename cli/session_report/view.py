@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session_report.sessions import POLICY
-from cli.terminal import console, next_steps, pairs, plain, rows_table, safe, told
+from cli.terminal import drawn, pairs, plain, rows_table, safe, told
 from core import clock, ids
 from core.output import shown_line
 from core.quoting import clip
@@ -34,10 +34,10 @@ _CHOSEN = {
 _PAGE_WIDTH = 132
 
 
-def list_(answer: Answer) -> None:
+@drawn
+def list_(screen: Console, result: Any) -> None:
     """Of each session its id as every command takes it, what is known of it, and beneath it the last task."""
-    result: Any = answer.result
-    screen, now = console(), clock.now_ms()
+    now = clock.now_ms()
     for one in result["sessions"]:
         percent = "" if one["contextPercent"] is None else f"{one['contextPercent']:.0f} %"
         counts = _some(one["turns"], "turn"), _some(one["toolCalls"], "call"), _some(one["compactions"], "compaction")
@@ -48,7 +48,6 @@ def list_(answer: Answer) -> None:
         screen.print()
     if not result["sessions"]:
         screen.print(safe("No session is known.", "yellow"))
-    next_steps(answer, screen)
 
 
 def show(answer: Answer) -> None:
@@ -63,12 +62,7 @@ def report(answer: Answer) -> None:
 
 def _draw(answer: Answer, draw: Callable[[Console, Any], None]) -> None:
     result: Any = answer.result
-    if "file" in result:
-        told(answer)
-        return
-    screen = console()
-    draw(screen, result)
-    next_steps(answer, screen)
+    (told if "file" in result else drawn(draw))(answer)
 
 
 def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
