@@ -9,15 +9,13 @@ The observations of a range are stored together with how far the session is obse
 stored a range wholly or not at all, and the next one goes on behind the last.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -28,14 +26,12 @@ from core.process.model_command import Model
 from core.redaction import redact
 from core.store import sqlite
 from core.store.sessions import observed
+from core.store.sessions.observed import Episode
 from memory import gate, write
 from recall import categories
 
-if TYPE_CHECKING:
-    from core.store.sessions.observed import Episode
-
-    Place = tuple[int, str] | None
-    Range = tuple[list[Episode], str, Place]
+Place = tuple[int, str] | None
+Range = tuple[list[Episode], str, Place]
 
 SOURCE = "observe"
 RANGE_TOKENS = 12_000  # estimated, of the conversation in one prompt: what a small model still reads with care

@@ -1,20 +1,15 @@
 """Finding, counting and following the events of this machine's store."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from core import TYPE_CHECKING, clock
+from core import clock
 from core.errors import Failure, usage
+from core.records import Event, EventQuery
 from core.store import events as stored
 from core.store import sqlite
 from otel.event import as_words, identifier, parse_level
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from core.records import Event, EventQuery
 
 _MAX_FACET_VALUES = 20
 _MAX_WORDS = 64

@@ -1,20 +1,15 @@
 """`joelclaw memory archive`: take in transcripts that agents left on disk, every message as an episode."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
 from cli.answer import Answer, step
 from clients import registry
-from core import TYPE_CHECKING, clock, config
+from core import clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
 from memory.archive import known_files
-from memory.archive.known_files import Archived, KnownFiles
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from memory.archive.known_files import File
+from memory.archive.known_files import Archived, File, KnownFiles
 
 
 def run(options: dict[str, Any]) -> Answer:

@@ -1,17 +1,13 @@
 """Lists memories by what is known of them, and changes their tags and what took their place; the indexes stay."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
-from core import TYPE_CHECKING, json_text
+import apsw
+
+from core import json_text
+from core.records import Document
 from core.store import document_rows, marks, row_range
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    import apsw
-
-    from core.records import Document
 
 _MANY = 2_000
 PINNED = "pinned"

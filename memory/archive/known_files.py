@@ -4,24 +4,19 @@ A file is not opened whose size, times of change and number in the file system a
 it. What changed less than two seconds before it was read may change again within the same tick of a coarse clock.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Iterator
 from stat import S_ISREG
+from typing import Any
+
+import apsw
 
 from clients import registry
-from core import TYPE_CHECKING, clock, ids
+from core import clock, ids
 from core.errors import usage
 from core.store import sqlite
 from core.store.sessions import transcripts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    import apsw
-
-    from memory.archive.ingest import Ingested
+from memory.archive.ingest import Ingested
 
 SUBAGENT = "a subagent's transcript"
 _MOST_LISTED = 20

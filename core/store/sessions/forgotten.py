@@ -1,12 +1,8 @@
 """Deletes what archived sessions did; reading the transcript again does not bring it back."""
 
-from __future__ import annotations
+import apsw
 
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import apsw
 
 _EMPTIED = "tool = '', file = '', command = '', error = '', passage = '', outcome = ?"
 

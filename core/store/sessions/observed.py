@@ -1,24 +1,22 @@
 """How far a session's episodes were observed, and where an observation comes from: kept in one transaction."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import TypedDict
 
-from core import TYPE_CHECKING, json_text
+import apsw
+
+from core import json_text
 from core.store import row_range
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TypedDict
 
-    import apsw
+class Episode(TypedDict):
+    """One archived turn; `created_at` in ms since the epoch."""
 
-    class Episode(TypedDict):
-        """One archived turn; `created_at` in ms since the epoch."""
-
-        rowid: int
-        id: str
-        text: str
-        project: str
-        created_at: int
+    rowid: int
+    id: str
+    text: str
+    project: str
+    created_at: int
 
 
 _BASE, _LAST = row_range("episodes")
