@@ -27,7 +27,11 @@ def install(options: dict[str, Any]) -> Answer:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
         both = product(registry.CLIENTS.values(), (False, True))
         rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
-        return Answer({"installs": rows}, [step("joelclaw install --all", "install what is missing")])
+        missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
+        return Answer(
+            {"installs": rows},
+            [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else [],
+        )
     if options["mcp"] and not options["dry_run"] and extras.version("mcp") is None:
         wanted = extras.requirement("mcp", "mcp")
         about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
@@ -77,9 +81,9 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
 
 def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
     names = list(dict.fromkeys(options["agent"]))
-    if options["all"] == bool(names):
-        wrong = "--all and a name exclude each other" if names else "no agent was named"
-        raise usage(_CODE, wrong, f"name some of {', '.join(registry.CLIENTS)}, or give --all alone")
+    fix = f"name some of {', '.join(registry.CLIENTS)}, or give --all alone"
+    if options["all"] and names:
+        raise usage(_CODE, "--all and a name exclude each other", fix)
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []
@@ -92,6 +96,11 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
             skipped.append({"agent": client.name, "reason": reason})
         else:
             chosen.append(client)
+    if not options["all"]:
+        found, where = [client.name for client in chosen], "found here" if verb == "install" else "installed"
+        calls = " or ".join(f"`joelclaw {verb} {name}`" for name in (*found, *["--all"] * (len(found) > 1)))
+        about = f"no agent was named; {where}: {', '.join(found) or 'none'}"
+        raise usage(_CODE, about, f"run {calls}" if calls else fix)
     return chosen, skipped
 
 

@@ -47,10 +47,15 @@ def install(answer: Answer) -> None:
     screen = console()
     result: Any = answer.result
     if "installs" in result:
-        screen.print(rows_table(result["installs"], ("agent", "scope", "installed", "current", "version", "path")))
-        for one in result["installs"]:
+        rows = result["installs"]
+        told = [
+            {"agent": one["agent"], "for you": _state(one), "for this project": _state(other), "settings": one["path"]}
+            for one, other in zip(rows[::2], rows[1::2], strict=True)
+        ]
+        screen.print(rows_table(told))
+        for one in rows[::2]:
             for note in one["notes"]:
-                screen.print(safe(f"{one['agent']} ({one['scope']}): {note}", "dim"))
+                screen.print(safe(f"{one['agent']}: {note}", "dim"))
     else:
         _changes(screen, result)
         if archived := result.get("archived"):
@@ -58,6 +63,13 @@ def install(answer: Answer) -> None:
         elif result.get("memoryLeft"):
             screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
     next_steps(answer, screen)
+
+
+def _state(one: dict[str, Any]) -> str:
+    """What stands in a client's settings of one scope; "–" where they cannot be read, or are of the other scope."""
+    if one["installed"]:
+        return "current" if one["current"] else "another version"
+    return "–" if one["installed"] is None else "no" if one["present"] else "not here"
 
 
 def _changes(screen: Console, result: dict[str, Any]) -> None:

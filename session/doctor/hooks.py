@@ -58,7 +58,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
     settings, name, about, path = client.settings(), client.name, result.facts, result.facts["path"]
     install = f"joelclaw install {name}{' --project' * project}"
     listed = installed_hooks.listed(settings, project)
-    about |= {"present": settings.present(), **{key: listed[key] for key in ("installed", "current", "version")}}
+    about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
     told = result.findings
     try:
         found = installed_hooks.of(settings, path)

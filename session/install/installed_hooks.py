@@ -36,7 +36,8 @@ def listed(client: Settings, project: bool) -> dict[str, Any]:
         "installed": False,
         "current": False,
         "version": None,
-        "notes": [] if client.present() else [f"no sign of {client.name} here"],
+        "present": client.present(),
+        "notes": [],
     }
     try:
         if any(one.changed for one in plan.removing(client, project=project)):

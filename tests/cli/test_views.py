@@ -30,7 +30,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("status", ["healthy", "schema", "observations", "queue.failed"]),
         ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
         ("install pi --yes", ["pi done", "joelclaw.ts"]),
-        ("install --list", ["agent", "opencode", "no sign of"]),
+        ("install --list", ["agent", "opencode", "not here"]),
         ("uninstall pi --yes", ["nothing to change"]),
         ("off --everywhere", ["Everything is off: hooks inject", "off yes", "resume"]),
         ("on --everywhere", ["scope everywhere"]),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from doctors import FILES
-from terminal import ended, without_style
+from terminal import ended, on_terminal, without_style
 
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
@@ -346,6 +346,43 @@ def test_wrong_usage(run: Run, user: Path, words: tuple[str, ...]) -> None:
     done = run("install", *words, env=environment(user), ok=False)
     assert done.code == 2
     assert done.json["error"]["code"] == "INSTALL_INVALID_ARGS"
+
+
+def test_without_a_name_it_says_which_clients_are_here(run: Run, user: Path) -> None:
+    def said(verb: str) -> tuple[str, str]:
+        told = run(verb, env=environment(user, PATH=f"{Path(JOELCLAW).parent}:/usr/bin:/bin"), ok=False).json
+        return told["error"]["message"], told["fix"]
+
+    assert said("install") == (
+        "no agent was named; found here: none", "name some of pi, claude, codex, gemini, opencode, or give --all alone"
+    )  # fmt: skip
+    (user / ".claude").mkdir()
+    assert said("install") == ("no agent was named; found here: claude", "run `joelclaw install claude`")
+    (user / ".codex").mkdir()
+    message, fix = said("install")
+    assert message.endswith("claude, codex")
+    assert fix == "run `joelclaw install claude` or `joelclaw install codex` or `joelclaw install --all`"
+    assert said("uninstall")[0] == "no agent was named; installed: none"
+    run("install", "claude", env=environment(user))
+    assert said("uninstall")[1] == "run `joelclaw uninstall claude`"
+
+
+def test_a_list_on_a_terminal_has_a_row_a_client(install: Install, home: Path, user: Path, project: Path) -> None:
+    (user / ".claude").mkdir()
+    (user / ".gemini").mkdir()
+    (user / FILES["gemini"]).write_text("{")
+    install("claude")
+    install("claude", "--project")
+    path = project / FILES["claude"]
+    path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
+    bare = environment(user, PATH="/usr/bin:/bin")
+    shown = without_style(on_terminal(home, "install", "--list", cwd=project, env=bare, columns=250).out).splitlines()
+    rows = {line.split()[0]: " ".join(line.split()) for line in shown[1:6]}
+    assert rows["claude"] == f"claude current another version {user / FILES['claude']}"
+    assert rows["pi"].startswith("pi not here not here")
+    assert rows["gemini"].startswith("gemini – no")
+    assert len(rows) == 5 and shown[6].startswith(f"gemini: {user / FILES['gemini']}: ")
+    assert len(shown) == 8 and shown[7].endswith("joelclaw install gemini  install what is missing or old")
 
 
 def test_list(install: Install, user: Path) -> None:
