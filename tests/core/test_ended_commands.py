@@ -37,8 +37,9 @@ def test_a_signal_ends_a_command_and_what_was_before_is_there_again() -> None:
 
 
 def test_of_what_it_prints_the_last_is_kept() -> None:
-    ended = process_group.run(["sh", "-c", "printf %020000d 7; echo no >&2; exit 3"], seconds=60)
-    assert (ended.status, ended.reason, ended.errors) == (3, "", b"no\n")
+    much = "printf %0200000d 7"
+    ended = process_group.run(["sh", "-c", f"{much} >&2; {much}; echo no >&2; exit 3"], seconds=60)
+    assert (ended.status, ended.reason, ended.errors) == (3, "", b"0" * 7_996 + b"7no\n")
     assert ended.output == b"0" * 7_999 + b"7"
 
 

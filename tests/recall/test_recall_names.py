@@ -365,6 +365,7 @@ WORDS = "word " * 20
         ("first table\nthen Tide", ["Tide", "table"], 12, "then Tide"),
         ("a Table chart\nb tide", ["tide", "table", "chart"], 13, "b tide"),
         ("\n  \n  alpha  \n\n", ["x"], 8, "alpha"),
+        (f"a Tide\nb\nc\n{'x' * 40}", ["Tide"], 10, "a Tide\nb\nc"),
         ("İİ tide " + "x" * 20, ["TIDE"], 12, "İİ tide xxx…"),
     ],
 )  # fmt: skip

@@ -96,6 +96,7 @@ def test_a_session_leaves_no_byte(run: Run, filled: Path) -> None:
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")  # the other session's own words
     result = run("memory", "forget", "--purge", "--session", SESSION, "--yes").result
     assert left(filled, *MARKS) == []
+    assert snapshot(filled / "workspace") == {}, "a section of a session goes whole"
     assert result["memories"] >= 3 and result["toolCalls"] == 2 and result["events"] and result["states"] == [SESSION]
     assert result["filesDeleted"] and result["logSections"] and result["injectedTexts"] and result["hookCalls"]
     assert run("recall", "scheduler gateway").result["hits"][0]["observation"] == KEPT

@@ -37,7 +37,12 @@ NAMES = {file: file.rpartition("/")[2] for file in FOUND}
             "tide_reader_test.go:356-501 TestReadsNothingWhereTheTideIsOut, tide_reader.go:201-206 readTide,226,"
             " tide.go:4,40-44,90,…",
         ),
-        # the files go before the names in them
+        # the files go before the names in them, and the first name before the next
+        (
+            120,
+            "tide_reader_test.go:356-501 TestReadsNothingWhereTheTideIsOut, tide_reader.go:201-206,226,"
+            " tide.go:4,40-44,90,…",
+        ),
         (90, "tide_reader_test.go:356-501, tide_reader.go:201-206 readTide,226, tide.go:4,40-44,90,…"),
         (60, "tide_reader_test.go:356-501, tide_reader.go:201-206,226 and 1 more file"),
         (30, "tide_reader_test.go:356-501 and 2 more files"),
