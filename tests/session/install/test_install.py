@@ -599,6 +599,20 @@ def test_past_sessions_are_offered(
     assert left["history"]["sessions"] == (not taken), "in a pipe nothing is asked, and nothing is archived"
 
 
+def test_who_declines_is_asked_again_only_of_another_client(home: Path, user: Path, project: Path) -> None:
+    past_session(user)
+    first = answering(home, user, project, "y\nn\n", "install", "claude")
+    assert "[Y/n]" in first.out and first.out.count("joelclaw memory archive --all") == 1
+    again = answering(home, user, project, "y\n", "install", "pi")
+    assert "pi done" in again.out
+    assert not any(word in again.out for word in ("past session", "[Y/n]", "memory archive")), "told once"
+    other = user / ".codex/sessions/rollout-1.jsonl"
+    other.parent.mkdir(parents=True)
+    other.write_text('{"type": "session_meta", "payload": {"id": "c", "cwd": "/p"}}\n')
+    assert "2 past sessions found (claude, codex)" in answering(home, user, project, "n\n", "install", "claude").out
+    assert "[Y/n]" in answering(home, user, project, "y\n", "memory", "archive").out, "who asks for it is asked"
+
+
 def test_in_a_pipe_past_sessions_are_told_and_left(install: Install, user: Path, home: Path) -> None:
     past_session(user)
     assert install("claude")["history"]["clients"] == {"claude": 1}
