@@ -50,11 +50,12 @@ def test_the_newest_first_and_only_those_that_are_asked_for(listed: Any, words: 
 
 
 def test_what_is_known_of_each_is_told_and_the_next_page_runs_as_printed(run: Run, listed: Any) -> None:
-    done = run("memory", "list", "--tag", "ferry", "--limit", "1")
+    done = run("memory", "list", "--tag", "ferry", "--limit", "1", "--days", "9999")
     (row,) = done.result["memories"]
     assert (row["observation"], row["tags"]) == (LINES[2]["text"], LINES[2]["tags"])
     assert (row["verdict"], row["pinned"], row["forgotten"], row["supersededBy"]) == ("allow", False, False, "")
     (more,) = [step["command"] for step in done.json["next_actions"] if "--page" in step["command"]]
+    assert "--days 9999" in more
     words = more.partition(" memory ")[2].split()
     assert [entry["id"] for entry in run("memory", *words).result["memories"]] == ["old-tuesday"]
 

@@ -278,7 +278,8 @@ def test_switched_off(user: User) -> None:
     assert user.found()["switches"] == ["FOLDER_EXCLUDED"]
     user.call("exclude", "--remove", ".")
     user.call("off", "--session", "s-1")
-    assert user.found()["switches"] == ["SWITCHED_OFF_ELSEWHERE"]
+    (found,) = [one for one in user.doctor()["findings"] if one["subject"] == "switches"]
+    assert (found["code"], found["fix"]) == ("SWITCHED_OFF_ELSEWHERE", "joelclaw on --session s-1")
 
 
 # 7: a home that cannot be written
