@@ -1,15 +1,20 @@
 """`joelclaw memory archive`: take in transcripts that agents left on disk, every message as an episode."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
 from cli.answer import Answer, step
 from clients import registry
-from core import clock, config
+from core import TYPE_CHECKING, clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
 from memory.archive import known_files
-from memory.archive.known_files import Archived, File, KnownFiles
+from memory.archive.known_files import Archived, KnownFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from memory.archive.known_files import File
 
 
 def run(options: dict[str, Any]) -> Answer:

@@ -4,19 +4,24 @@ A file is not opened whose size, times of change and number in the file system a
 it. What changed less than two seconds before it was read may change again within the same tick of a coarse clock.
 """
 
-import os
-from collections.abc import Iterable, Iterator
-from stat import S_ISREG
-from typing import Any
+from __future__ import annotations
 
-import apsw
+import os
+from stat import S_ISREG
 
 from clients import registry
-from core import clock, ids
+from core import TYPE_CHECKING, clock, ids
 from core.errors import usage
 from core.store import sqlite
 from core.store.sessions import transcripts
-from memory.archive.ingest import Ingested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    import apsw
+
+    from memory.archive.ingest import Ingested
 
 SUBAGENT = "a subagent's transcript"
 _MOST_LISTED = 20
@@ -101,8 +106,7 @@ class KnownFiles:
         gone = set() if every is None else self._seen.keys() - {file.key for file in every}
         if self._new or gone:
             with sqlite.transaction(db):
-                transcripts.note_seen(db, self._new.values())
-                transcripts.forget_seen(db, gone)
+                transcripts.note_seen(db, self._new.values(), gone)
 
 
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:

@@ -41,16 +41,12 @@ def seen_files(db: apsw.Connection) -> dict[str, dict[str, Any]]:
     }
 
 
-def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]]) -> None:
-    """Record the state of files, inside the caller's transaction."""
+def note_seen(db: apsw.Connection, seen: Iterable[dict[str, Any]], gone: Iterable[str]) -> None:
+    """Record the state of files, and forget that others were seen, inside the caller's transaction."""
     columns = ("path", "stamp", "asked", "client", "reason", "seen_at")
     values = ", ".join(f":{name}" for name in columns)
     db.executemany(f"INSERT OR REPLACE INTO seen_file ({', '.join(columns)}) VALUES ({values})", list(seen))
-
-
-def forget_seen(db: apsw.Connection, paths: Iterable[str]) -> None:
-    """Forget that files were seen, inside the caller's transaction."""
-    db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in paths])
+    db.executemany("DELETE FROM seen_file WHERE path = ?", [(path,) for path in gone])
 
 
 def rename_project(db: apsw.Connection, name: str, former: str, folder: str) -> None:
