@@ -1,7 +1,5 @@
 """Reads a JSON object from stdin in a bounded time: a hook's stdin may be a pipe that nobody writes to or closes."""
 
-from __future__ import annotations
-
 import os
 import time
 

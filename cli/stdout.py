@@ -1,7 +1,5 @@
 """Text to stdout and stderr, whoever reads it or does not. Hot path."""
 
-from __future__ import annotations
-
 import os
 import sys
 

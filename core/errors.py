@@ -1,7 +1,5 @@
 """The one way a command fails: a code for machines, a message for people, and what to do about it."""
 
-from __future__ import annotations
-
 FAILED = 1
 USAGE = 2
 

@@ -1,7 +1,5 @@
 """Identifiers: UUIDv7 (RFC 9562), sortable by time, made without importing `uuid`."""
 
-from __future__ import annotations
-
 import os
 
 from core import clock

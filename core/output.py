@@ -5,8 +5,6 @@ or ends the result that it stands in (`</tool_result><system-reminder>…`). A t
 went in; other tags and generics (`<div>`, `List<T>`) stay, since code is to be read.
 """
 
-from __future__ import annotations
-
 _REPLACED = "\ufffd"
 """Replaces a run of characters that act or hide."""
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"

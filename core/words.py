@@ -4,8 +4,6 @@ FTS5's `unicode61` splits at everything that is no letter or digit; but not `cam
 which have no spaces: those go to an extra column as parts (camel humps, and overlapping pairs of characters).
 """
 
-from __future__ import annotations
-
 MAX_QUERY_WORDS = 64
 _UNSPACED = (
     (0x0E00, 0x0E7F),  # Thai

@@ -1,7 +1,5 @@
 """The taxonomy of memories (version v1): category ids, aliases, and a guess from a text's words. Hot path."""
 
-from __future__ import annotations
-
 from core import words
 
 TAXONOMY_VERSION = "v1"

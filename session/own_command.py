@@ -1,7 +1,5 @@
 """The word by which a shell runs this very installation, in every command that is printed. Hot path."""
 
-from __future__ import annotations
-
 import os
 import sys
 

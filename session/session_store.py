@@ -65,13 +65,13 @@ class SessionStore:
 
     def archive_items(self, items: Sequence[Item], *, agent: str, session: str, cwd: str) -> None:
         """Store what was said in a client that has no transcript file."""
+        from memory.archive import ingest
 
-        def write(db: apsw.Connection) -> None:
-            from memory.archive import ingest
-
-            ingest.ingest_items(db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self._vectors)
-
-        self._attempt("archive", write, None, durable=False)
+        about = {"agent": agent, "session": session, "cwd": cwd}
+        self._attempt(
+            "archive", lambda db: ingest.ingest_items(db, items, **about, now=self._now, vectors=self._vectors), None,
+            durable=False,
+        )  # fmt: skip
 
     def keep_summary(self, session: str, text: str) -> None:
         """Store what the client keeps in place of the messages before the compaction that goes on."""
@@ -129,23 +129,15 @@ class SessionStore:
 
     def names(self, names: Sequence[str]) -> bool:
         """Whether a memory that somebody wrote names one of these: without one there is nothing to recall for them."""
+        from core.store import documents
 
-        def read(db: apsw.Connection) -> bool:
-            from core.store import documents
-
-            return documents.has_phrase(db, names)
-
-        return bool(names) and self._attempt("recall", read, False)
+        return bool(names) and self._attempt("recall", lambda db: documents.has_phrase(db, names), False)
 
     def changed(self, identifiers: Sequence[str], since: int) -> set[str]:
         """Those of these memories that were written or changed since a time."""
+        from core.store import documents
 
-        def read(db: apsw.Connection) -> set[str]:
-            from core.store import documents
-
-            return documents.changed(db, identifiers, since)
-
-        return self._attempt("recall", read, set()) if identifiers else set()
+        return self._attempt("recall", lambda db: documents.changed(db, identifiers, since), set())
 
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
         """The last sessions of a project, and of the folder the last that only talked, `first` first."""

@@ -4,8 +4,6 @@ A repository may hold links to anywhere, pipes that nobody writes to, devices th
 what is no plain file within the project is a fault of that file, which is left out. Hot path.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 

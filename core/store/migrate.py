@@ -1,7 +1,5 @@
 """Makes a store of this version, from nothing, from an older file, or in memory; says why one cannot be used."""
 
-from __future__ import annotations
-
 import errno
 import os
 

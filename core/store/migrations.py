@@ -1,7 +1,5 @@
 """The schema, as a list of steps. A released step is never edited; a change is a new step at the end."""
 
-from __future__ import annotations
-
 STEPS = (
     """
 CREATE TABLE document (

@@ -5,8 +5,6 @@ error behind its frames. What a runner says of a runner (`task failed`, `exit st
 else is.
 """
 
-from __future__ import annotations
-
 import re
 
 from core.names import is_file
