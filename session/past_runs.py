@@ -20,7 +20,7 @@ _LIKE, _MOST_STEPS = 0.6, 4
 
 
 def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
-    """Commands with most of these words: those that worked first, the latest first, each form once."""
+    """Commands with most of these words, each form once: those that worked, those alone, the latest first."""
     terms = _terms(text)
     forms: dict[tuple[str, ...], dict[str, Any]] = {}
     ranked: dict[tuple[str, ...], tuple[Any, ...]] = {}
@@ -35,7 +35,8 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         if not held or outcome == call_rows.FORGOTTEN_CALL:
             continue
         is_program = any(step["program"] == text.split()[0] for step in run)
-        rank = (-held, _ORDER.index(outcome), not is_program, len(call["command"]) > _LONG, -(call["at"] or 0))
+        more = not is_program, len(run) > 1, len(call["command"]) > _LONG
+        rank = (-held, _ORDER.index(outcome), *more, -(call["at"] or 0))
         known = forms.get(key)
         if known is None or rank < ranked[key]:
             forms[key], ranked[key] = {**_told(call), "runs": known["runs"] if known else 0}, rank

@@ -52,6 +52,20 @@ def test_the_form_that_worked_last_goes_first_and_what_failed_behind(ran: Path) 
     assert raw[1].startswith("    ok · call:5a3e7c11:3 · ") and raw[1].endswith(CWD)
 
 
+def test_the_plain_form_goes_before_one_that_runs_more(home: Path, run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    for number, command in enumerate(("make seal", "make seal | tail -3", "make fmt && make seal 2>&1")):
+        made.user(f"seal quay {number}")
+        made.call(f"c{number}", "Bash", command=f"cd {CWD} && {command}")
+        made.outcome(f"c{number}", "sealed")
+    run("memory", "archive", str(made.path), env=NOW)
+    found = attempt(home, "how", "make", "seal", env=NOW).result["commands"]
+    assert [one["command"].partition(" && ")[2] for one in found] == [
+        "make seal", "make fmt && make seal 2>&1"
+    ]  # fmt: skip
+    assert found[0]["runs"] == 2
+
+
 @pytest.mark.parametrize(
     ("error", "failed", "worked", "did"),
     [
