@@ -71,6 +71,23 @@ _PRINTERS = tuple(
 )
 """In each command, or path, of which what is returned may be a secret."""
 
+# What hides a secret: colours of a terminal, zero-width marks, encoded signs, the word for "password" elsewhere.
+_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+SIGNS = {
+    **dict.fromkeys("\u00a0\u2007\u2009\u200a\u202f\u3000", " "), "\uff1a": ":", "\uff1d": "=",
+    "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
+    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
+}  # fmt: skip
+FOREIGN = (
+    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令",
+    "パスワード", "비밀번호",
+)  # fmt: skip
+_ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
+_ASCII = tuple(word for word in FOREIGN if word.isascii())
+_OTHERS = (*INVISIBLE, *(sign for sign in (*SIGNS, *FOREIGN) if not sign.isascii()))
+_ENCODED = tuple(sign for sign in SIGNS if sign.isascii())
+
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance.
@@ -144,13 +161,11 @@ def without_named(value: object) -> object:
 
 def may_hold_secret(text: str) -> bool:
     """Whether it is worth looking closely."""
-    if not text.isascii():  # two signs of our own texts are in most of them
-        text = text.replace("…", "?").replace("·", "?")
-    if not text.isascii() or "\x1b[" in text or "\\" in text or "%" in text or "&" in text or "@" in text:
+    lower = text.lower()
+    if is_obfuscated(text, lower) or ("@" in text and ("://" in text or "@tcp(" in text or "@unix(" in text)):
         return True
     if any(form in text for form in _FORMS):
         return True
-    lower = text.lower()
     for keyword in _KEYWORDS:
         at = lower.find(keyword)
         while at >= 0:
@@ -159,7 +174,8 @@ def may_hold_secret(text: str) -> bool:
                 return True
             at = lower.find(keyword, end)
     if len(text) >= _LEAST:
-        for word in text.translate(_SEPARATORS).split():
+        plain = text if text.isascii() else text.encode("ascii", "replace").decode()
+        for word in plain.translate(_SEPARATORS).split():
             if len(word) >= _LEAST and not word.isalpha() and not word.isdigit():
                 low = word.lower()
                 if (low != word != word.upper() and any(map(str.isdigit, word))) or any(
@@ -170,6 +186,17 @@ def may_hold_secret(text: str) -> bool:
         return True
     logs_in = any(word in lower for word in LOGINS) or any(map(_may_be_login, text.split()))
     return logs_in or ("into " in lower and "values" in lower)
+
+
+def is_obfuscated(text: str, lower: str) -> bool:
+    """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
+    if not text.isascii() and any(sign in lower for sign in _OTHERS):
+        return True
+    if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
+        return True
+    return ("%" in text or "&" in text or "\\u00" in text) and (
+        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in _ANNOUNCING)
+    )
 
 
 def _may_be_login(word: str) -> bool:

@@ -6,9 +6,7 @@ raises on any str.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
-from core.redaction import CALLS, COMMANDS, LOGINS, MARK, NAME_PARTS
+from core.redaction import CALLS, COMMANDS, FOREIGN, INVISIBLE, LOGINS, MARK, NAME_PARTS, SIGNS, is_obfuscated
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
 from core.redaction.tokens import MIN_TOKEN, find_random
@@ -23,49 +21,23 @@ _REACH = 48
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
-# What hides a secret: colours of a terminal, zero-width marks, encoded signs, the word for "password" elsewhere.
-_ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
-_SIGNS = {
-    **dict.fromkeys("\u00a0\u2007\u2009\u200a\u202f\u3000", " "), "\uff1a": ":", "\uff1d": "=",
-    "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
-    "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
-}  # fmt: skip
-_FOREIGN = (
-    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令",
-    "パスワード", "비밀번호",
-)  # fmt: skip
 _LINK = r"(?:[ \t]{0,2}(?:est|es|é|is|это|jest)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
-_ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
-_ASCII = tuple(word for word in _FOREIGN if word.isascii())
-_OTHERS = (*_INVISIBLE, *(sign for sign in (*_SIGNS, *_FOREIGN) if not sign.isascii()))
-_ENCODED = tuple(sign for sign in _SIGNS if sign.isascii())
 
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
-    return _merged(_find_obfuscated(text) if _is_obfuscated(text, text.lower()) else _spans(text))
-
-
-def _is_obfuscated(text: str, lower: str) -> bool:
-    """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
-    if not text.isascii() and any(sign in lower for sign in _OTHERS):
-        return True
-    if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
-        return True
-    return ("%" in text or "&" in text or "\\u00" in text) and (
-        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in _ANNOUNCING)
-    )
+    return _merged(_find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text))
 
 
 def _find_obfuscated(text: str) -> list[Span]:
     """What is found without what does not show, and in a copy that shows all plainly, by the text's positions."""
     import re
+    from bisect import bisect_right
 
     pattern = re.compile(
-        f"({_ESCAPE}|[{_INVISIBLE}])|({'|'.join(map(re.escape, _SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(_FOREIGN)})(?![a-z])({_LINK})",
+        f"({_ESCAPE}|[{INVISIBLE}])|({'|'.join(map(re.escape, SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK})",
         re.IGNORECASE,
     )
     plain: list[str] = []
@@ -75,7 +47,7 @@ def _find_obfuscated(text: str) -> list[Span]:
     for match in pattern.finditer(text):
         start, end = match.span()
         hidden, sign, link = match.groups()
-        meant = "" if hidden else _SIGNS[sign.lower()] if sign else "password is " if link else "password"
+        meant = "" if hidden else SIGNS[sign.lower()] if sign else "password is " if link else "password"
         plain += (text[done:start], meant)
         spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
         size += start - done

@@ -5,7 +5,6 @@ Only tokens of base64 characters with both cases and digits are judged; a hex nu
 
 from __future__ import annotations
 
-from binascii import Error, a2b_base64
 from math import log2
 
 from core.redaction.values import Span, compiled
@@ -125,6 +124,8 @@ def _is_published(text: str, start: int, end: int) -> bool:
 
 def _is_encoded_text(word: str) -> bool:
     """Whether a word is base64 of some words in ASCII with no secret among them, or of JSON: the header of a token."""
+    from binascii import Error, a2b_base64
+
     plain = word.replace("-", "+").replace("_", "/")
     if word.startswith("eyJ"):
         plain = plain[: len(plain) // 4 * 4 or None]  # it may be cut

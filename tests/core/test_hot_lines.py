@@ -35,7 +35,7 @@ BUDGET = {
     "prompt": 6_400,
     "edit": 6_700,
     "stop": 5_800,
-    "stop of a turn that did something": 9_800,
+    "stop of a turn that did something": 8_300,
     "before the compaction": 6_400,
     "after the compaction": 8_400,
 }

@@ -226,13 +226,28 @@ def test_long_lines_of_every_sample_are_linear() -> None:
     assert not any(leaves(sample.secret, clean) for sample in UNMISTAKABLE if "\n" not in sample.secret)
 
 
-def test_a_plain_note_is_looked_at_quickly() -> None:
+PLAIN = (
+    "Sort the tide tables by harbour, the oldest first; the password stays (as it is).",
+    "seq -f 'case %.0f ok' 1 900 && echo done",
+    "grep -n 'fn next\\b' src/tide.rs | head -3",
+    "Écris à anna@example.org — « déjà vu », and say “thanks” → today…",
+)
+
+
+@pytest.mark.parametrize("note", PLAIN)
+def test_a_plain_note_is_looked_at_quickly(note: str) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); from core.redaction import redact; note = sys.argv[2]\n"
         "assert redact(note)[0] is note and not {'re', 'core.redaction.search'} & set(sys.modules)"
     )
-    note = "Sort the tide tables by harbour, the oldest first; the password stays (as it is)."
-    subprocess.run([sys.executable, "-I", "-S", "-c", script, str(ROOT), note], check=True)
+    subprocess.run([sys.executable, "-X", "utf8", "-I", "-S", "-c", script, str(ROOT), note], check=True)
+
+
+def test_the_quick_look_sees_every_sample() -> None:
+    """Where `search` is loaded nothing else asks it."""
+    for sample in POSITIVE:
+        for text in (sample.text, json.dumps({"text": "one\n" + sample.text + "\ntwo"})):
+            assert may_hold_secret(text), sample.name
 
 
 LETTERS = "QwErTyUiOpAsDfGhJkLzXcVbNmqWeRtYuIoPaSdFgHjKlZxCvBnM"
