@@ -29,6 +29,8 @@ from core.redaction import MARK, redact
 DETECTION = 0.95
 FALSE_POSITIVES = 0.005
 MS_A_MB = 1_000
+LOOK_ALIKES, LOOK_ALIKES_MS = "look-alikes, coloured and encoded", 3_000
+"""A text of nothing but names, colours and encoded values, many of them secrets, and what a megabyte may cost."""
 MEGABYTE = 1_000_000
 PARTS = ("work", "held out", "held out later", "promised", "code and output")
 FILES = {"held out later": 2, "promised": 3, "code and output": 4}
@@ -74,7 +76,25 @@ def texts() -> dict[str, str]:
     made = {repr(piece): piece * (MEGABYTE // len(piece)) for piece in HOSTILE}
     made["base64"] = base64.b64encode(draw.randbytes(MEGABYTE * 3 // 4)).decode()
     every = "\n".join(item.text for name in ("secrets.txt", "harmless.txt") for item in items(name)) + "\n"
+    made[LOOK_ALIKES] = look_alikes(draw)
     made["this corpus"] = every * (MEGABYTE // len(every))
+    return made
+
+
+def look_alikes(draw: random.Random) -> str:
+    """420 KB in which every 20 characters name a secret: coloured, encoded, with and without a value."""
+    names = "password token secret api_key auth credential private_key pass pw session_token DB_PASSWORD clientSecret"
+    made = ""
+    while len(made) < 420_000:
+        name, value = draw.choice(names.split()), base64.b64encode(draw.randbytes(draw.randint(6, 40))).decode()
+        value = draw.choice([value, f"your_{name}", f"${{{name.upper()}}}", f"process.env.{name}", "String"])
+        made += draw.choice(
+            [
+                f"\x1b[31m{name}\x1b[0m=\x1b[1;32m{value}\x1b[0m ", f"{name}%22%3A%22{value}%22 ",
+                f"\x1b[0mthe {name} is {value}\n", f"https://h/{value}?{name}={value}&x=1\n",
+                f'"{name}": &quot;{value}&quot;,\n', f"--{name} \x1b[38;5;208m{value} ",
+            ]
+        )  # fmt: skip
     return made
 
 
@@ -130,7 +150,8 @@ def main() -> int:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     slower = slowness()
     print(f"at most {MS_A_MB} ms on a quiet machine; this one takes {slower:.2f} times as long now")
-    kept &= max(costs.values(), default=0) <= MS_A_MB * slower
+    most = {name: LOOK_ALIKES_MS if name == LOOK_ALIKES else MS_A_MB for name in costs}
+    kept &= all(cost <= most[name] * slower for name, cost in costs.items())
     return 0 if kept else 1
 
 

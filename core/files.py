@@ -91,11 +91,17 @@ def write_whole(path: str, data: bytes) -> None:
                 view = view[file.write(view) :]
         os.replace(temporary, path)
     except OSError:
+        remove(temporary)
+        raise
+
+
+def remove(*paths: str) -> None:
+    """Remove files; one that is not there, or stays, is no matter."""
+    for path in paths:
         try:
-            os.unlink(temporary)
+            os.unlink(path)
         except OSError:
             pass
-        raise
 
 
 def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, files
 from core import config as settings
 from core.errors import Failure
 from core.store import events as stored
@@ -76,7 +76,7 @@ def store_waiting() -> None:
         except Failure:  # told where the settings are
             return
         if try_append(None, events, config):
-            spool.drop(taken)
+            files.remove(*taken)
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:

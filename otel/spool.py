@@ -25,7 +25,7 @@ def keep(events: Sequence[Event]) -> bool:
 
 
 def hold(events: Sequence[Event]) -> str:
-    """Write events that are about to be stored to a file of this process; returns its path to `drop`, "" for none."""
+    """Write events that are about to be stored to a file of this process; returns its path, "" for none."""
     held = os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.held")
     return held if _append(held, events) else ""
 
@@ -61,7 +61,7 @@ def waiting(held: str = "") -> bool:
 
 
 def take(held: str = "") -> tuple[list[Event], list[str]]:
-    """What waits, and the files to `drop` once it is stored; `held`, the file of this process, stays where it is."""
+    """What waits, and the files to remove once it is stored; `held`, the file of this process, stays where it is."""
     folder = _folder()
     try:
         os.rename(path(), os.path.join(folder, f"{_TAKEN}{os.getpid()}"))
@@ -121,15 +121,6 @@ def aside(spooled: str) -> str:
     """A name in the spool for one of its files that is rewritten: where that is killed, the next hook takes it in."""
     name = os.path.basename(spooled)
     return os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{name.removeprefix(_TAKEN)}")
-
-
-def drop(paths: Sequence[str]) -> None:
-    """Remove files that are stored."""
-    for path in paths:
-        try:
-            os.unlink(path)
-        except OSError:
-            pass
 
 
 def _folder() -> str:

@@ -74,10 +74,7 @@ def remove(session_id: str) -> bool:
         except FileNotFoundError:
             return False
         for kind in os.listdir(state_file.work_folder()) if os.path.isdir(state_file.work_folder()) else ():
-            try:
-                os.unlink(work_lock(session_id, kind))
-            except OSError:
-                pass  # there is none
+            files.remove(work_lock(session_id, kind))
     return True
 
 

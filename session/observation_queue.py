@@ -91,11 +91,7 @@ def any_wait() -> bool:
 
 def clear() -> None:
     """Let none wait any longer."""
-    for path in _paths():
-        try:
-            os.unlink(path)
-        except OSError:  # another did
-            pass
+    files.remove(*_paths())
 
 
 def _lock_of(path: str) -> str:

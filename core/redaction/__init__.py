@@ -27,7 +27,8 @@ _ONE_CASE = (
 """In tokens whose letters are all of one case."""
 _AROUND = 240
 _LONGEST_NAME = 120
-NAME_PARTS = tuple("pass pw kennwort secret token key auth credential sig _salt psk _pat".split())
+ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
+NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """In each name that announces a secret."""
 _KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
@@ -50,15 +51,12 @@ CALLS = (
 )  # fmt: skip
 """How a call begins that is given a password."""
 COMMANDS = (
-    "TRUE\t", "FALSE\t",
-    "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state", "::add-mask",
-    "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap", "cqlsh",
-    "twine", "7z", "unrar",
-    "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString", "secretsmanager", "secret",
-    "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd", "--password-stdin", "sudo -S",
-    "--with-token",
-    "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod", "rabbitmqctl", "plink", "pscp", "psftp", "lftp",
-    "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
+    "TRUE\t", "FALSE\t", "freerdp", "evil-winrm", "rdesktop", "ipmitool", "snmp", "::set-output", "::save-state",
+    "::add-mask", "curl", " login", '"login"', "'login'", "sshpass", "redis-cli", "mysql", "mariadb", "mongo", "ldap",
+    "cqlsh", "twine", "7z", "unrar", "zip", "sqlcmd", "bcp", "http -", "https -", " -a ", "keyvault", "SecureString",
+    "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
+    "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
+    "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
     "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
@@ -83,7 +81,6 @@ FOREIGN = (
     "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令",
     "パスワード", "비밀번호",
 )  # fmt: skip
-_ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 _ASCII = tuple(word for word in FOREIGN if word.isascii())
 _OTHERS = (*INVISIBLE, *(sign for sign in (*SIGNS, *FOREIGN) if not sign.isascii()))
 _ENCODED = tuple(sign for sign in SIGNS if sign.isascii())
@@ -96,15 +93,16 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """
     if _SEARCH not in sys.modules and not may_hold_secret(text):
         return text, ()
-    from core.redaction.search import find_secrets
+    from core.redaction.search import find_near, find_secrets
 
     kinds: list[str] = []
+    spans = find_secrets(text)
     for _ in range(_PASSES):
-        spans = find_secrets(text)
         if not spans:
             break
         text = _marked(text, spans)
         kinds += [kind for _, _, kind in spans]
+        spans = find_near(text, spans)
     return text, tuple(kinds)
 
 
@@ -184,7 +182,7 @@ def may_hold_secret(text: str) -> bool:
                     return True
     if any(anchor in text for anchor in COMMANDS) or any(call in text for call in CALLS):
         return True
-    logs_in = any(word in lower for word in LOGINS) or any(map(_may_be_login, text.split()))
+    logs_in = any(word in lower for word in LOGINS) or any(map(may_be_login, text.split()))
     return logs_in or ("into " in lower and "values" in lower)
 
 
@@ -195,11 +193,11 @@ def is_obfuscated(text: str, lower: str) -> bool:
     if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
-        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in _ANNOUNCING)
+        any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in ANNOUNCING)
     )
 
 
-def _may_be_login(word: str) -> bool:
+def may_be_login(word: str) -> bool:
     """Whether it may be a user with a password, as behind a host: `root:…`."""
     value = word.partition(":")[2]
     return len(value) >= 6 and value.lower() != value.upper() and not value.isalpha() and "/" not in word

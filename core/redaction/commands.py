@@ -6,7 +6,7 @@ A table of programs and of what stands before the secret among their words, with
 import re
 
 from core.redaction import MARK
-from core.redaction.values import Span, family, is_placeholder
+from core.redaction.values import Span, compiled, family, is_placeholder
 
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (
@@ -61,13 +61,13 @@ _PRINTERS = re.compile(
 _OF_SECRETS = ("base64", "versions")
 _PRINTED = re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)")
 _FED = re.compile(
-    r"(?<![\w-])(?:echo|printf)[ \t]([^\n|]{1,240})\|[^\n|]{0,100}?"
+    r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[^\n|]{0,100}?"
     r"(--password-stdin|sudo -S|--passphrase-fd|--with-token|chpasswd)"
 )
 _TAKING = ("secret", "passw", "passphrase", "login", "token")
 _VALUE = re.compile(rf"[ \t]{{0,3}}{_V}")
 _SETTING = re.compile(rf"[A-Za-z_]\w{{0,63}}={_V}")
-_ATTACHED = re.compile(r"(?<=\s)-p(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
+_ATTACHED = re.compile(r"-p(?<=\s-p)(?:'(?! )([^'\n]{1,200})'|\"(?! )([^\"\n]{1,200})\")")
 # What a step of a workflow hands on.
 _HANDED = re.compile(
     r"::(?:set-output|save-state) name=([\w-]{1,64})::([^\s\"'`]{4,1024})|::add-mask::([^\s\"'`$]{4,1024})"
@@ -77,7 +77,6 @@ _ORACLE = re.compile(r"jdbc:oracle:(?:thin|oci8?):[\w.$#]{1,64}/([^\s@\"'/]{1,12
 _MAPPED = re.compile(r"[\d.-]+:(?:[\d.-]+:)*[\d.-]{1,5}(?:/|\Z)")
 _AHEAD = frozenset(" \t\n/;|&($`\"'=")
 _END = re.compile(r"[;|&\n]")
-_compiled: dict[int, re.Pattern[str]] = {}
 
 
 def find_in_commands(text: str) -> list[Span]:
@@ -97,25 +96,19 @@ def find_in_commands(text: str) -> list[Span]:
             printed = _PRINTED.match(text, match.end())
             if printed is not None:
                 _add(printed, "secret", spans)
-    at = text.find("<<<")
-    while at >= 0:
-        head = text[max(0, at - 160) : at].rsplit("\n", 1)[-1].lower()
-        given = _VALUE.match(text, at + 3) if any(word in head for word in _TAKING) else None
+    for sign in re.finditer("<<<", text):
+        head = text[max(0, sign.start() - 160) : sign.start()].rsplit("\n", 1)[-1].lower()
+        given = _VALUE.match(text, sign.end()) if any(word in head for word in _TAKING) else None
         if given is not None:
             _add(given, "secret", spans)
-        at = text.find("<<<", at + 3)
-    at = text.find("secrets set ")
-    while at >= 0:
-        end = text.find("\n", at, at + 2_000)
-        end = end if end >= 0 else min(len(text), at + 2_000)
-        for setting in _SETTING.finditer(text, at, end):
+    for words in re.finditer(r"secrets set ([^\n]{0,2000})", text):
+        for setting in _SETTING.finditer(text, *words.span(1)):
             _add(setting, "secret", spans)
-        at = text.find("secrets set ", end)
     return spans
 
 
 def _by_rules(text: str, spans: list[Span]) -> None:
-    for number, (anchors, rest, needed, secret) in enumerate(_RULES):
+    for anchors, rest, needed, secret in _RULES:
         for anchor in anchors:
             at = text.find(anchor)
             while at >= 0:
@@ -123,9 +116,7 @@ def _by_rules(text: str, spans: list[Span]) -> None:
                 if (not at or text[at - 1] in _AHEAD or text[at - 2 : at] == "\\n") and (
                     not needed or needed in text[at : at + 400].partition("\n")[0]
                 ):
-                    if number not in _compiled:
-                        _compiled[number] = re.compile(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){_ARGS}{secret}")
-                    match = _compiled[number].match(text, done)
+                    match = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){_ARGS}{secret}").match(text, done)
                     if match is not None:
                         _add(match, "token" if anchor == "vault " else "password", spans)
                         done = match.end() - 1

@@ -23,20 +23,17 @@ SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
      _LEFT + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Z0-9])"),
     ("aws-bedrock-key", ("ABSK",), 40, _LEFT + r"ABSK[A-Za-z0-9+/]{40,}=*"),
     ("google-api-key", ("AIza",), 30, r"AIza" + _URLSAFE + r"{30,}"),
-    ("google-oauth", ("ya29.",), 20, r"ya29\.[A-Za-z0-9._-]{20,}"),
-    ("google-oauth", ("GOCSPX-",), 20, r"GOCSPX-" + _URLSAFE + r"{20,}"),
-    ("google-oauth", ("1//0",), 30, _LEFT + r"1//0" + _URLSAFE + r"{30,}"),
+    ("google-oauth", ("ya29.", "GOCSPX-", "1//0"), 20,
+     r"ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-" + _URLSAFE + r"{20,}|" + _LEFT + r"1//0" + _URLSAFE + r"{30,}"),
     ("azure-client-secret", ("Q~",), 30, r"(?<![A-Za-z0-9_.~-])[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{30,}"),
-    ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), 20, r"gh[pousr]_[A-Za-z0-9]{20,}"),
-    ("github-token", ("github_pat_",), 22, r"github_pat_[A-Za-z0-9_]{22,}"),
-    ("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-",
-      "glimt-", "glagent-", "glsoat-", "gloas-"),
-     20,
+    ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), 20,
+     r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{22,}"),
+    ("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "glsoat-",
+      "gloas-"), 20,
      r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*+"),
     ("slack-token", ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"), 10,
      r"xox[abcdeoprs]-[A-Za-z0-9%-]{10,}"),
-    ("slack-token", ("xoxe.xox",), 10, r"xoxe\.xox[bp]-[A-Za-z0-9-]{10,}"),
-    ("slack-token", ("xapp-",), 10, r"xapp-[A-Za-z0-9-]{10,}"),
+    ("slack-token", ("xoxe.xox", "xapp-"), 10, r"(?:xoxe\.xox[bp]|xapp)-[A-Za-z0-9-]{10,}"),
     ("slack-webhook", ("hooks.slack.com/",), 20, r"hooks\.slack\.com/[a-z]{1,12}/([A-Za-z0-9/_+-]{16,})"),
     ("stripe-key", ("sk_live_", "rk_live_", "sk_test_", "rk_test_"), 10, r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
     ("stripe-key", ("whsec_",), 20, r"whsec_[A-Za-z0-9+/=]{20,}"),
@@ -90,8 +87,7 @@ SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
      r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
 )  # fmt: skip
 """(kind, anchors, tail, pattern): `tail` is how many characters without white space must follow the anchor."""
-_LEAST_SHAPE = 15
-"""Characters without white space that the shortest of them has."""
+_ANCHORS = frozenset(anchor for _, anchors, _, _ in SHAPES for anchor in anchors)
 _INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
 """Kinds whose anchor does not stand at the beginning."""
 
@@ -105,7 +101,7 @@ _PEM = (
     rf"(?:{_PEM_GAP}{{0,40}}+(?:[A-Za-z0-9+/]{{16,}}+=*+|[A-Za-z0-9+/]{{1,15}}+(?:=+|\Z)))*+)"
 )
 _LEAST_PEM = 43 + 16
-_BEARER = r"(?i:(?<![a-z0-9])(?:bearer|basic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
+_BEARER = r"(?i:b(?<![a-z0-9]b)(?:earer|asic)[ \t]{1,4})([A-Za-z0-9._~+/=-]{8,}+)"
 # The digits behind the `:` may be a port: `ssh://git:22@h`, `http://localhost:8080@2x.png`.
 _URL_USER = (
     r"://[^\s/@:\"'<>\[]{0,128}(?:(?<!//git)(?<!//localhost)(?<!//127\.0\.0\.1)|(?!:\d{1,5}@))"
@@ -126,13 +122,15 @@ _COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
 _SESSIONS = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "remember")
 
 
-def find_formed(text: str, lower: str, words: list[str]) -> list[Span]:
-    """The (start, end, kind) of each secret that is known by its form; `lower` is the text in lower case."""
+def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
+    """The (start, end, kind) of each secret that is known by its form.
+
+    `lower` is the text in lower case, `fresh` those of its words that may hold a token.
+    """
     spans: list[Span] = []
-    long = " ".join([word for word in words if len(word) >= _LEAST_SHAPE])
-    for kind, anchors, tail, pattern in SHAPES if long else ():
-        present = [anchor for anchor in anchors if anchor in long]
-        if present and any(_has_tail(long, anchor, tail) for anchor in present):
+    present = {anchor for anchor in _ANCHORS if anchor in fresh}
+    for kind, anchors, tail, pattern in SHAPES if present else ():
+        if any(_has_tail(fresh, anchor, tail) for anchor in anchors if anchor in present):
             spans += _matches(text, kind, pattern) if kind in _INNER else _shaped(text, kind, anchors, pattern)
     if "-----BEGIN" in text:
         spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= _LEAST_PEM]

@@ -6,6 +6,9 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from core.redaction import ANNOUNCING, may_be_login
 from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_placeholder, is_technical, is_told, label
 
 _REACH = 220
@@ -15,7 +18,6 @@ _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“
 _BEHIND = frozenset(" \t'’,\"`*)(")
 _MARKS = frozenset("\"'`()[]{}<>\\$")
 _FAMILIES = LOOSE | frozenset(["secret", "token", "api-key", "private-key"])
-_NAME_PARTS = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 # Behind these the value follows, perhaps after another of them.
 _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
@@ -47,16 +49,17 @@ _CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it t
 _LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _CREDENTIALS = (
-    r"(?<!\w)(?:(?:(?:creds|credentials|logins?|user(?:name)?[/:]pass(?:word)?)(?:[ \t]for [^\n:]{1,40}:"
-    r"|[ \t]*[:=]|[ \t]+(?:are|is|were|was"
-    r"|=|-|–|—))|log(?:ged)? in (?:with|as)|login with|sign in (?:with|as))(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*"
-    r"[\"'`*(]{0,3})(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+[/|:][ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
+    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?)"
+    r"(?:[ \t]for [^\n:]{1,40}:|[ \t]*[:=]|[ \t]+(?:are|is|were|was|=|-|–|—))"
+    r"|l(?<!\wl)og(?:(?:ged)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as))"
+    r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
+    r"(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+[/|:][ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
 _HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
 _USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
 """Who logs in on many machines: of others a password has a sign and a digit."""
 _BESIDE_USER = (
-    r"(?<!\w)(?:user|username|login|usr|account|uid|as)[ :,]+"
+    r"(?:u(?<!\wu)(?:ser|sername|sr|id)|l(?<!\wl)ogin|a(?<!\wa)(?:ccount|s))[ :,]+"
     r"(?!(?:can|could|must|should|may|might|will|would|to|does|did|not)\b)[^\s:,]{1,64}"
     r"(?:[,:]?[ \t]+(?:with|and|the|/))*[,:]?[ \t]+(?:pass|pw|passwd|password)[ \t]+(\S{3,160})"
 )
@@ -136,12 +139,13 @@ def find_logins(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def find_mapped(text: str, words: list[str]) -> list[Span]:
+def find_mapped(text: str, words: set[str]) -> list[Span]:
     """The (start, end, kind) of each password that stands with its user behind a host: `db1 root:…`."""
     spans: list[Span] = []
     at = 0
-    for number in [place for place, word in enumerate(words) if place and ":" in word[:-6] and "/" not in word]:
-        host, login = words[number - 1], words[number]
+    logins = set(filter(may_be_login, words))
+    every = text.split() if logins else []
+    for host, login in [pair for pair in pairwise(every) if pair[1] in logins]:
         user, _, value = login.strip("\"'`,}])").partition(":")
         digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
@@ -234,7 +238,7 @@ def _followed(
             opened, linked = True, False
         elif not opened:
             break
-        if word[-1] in ".!?;" or any(part in word for part in _NAME_PARTS):
+        if word[-1] in ".!?;" or any(part in word for part in ANNOUNCING):
             break  # what follows another name is looked for there, so that no word is visited by many
         linked = word[-1] == ":"
     return _NOT_FOUND

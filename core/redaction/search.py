@@ -6,23 +6,42 @@ raises on any str.
 
 from __future__ import annotations
 
-from core.redaction import CALLS, COMMANDS, FOREIGN, INVISIBLE, LOGINS, MARK, NAME_PARTS, SIGNS, is_obfuscated
+from core.redaction import (
+    CALLS,
+    COMMANDS,
+    FOREIGN,
+    INVISIBLE,
+    LOGINS,
+    MARK,
+    NAME_PARTS,
+    SIGNS,
+    is_obfuscated,
+    may_be_login,
+)
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
-from core.redaction.tokens import MIN_TOKEN, find_random
+from core.redaction.tokens import find_made
 from core.redaction.values import Name, Span, family, is_in_field
 
-_SHORT = 4_000
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\$")
 _REACH = 48
+_NEAR = 2_000
+"""Characters around a mark in which more may show."""
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
 _LINK = r"(?:[ \t]{0,2}(?:est|es|é|is|это|jest)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
+
+_SPACED = tuple([tuple([word for word in words if word.split() != [word]]) for words in (COMMANDS, LOGINS, CALLS)])
+"""Anchors that no word alone holds."""
+_SINGLE = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
+_MOST_DULL, _LONGEST_DULL = 100_000, 160
+_dull: set[str] = set()
+"""Words of earlier texts that hold neither token nor anchor: a session says most words more than once."""
 
 
 def find_secrets(text: str) -> list[Span]:
@@ -30,14 +49,35 @@ def find_secrets(text: str) -> list[Span]:
     return _merged(_find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text))
 
 
+def find_near(text: str, spans: list[Span]) -> list[Span]:
+    """The secrets that show once marks stand in place of `spans`: of a short text all, else those near the marks."""
+    if len(text) < 8 * _NEAR:
+        return find_secrets(text)
+    windows: list[tuple[int, int]] = []
+    longer = 0
+    for start, end, kind in spans:
+        at = start + longer
+        longer += len(MARK) + len(kind) + 1 - (end - start)
+        first = windows.pop()[0] if windows and at - 3 * _NEAR <= windows[-1][1] else at - _NEAR
+        windows.append((first, at + _NEAR))
+    found: list[Span] = []
+    for low, high in windows:
+        begin = max(0, low - _NEAR)
+        near = [(begin + start, begin + end, kind) for start, end, kind in find_secrets(text[begin : high + _NEAR])]
+        found += [span for span in near if low <= span[0] and span[1] <= high]
+    return found
+
+
 def _find_obfuscated(text: str) -> list[Span]:
     """What is found without what does not show, and in a copy that shows all plainly, by the text's positions."""
     import re
     from bisect import bisect_right
 
+    firsts = re.escape("".join({one[0] for one in ("\x1b", *INVISIBLE, *SIGNS, *FOREIGN)}))
     pattern = re.compile(
-        f"({_ESCAPE}|[{INVISIBLE}])|({'|'.join(map(re.escape, SIGNS))})"
-        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK})",
+        f"(?=[{firsts}])"
+        f"(?:({_ESCAPE}|[{INVISIBLE}])|({'|'.join(map(re.escape, SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
         re.IGNORECASE,
     )
     plain: list[str] = []
@@ -72,11 +112,12 @@ def _spans(text: str) -> list[Span]:
     if MARK in text:
         for kind in _NAMED:  # no name stands in a mark
             lower = lower.replace(f"{MARK}{kind}]", MARK + "." * len(kind) + "]")
-    words = text.split()
-    spans = find_formed(text, lower, words)
-    if ":" in text:
-        spans += find_mapped(text, words)
-    if _holds(text, COMMANDS):
+    words = set(text.split()) - _dull
+    fresh = " ".join(words)
+    is_anchored = any(map(fresh.lower().__contains__, _SINGLE))
+    commands, logins, calls = (COMMANDS, LOGINS, CALLS) if is_anchored else _SPACED
+    spans = find_formed(text, lower, fresh) + find_mapped(text, words)
+    if any(map(text.__contains__, commands)):
         from core.redaction.commands import find_in_commands
 
         spans += find_in_commands(text)
@@ -89,15 +130,23 @@ def _spans(text: str) -> list[Span]:
         spans += find_told(text, lower, others)
     if "passw" in lower and (" it to " in lower or "passwords" in lower):
         spans += find_apart(text, lower)
-    if _holds(lower, LOGINS) or (_holds(lower, _PASSES_OF) and _holds(lower, _USERS)):
+    holds = lower.__contains__
+    if any(map(holds, logins)) or (any(map(holds, _PASSES_OF)) and any(map(holds, _USERS))):
         spans += find_logins(text, lower)
-    if _is_structured(text, lower, names + others):
+    if _is_structured(text, lower, names + others, calls):
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(names + others))
-    if len(text) > _SHORT or max(map(len, words), default=0) >= MIN_TOKEN:
-        spans += find_random(text)
-    return spans
+    made = find_made(text, words)
+    if not (is_anchored or made or spans):
+        _remember(words)
+    return spans + made
+
+
+def _remember(words: set[str]) -> None:
+    if len(_dull) > _MOST_DULL:
+        _dull.clear()
+    _dull.update([word for word in words if len(word) <= _LONGEST_DULL and not may_be_login(word)])
 
 
 def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
@@ -173,18 +222,11 @@ def _kind(text: str, start: int, end: int, kind: str) -> str:
     return kind
 
 
-def _holds(text: str, words: tuple[str, ...]) -> bool:
-    for word in words:  # noqa: SIM110  # three times as fast as `any`
-        if word in text:
-            return True
-    return False
-
-
-def _is_structured(text: str, lower: str, names: list[Name]) -> bool:
+def _is_structured(text: str, lower: str, names: list[Name], calls: tuple[str, ...]) -> bool:
     """Whether a secret may be one by the field, the call, the column or the manifest that it stands in."""
     if "identified " in lower or ("into " in lower and "values" in lower) or ("Secret" in text and "kind" in text):
         return True
-    if "(" in text and _holds(text, CALLS):
+    if "(" in text and any(map(text.__contains__, calls)):
         return True
     for start, end, _ in names:
         if is_in_field(lower, start):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import log2
 
-from core.redaction.values import Span, compiled
+from core.redaction.values import DIGITS, Span, compiled
 
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
@@ -63,7 +63,6 @@ _CERTIFICATES = (
 )
 _LEAST_UNWORDED = 17
 """Characters outside of the words and numbers between `-`, `_`, `/`: fewer are the random end of a name."""
-_DIGITS = frozenset("0123456789")
 _WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 # Words, each perhaps with a capital, and a number behind them; a number or a time; a hash, also as bundlers write it.
 _NAMED = rf"(?:{_WORDS}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
@@ -73,6 +72,12 @@ _NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
 """How ids of GitHub's GraphQL begin, and what its old ones encode."""
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
+
+
+def find_made(text: str, words: set[str]) -> list[Span]:
+    """The same where one of the words holds any; what surrounds a word may make a token public, never the other way."""
+    long = [word for word in words if len(word) >= MIN_TOKEN]
+    return find_random(text) if any(len(word) > _LONGEST_ENCODED or find_random(word) for word in long) else []
 
 
 def find_random(text: str) -> list[Span]:
@@ -92,7 +97,7 @@ def find_random(text: str) -> list[Span]:
             if len(last) >= 27:
                 spans.append((start, at + 8 + len(last), "discord-token"))
                 continue
-        if word.lower() == word or word.upper() == word or _DIGITS.isdisjoint(word):
+        if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word):
             continue
         if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
             continue

@@ -52,7 +52,8 @@ _IN_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
 _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
-_DIGITS = frozenset("0123456789")
+_compiled: dict[str, re.Pattern[str]] = {}
+DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
 _HOLLOW = frozenset("*x.•-_#?X ")
 _NOT_VALUES = frozenset(
@@ -79,11 +80,9 @@ _VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A
 _CODE = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
 # What its last word says of a name of the code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
 _CODE_WORDS = frozenset(
-    "array buffer bytes char string str type types like key keys hash salt schema response request json data input"
-    " inputs credentials provider record dto options props config value ref map list object error callback function"
-    " builder view params".split()
+    "array buffer bytes str type types like schema response request json input inputs credentials provider record dto"
+    " options props config value ref map list object error callback function builder view params".split()
 )
-_IN_PASSWORDS = frozenset("key keys hash salt string char data".split())  # people build passwords of these, too
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 # How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
 _BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-][xX.*…]*\Z"
@@ -187,9 +186,12 @@ def is_in_field(lower: str, start: int) -> bool:
 
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern, compiled once; `re` is loaded where the first is needed."""
-    import re
+    known = _compiled.get(pattern)
+    if known is None:
+        import re
 
-    return re.compile(pattern)
+        known = _compiled[pattern] = re.compile(pattern)
+    return known
 
 
 def label(kind: str) -> str:
@@ -223,7 +225,7 @@ def is_strong(value: str) -> bool:
     """Whether a value looks machine-made: 16 characters or more in one word, letters and digits, no path or address."""
     if len(value) < 16 or len(value.split()) != 1 or value[0] in "/.~" or "://" in value:
         return False
-    return not _DIGITS.isdisjoint(value) and value.upper() != value.lower()
+    return not DIGITS.isdisjoint(value) and value.upper() != value.lower()
 
 
 def is_code(value: str) -> bool:
@@ -238,14 +240,14 @@ def is_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     words = words_of(value) if compiled(_SAID_WORDS if quoted else _NAME_OF_CODE).match(value) else []
     if len(words) < 2:
         return False
-    if not quoted and words[-1] in _CODE_WORDS and not (kind == "password" and words[-1] in _IN_PASSWORDS):
+    if not quoted and words[-1] in _CODE_WORDS:
         return True
     return bool(family(value)) and kind not in LOOSE
 
 
 def is_mixed(value: str) -> bool:
     """Whether a value has digits, and letters or length."""
-    digits = not _DIGITS.isdisjoint(value)
+    digits = not DIGITS.isdisjoint(value)
     return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
 
 
@@ -266,14 +268,14 @@ def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True,
     """
     if len(value) < (1 if quoted else 5) or is_placeholder(value) or value[0] in "/~.{<-$[(|% \t,)" or "](" in value:
         return False
-    digits = not _DIGITS.isdisjoint(value)
+    digits = not DIGITS.isdisjoint(value)
     if " " in value:
         words = len(value.split()) + digits
         return kind in LOOSE and words > (2 if linked or sure else 3) and not is_prose(value)
     cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
     signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
     if kind not in LOOSE:
-        is_token = len(value) >= 12 and sum(char in _DIGITS for char in value) > 1 and letters
+        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) > 1 and letters
         fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()))
     elif quoted and sure:
         return any(map(str.isalnum, value))
@@ -338,7 +340,7 @@ def _is_token(value: str, quoted: bool, tight: bool, alone: bool, sign: str) -> 
         return quoted and any(map(is_strong, value.split()))
     if value.isascii() and value.upper() == value.lower():
         return len(value) >= 16
-    digits = not _DIGITS.isdisjoint(value)
+    digits = not DIGITS.isdisjoint(value)
     if tight or quoted:
         return len(value) >= (8 if quoted or not digits else 4) or (tight and len(value) >= 4 and sign == "=")
     if digits:

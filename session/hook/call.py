@@ -109,10 +109,10 @@ class Call:
                 context.note(older)
                 kept += taken
             if context.write_events():
-                spool.drop(kept)
+                files.remove(*kept)
             else:
                 spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
-                spool.drop([self._held])
+                files.remove(self._held)
         if files.is_store_older():
             from session import settings_faults
 

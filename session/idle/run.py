@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from clients import registry
-from core import clock, files, json_text
+from clients.content import parsed
+from core import clock, files
 from core.config import Config
 from core.errors import Failure
 from core.process import process_group
@@ -201,11 +202,7 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
         for number, line in enumerate(file):
             if number >= _LINES_READ and not any(mark in line for mark in form.CONTEXT_MARKS):
                 continue
-            try:
-                entry = json_text.loads(line.decode("utf-8", "replace"))
-            except json_text.InvalidJSON:
-                continue
-            for item in form.items(entry) if isinstance(entry, dict) else ():
+            for item in form.items(parsed(line.decode("utf-8", "replace")) or {}):
                 if item["kind"] == "started" and not folder and os.path.isdir(item["cwd"]):
                     folder = item["cwd"]
                 compactions += item["kind"] == "compaction"

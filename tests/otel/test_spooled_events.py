@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from core import files
 from otel import spool
 
 EVENT: Any = {
@@ -34,7 +35,7 @@ def test_what_is_held_waits_for_others_and_not_for_its_process(folder: Path) -> 
     taken = str(folder / f"events.jsonl.taken-{os.getpid()}")
     assert spool.take(held) == ([{**EVENT, "id": "e2"}], [taken])
     assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
-    spool.drop([taken, "/gone", held])
+    files.remove(taken, "/gone", held)
     assert not spool.waiting() and os.listdir(folder) == []
 
 
@@ -100,12 +101,12 @@ def test_what_is_written_while_another_process_takes_the_file_is_not_lost(
         if not taken:
             taken.extend(spool.take()[1])
             if dropped == "at once":
-                spool.drop(taken)
+                files.remove(*taken)
         return write(descriptor, data)
 
     monkeypatch.setattr(os, "write", taking)
     assert spool.keep([{**EVENT, "id": "e2"}])
     monkeypatch.undo()
     monkeypatch.setenv("JOELCLAW_HOME", str(folder.parent))
-    spool.drop(taken)
+    files.remove(*taken)
     assert [event["id"] for event in spool.lying_in(str(folder.parent))] == ["e2"]

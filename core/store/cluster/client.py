@@ -152,10 +152,7 @@ def note_fault(config: Config, code: str, message: str) -> None:
 
 def forget_fault() -> None:
     """The cluster answers."""
-    try:
-        os.unlink(_down())
-    except OSError:
-        pass
+    files.remove(_down())
 
 
 def _down() -> str:

@@ -17,6 +17,7 @@ from secret_samples import NEGATIVE, POSITIVE, Sample, fill
 
 from core.redaction import may_hold_secret, redact, redact_value
 from core.redaction.forms import SHAPES
+from core.redaction.search import find_secrets
 from core.redaction.values import family
 
 ROOT = Path(__file__).parents[3]
@@ -226,7 +227,29 @@ def test_long_lines_of_every_sample_are_linear() -> None:
     assert not any(leaves(sample.secret, clean) for sample in UNMISTAKABLE if "\n" not in sample.secret)
 
 
-PLAIN = (
+SEEN_AT_THE_SECOND_LOOK = "session_token%3Da26%26--private_key \x1b[0mprivate_key%3DhQCrwCbdC7NAUPcj%26x%3A"
+
+
+@pytest.mark.parametrize("apart", [10, 3_000, 30_000])
+def test_in_a_long_text_the_second_look_finds_what_it_finds_in_a_short_one(apart: int) -> None:
+    between = "\n" + "The tide tables lie in the harbour office. " * (apart // 43) + "\n"
+    text = between.join([SEEN_AT_THE_SECOND_LOOK] * (60_000 // (len(SEEN_AT_THE_SECOND_LOOK) + apart)))
+    short = redact(SEEN_AT_THE_SECOND_LOOK)[0]
+    assert short.count("[redacted:") > len(find_secrets(SEEN_AT_THE_SECOND_LOOK))
+    assert redact(between + text + between)[0] == between + text.replace(SEEN_AT_THE_SECOND_LOOK, short) + between
+
+
+def test_a_word_that_was_dull_is_seen_beside_another() -> None:
+    """Words in which nothing stood are not looked at again, but what stands in several of them is."""
+    word = "hunter2" + "horse"
+    for alone in (f"op and read and {word}", "pass the log in a show", f"it is -a {word}"):
+        assert redact(alone) == (alone, ())
+    assert word not in redact(f"log in with ann / {word}")[0]
+    assert word not in redact(f"redis-cli -a {word}")[0]
+    assert word not in redact(f"$ op read op://a/b/c\n{word}\n")[0]
+
+
+NOTES = (
     "Sort the tide tables by harbour, the oldest first; the password stays (as it is).",
     "seq -f 'case %.0f ok' 1 900 && echo done",
     "grep -n 'fn next\\b' src/tide.rs | head -3",
@@ -234,7 +257,7 @@ PLAIN = (
 )
 
 
-@pytest.mark.parametrize("note", PLAIN)
+@pytest.mark.parametrize("note", NOTES)
 def test_a_plain_note_is_looked_at_quickly(note: str) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); from core.redaction import redact; note = sys.argv[2]\n"
