@@ -76,20 +76,16 @@ class Parameter:
 
 
 class Command:
-    """One command; `run` and `view` (on a terminal; else JSON) are `module:function`, `code` is of wrong usage."""
+    """One command; `run` and `view` (on a terminal; else JSON) are `module:function`.
+
+    `code` is of wrong usage: by default that of its first word, `OTEL_INVALID_ARGS`.
+    """
 
     def __init__(
-        self,
-        path: str,
-        run: str,
-        help: str,
-        parameters: tuple[Parameter, ...] = (),
-        *,
-        code: str = "USAGE",
-        view: str = "",
+        self, path: str, run: str, help: str, parameters: tuple[Parameter, ...] = (), *, code: str = "", view: str = ""
     ) -> None:
         self.path, self.run, self.help, self.parameters = path, run, help, parameters
-        self.code, self.view = code, view
+        self.code, self.view = code or f"{path.partition(' ')[0].upper()}_INVALID_ARGS", view
 
     def defaults(self) -> dict[str, Any]:
         """The options of a call without words."""

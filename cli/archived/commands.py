@@ -3,7 +3,6 @@
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_CODE = "SESSIONS_INVALID_ARGS"
 _WHICH = P("session", (), "its id, its beginning, or its transcript file", required=True, metavar="SESSION", file=True)
 _MIRRORED = "accepted as by the public CLI: only this machine's archive is searched"
 _MARKDOWN = "markdown also puts the same text into `markdown`"
@@ -24,7 +23,6 @@ COMMANDS: tuple[Command, ...] = (
             P("ssh_target", ("--ssh-target",), "likewise", default="", metavar="HOST"),
             P("max_files", ("--max-files",), "likewise", kind="whole", default=2000, low=1, high=1_000_000),
         ),
-        code=_CODE,
         view="cli.archived.view:search",
     ),
     Command(
@@ -36,7 +34,6 @@ COMMANDS: tuple[Command, ...] = (
             P("query", ("--query",), "the topic (default: the session's beginning)", default=""),
             P("format", ("--format",), _MARKDOWN, default="json", choices=("json", "markdown")),
         ),
-        code=_CODE,
         view="cli.archived.view:extract",
     ),
     Command(
@@ -49,7 +46,6 @@ COMMANDS: tuple[Command, ...] = (
             P("before", ("--before",), "lines before a match", kind="whole", default=20, low=0, high=1000),
             P("after", ("--after",), "lines after a match", kind="whole", default=80, low=0, high=1000),
         ),
-        code=_CODE,
         view="cli.archived.view:inspect",
     ),
 )

@@ -4,7 +4,6 @@ from cli.parameter import RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_CODE = "COMPACTION_INVALID_ARGS"
 _FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.CLIENTS.values() if row.has_entries)
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
 _WHOSE = f"which client wrote it: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)"
@@ -32,8 +31,7 @@ _BUDGET = P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS
 
 
 def _command(name: str, help_: str, parameters: tuple[P, ...], view: str = "told") -> Command:
-    run = f"cli.compaction.steps:{name}"
-    return Command(f"compaction {name}", run, help_, parameters, code=_CODE, view=f"cli.terminal:{view}")
+    return Command(f"compaction {name}", f"cli.compaction.steps:{name}", help_, parameters, view=f"cli.terminal:{view}")
 
 
 COMMANDS: tuple[Command, ...] = (

@@ -23,8 +23,7 @@ _RUN = (
 
 def _command(name: str, help_: str, parameters: tuple[P, ...] = (), run: str = "") -> Command:
     """`run`: what handles it, where that is not called as the command."""
-    run = f"cli.idle.timers:{run or name}"
-    return Command(f"idle {name}", run, help_, parameters, code="IDLE_INVALID_ARGS", view="cli.terminal:told")
+    return Command(f"idle {name}", f"cli.idle.timers:{run or name}", help_, parameters, view="cli.terminal:told")
 
 
 COMMANDS: tuple[Command, ...] = (

@@ -56,11 +56,13 @@ COMMANDS: tuple[Command, ...] = (
         "mcp",
         "cli.installation.mcp_server:run",
         "Serve recall, remember, how, fix, show, forget and session as MCP tools to the agent that starts it.",
+        code="USAGE",
     ),
     Command(
         "status",
         "cli.installation.status:run",
         "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
+        code="USAGE",
         view="cli.installation.view:overview",
     ),
     Command(
@@ -72,7 +74,6 @@ COMMANDS: tuple[Command, ...] = (
             P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
             P("fix", ("--fix",), "fix what is safe: our entries, file modes, leftovers, the log", kind="flag"),
         ),
-        code="DOCTOR_INVALID_ARGS",
         view="cli.installation.view:report",
     ),
     _switch(
@@ -96,6 +97,5 @@ COMMANDS: tuple[Command, ...] = (
             P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
             P("values", ("--values",), "instead print the values that completion offers for this kind", choices=_KEPT),
         ),
-        code="COMPLETION_INVALID_ARGS",
     ),
 )

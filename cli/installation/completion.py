@@ -11,7 +11,6 @@ from typing import Any
 from cli.answer import Answer
 from cli.parameter import Parameter
 from cli.reference import GROUPS, every
-from clients import registry
 from core.errors import usage
 
 _JSON = Parameter("json", ("--json",), "one JSON object on stdout", kind="flag")
@@ -44,8 +43,7 @@ def _children(group: str) -> list[tuple[str, str]]:
 
 
 def _values(parameter: Parameter) -> str:
-    named = tuple(registry.CLIENTS) if parameter.metavar == "CLIENT" else ()
-    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices or named)
+    return "true false" if parameter.kind == "truth" else " ".join(parameter.choices)
 
 
 def _asked(path: str, parameter: Parameter) -> str:

@@ -4,22 +4,19 @@ from cli.parameter import RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _ADR_VERBS = ("list", "locate", "refs", "prompt", "collisions", "audit", "rank", "next")
+_ADR_WHAT = "list, locate, refs, prompt, collisions, audit, rank or next"
 _BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 _REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 _TOLD, _HITS = "cli.terminal:told", "cli.knowledge.view:hits"
 _LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", default=10, low=1, high=100)
 
 
-def _knowledge(
-    verb: str, run: str, help: str, *parameters: P, code: str = "KNOWLEDGE_INVALID_ARGS", view: str
-) -> Command:
+def _knowledge(verb: str, run: str, help: str, *parameters: P, code: str = "", view: str) -> Command:
     return Command(f"knowledge {verb}", f"cli.knowledge.{run}", help, parameters, code=code, view=view)
 
 
 def _vault(verb: str, help: str, *parameters: P, view: str = _TOLD) -> Command:
-    return Command(
-        f"vault {verb}", f"cli.knowledge.vault:{verb}", help, parameters, code="VAULT_INVALID_ARGS", view=view
-    )
+    return Command(f"vault {verb}", f"cli.knowledge.vault:{verb}", help, parameters, view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -92,13 +89,7 @@ COMMANDS: tuple[Command, ...] = (
         "cli.knowledge.adr:run",
         "The decision records of the vault: list or locate them, what links to one, what is wrong, what is next.",
         (
-            P(
-                "verb",
-                (),
-                "list, locate, refs, prompt, collisions, audit, rank or next",
-                metavar="VERB",
-                choices=_ADR_VERBS,
-            ),
+            P("verb", (), _ADR_WHAT, metavar="VERB", choices=_ADR_VERBS),
             P("query", (), "a number, a name or words of a title; with prompt, a text with [[links]]", metavar="QUERY"),
             P("status", ("--status",), "with list, only those with this status", default=""),
             P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
@@ -107,7 +98,6 @@ COMMANDS: tuple[Command, ...] = (
             P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
             P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
         ),
-        code="VAULT_INVALID_ARGS",
         view=_TOLD,
     ),
 )

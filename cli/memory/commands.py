@@ -7,6 +7,8 @@ _FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem")
 _VERDICTS = ("allow", "hold", "discard")
 _TYPES = ("observation", "lesson", "pattern", "failed_target")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
+_PROJECT = "its project (default: the session's, else that of the current folder)"
+_ALL = "also tasks of sessions, and what was forgotten, superseded, held back or discarded"
 _MEMORY, _TOLD = "cli.memory.view:memory", "cli.terminal:told"
 
 
@@ -31,12 +33,7 @@ COMMANDS: tuple[Command, ...] = (
         P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
         P("source", ("--source", "-s"), "who says so", default="cli"),
         P("session", ("--session",), "the session it was learned in", default="", metavar="ID"),
-        P(
-            "project",
-            ("--project",),
-            "its project (default: the session's, else that of the current folder)",
-            default="",
-        ),
+        P("project", ("--project",), _PROJECT, default=""),
         P("type", ("--type",), "other than observation it becomes a tag", default="observation", choices=_TYPES),
         P("for_all", ("--global",), "of no project and no session: seen in every project", kind="flag"),
     ),
@@ -110,12 +107,7 @@ COMMANDS: tuple[Command, ...] = (
         P("source", ("--source", "-s"), "only from this source"),
         P("days", ("--days",), "only those of the last N days", kind="number", low=0, high=36_500, metavar="N"),
         P("older_than", ("--older-than",), "only older ones, in days", kind="number", low=0, high=36_500, metavar="N"),
-        P(
-            "all",
-            ("--all",),
-            "also tasks of sessions, and what was forgotten, superseded, held back or discarded",
-            kind="flag",
-        ),
+        P("all", ("--all",), _ALL, kind="flag"),
         P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
         P("page", ("--page",), "which page", kind="whole", default=1, low=1, high=1_000_000),
         view="cli.memory.view:listed",

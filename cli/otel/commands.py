@@ -35,7 +35,6 @@ COMMANDS: tuple[Command, ...] = (
             P("stdin", ("--stdin",), "read the event from stdin anyway; flags take precedence", kind="flag"),
             ADAPTER,
         ),
-        code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
     *(
@@ -58,7 +57,6 @@ COMMANDS: tuple[Command, ...] = (
                 ADAPTER,
                 *((_FOLLOW,) if name == "search" else ()),
             ),
-            code="OTEL_INVALID_ARGS",
             view="cli.otel.view:events",
         )
         for name, what in (("list", "The newest events."), ("search", "Find events by their words."))
@@ -68,7 +66,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.otel.search:stats",
         "How many events and errors, in the window and in the last 15 minutes.",
         (*_WHERE, HOURS, ADAPTER),
-        code="OTEL_INVALID_ARGS",
         view="cli.otel.view:stats",
     ),
     Command(
@@ -76,7 +73,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.otel.search:prune",
         "Drop old events.",
         (P("days", ("--days",), "days to keep (retention.events_days, 90)", kind="number", low=0, high=36_500),),
-        code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
     Command(
@@ -87,7 +83,6 @@ COMMANDS: tuple[Command, ...] = (
             P("status", ("--status",), "only say what is pending and how the last attempts went", kind="flag"),
             P("to", ("--to",), "write all events to this file as OTLP/JSON (- is stdout)", metavar="FILE", file=True),
         ),
-        code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
     Command(
@@ -95,7 +90,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.otel.export:import_",
         "Import log records from OTLP/JSON lines, which a collector's file exporter writes.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
-        code="OTEL_INVALID_ARGS",
         view="cli.terminal:told",
     ),
     *(

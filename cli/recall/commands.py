@@ -36,7 +36,6 @@ COMMANDS: tuple[Command, ...] = (
             P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
             ADAPTER,
         ),
-        code="RECALL_INVALID_ARGS",
         view="cli.recall.view:hits",
     ),
     Command(
@@ -49,7 +48,6 @@ COMMANDS: tuple[Command, ...] = (
             P("after", ("--after",), "entries after it", kind="whole", default=8, low=0, high=1000),
             RAW,
         ),
-        code="SHOW_INVALID_ARGS",
         view="cli.recall.view:conversation",
     ),
     *(
@@ -62,17 +60,11 @@ COMMANDS: tuple[Command, ...] = (
                 P("limit", ("--limit", "-n"), "most of them", kind="whole", default=most, low=1, high=100),
                 RAW,
             ),
-            code=f"{name.upper()}_INVALID_ARGS",
             view="cli.recall.view:lines",
         )
         for name, about, what, most in (
             ("how", "Commands that were run here, the latest that worked first.", "a tool, or words of it", 5),
-            (
-                "fix",
-                "What was done after an error like this, and what then worked.",
-                "the error, or a part of it",
-                3,
-            ),
+            ("fix", "What was done after an error like this, and what then worked.", "the error, or a part of it", 3),
         )
     ),
     Command(
@@ -87,7 +79,6 @@ COMMANDS: tuple[Command, ...] = (
             P("facet", ("--facet",), "also count hits by type, source, project, category or tags", default=""),
             P("semantic", ("--semantic", "-s"), "search by meaning too; always on", kind="flag"),
         ),
-        code="SEARCH_INVALID_ARGS",
         view="cli.recall.view:everywhere",
     ),
 )

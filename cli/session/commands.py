@@ -17,13 +17,12 @@ _EDITED = "the file that is edited; may be repeated"
 
 def _checkpoint(name: str, about: str, parameters: tuple[P, ...], view: str = "cli.terminal:told") -> Command:
     run = f"cli.session.checkpoint:{'list_' if name == 'list' else name}"
-    return Command(f"checkpoint {name}", run, about, parameters, code="CHECKPOINT_INVALID_ARGS", view=view)
+    return Command(f"checkpoint {name}", run, about, parameters, view=view)
 
 
 def _inject(name: str, about: str, *parameters: P) -> Command:
     given = (SESSION, _ROLE, *parameters, RAW)
-    view = "cli.session.view:injection"
-    return Command(f"inject {name}", f"cli.session.inject:{name}", about, given, code="INJECT_INVALID_ARGS", view=view)
+    return Command(f"inject {name}", f"cli.session.inject:{name}", about, given, view="cli.session.view:injection")
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -37,7 +36,6 @@ COMMANDS: tuple[Command, ...] = (
             P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
             RAW,
         ),
-        code="LOST_INVALID_ARGS",
         view="cli.session.view:lost",
     ),
     _checkpoint(
@@ -83,6 +81,5 @@ COMMANDS: tuple[Command, ...] = (
             P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
             P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
         ),
-        code="HOOK_INVALID_ARGS",
     ),
 )

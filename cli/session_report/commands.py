@@ -6,11 +6,12 @@ from clients import registry
 
 _HTML = P("html", ("--html",), "write one self-contained HTML page, and open it if there is a browser", kind="flag")
 _TO = P("to", ("--to",), "the file to write (- is stdout; default: in a temporary folder)", metavar="FILE", file=True)
+_OF_CLIENT = f"only of this client: {registry.either(registry.CLIENTS)}"
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
     P("project", ("--project",), "only of this project"),
-    P("client", ("--client",), f"only of this client: {registry.either(registry.CLIENTS)}", metavar="CLIENT"),
+    P("client", ("--client",), _OF_CLIENT, choices=tuple(registry.CLIENTS), metavar="CLIENT"),
     P("hours", ("--hours",), "only those active in the last N hours", kind="number", low=0, high=876_000),
 )
 _SHOW = (
@@ -22,8 +23,8 @@ _SHOW = (
 
 
 def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) -> Command:
-    code, run = f"{path.split()[0].upper()}_INVALID_ARGS", f"cli.session_report.sessions:{function}"
-    return Command(path, run, help_, parameters, code=code, view=f"cli.session_report.view:{function}")
+    run, view = f"cli.session_report.sessions:{function}", f"cli.session_report.view:{function}"
+    return Command(path, run, help_, parameters, view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -49,7 +50,6 @@ COMMANDS: tuple[Command, ...] = (
             P("budget", ("--budget", "-n"), "most memories", kind="whole", default=10, low=1, high=100),
             P("format", ("--format",), "json, or text for an agent", default="json", choices=("json", "text")),
         ),
-        code="BRIEFING_INVALID_ARGS",
         view="cli.terminal:told",
     ),
 )

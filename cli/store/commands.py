@@ -18,7 +18,6 @@ COMMANDS: tuple[Command, ...] = (
             f"cli.store.{'keeping' if name == 'prune' else 'sync'}:{name}",
             what,
             _PARAMETERS.get(name, ()),
-            code="STORE_INVALID_ARGS",
             view="cli.terminal:told",
         )
         for name, what in (
@@ -42,7 +41,6 @@ COMMANDS: tuple[Command, ...] = (
             P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
             P("force", ("--force",), "overwrite an existing file", kind="flag"),
         ),
-        code="BACKUP_INVALID_ARGS",
         view="cli.terminal:told",
     ),
     Command(

@@ -27,14 +27,48 @@ class Model:
         self._config = config
 
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
-        """Like `ask`, in at most `seconds`, whatever the settings allow."""
-        return ask(
-            prompt,
-            command=self.command,
-            timeout=min(self.timeout, seconds),
-            max_prompt=self._config.get_int("model.max_prompt_bytes"),
-            max_output=self._config.get_int("model.max_output_bytes"),
+        """The answer to a redacted prompt in at most `seconds`, without a shell. Raises Failure: MODEL_*."""
+        command, timeout = self.command, min(self.timeout, seconds)
+        most, max_output = (self._config.get_int(f"model.max_{what}_bytes") for what in ("prompt", "output"))
+        _refuse_within_model()
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            message = f"the model command cannot be parsed: {str(error).lower()}"
+            raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
+        if not words:
+            raise not_configured()
+        words[0] = os.path.expanduser(words[0])
+        name = _one_line(words[0])
+        if "\0" in command or shutil.which(words[0]) is None:
+            fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
+            raise Failure("MODEL_NOT_FOUND", f"there is no program {name!r} to run", fix)
+        data = redact(clean(prompt))[0].encode()
+        if len(data) > most:
+            message = f"the prompt has {len(data)} bytes; the limit is {most}"
+            raise Failure(
+                "MODEL_TOO_LONG", message, "raise model.max_prompt_bytes in config.toml if the model takes more"
+            )
+        ended = process_group.run(
+            words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
         )
+        if ended.reason == "timeout":
+            fix = "raise model.timeout_seconds in config.toml, or use a faster model"
+            raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout:g} s", fix)
+        if ended.reason == "too-long":
+            fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
+            raise Failure("MODEL_TOO_LONG", f"{name} answered more than {max_output} bytes", fix)
+        if ended.reason or ended.status != 0:
+            lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
+            last = f": {_one_line(lines[-1])}" if lines else ""
+            number = ended.status or 0
+            how = f"was ended by signal {-number}" if number < 0 else f"ended with exit code {number}"
+            raise Failure("MODEL_FAILED", f"{name} {how}{last}", "run it by hand with a prompt on stdin")
+        text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
+        if not text:
+            fix = "run it by hand with a prompt on stdin; it must write to stdout"
+            raise Failure("MODEL_EMPTY", f"{name} answered nothing", fix)
+        return text
 
 
 def from_config(config: Config, override: str = "") -> Model | None:
@@ -50,47 +84,6 @@ def not_configured() -> Failure:
     """The Failure of a command that needs a model."""
     fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
     return Failure("MODEL_NOT_CONFIGURED", "no model command is set", fix)
-
-
-def ask(prompt: str, *, command: str, timeout: float, max_prompt: int, max_output: int) -> str:
-    """The answer of the user's command to a redacted prompt, without a shell. Raises Failure: MODEL_*."""
-    _refuse_within_model()
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        message = f"the model command cannot be parsed: {str(error).lower()}"
-        raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
-    if not words:
-        raise not_configured()
-    words[0] = os.path.expanduser(words[0])
-    name = _one_line(words[0])
-    if "\0" in command or shutil.which(words[0]) is None:
-        fix = "install it, or give its full path; no shell runs the command, so pipes and variables need sh -c '...'"
-        raise Failure("MODEL_NOT_FOUND", f"there is no program {name!r} to run", fix)
-    data = redact(clean(prompt))[0].encode()
-    if len(data) > max_prompt:
-        message = f"the prompt has {len(data)} bytes; the limit is {max_prompt}"
-        raise Failure("MODEL_TOO_LONG", message, "raise model.max_prompt_bytes in config.toml if the model takes more")
-    ended = process_group.run(
-        words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
-    )
-    if ended.reason == "timeout":
-        fix = "raise model.timeout_seconds in config.toml, or use a faster model"
-        raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout:g} s", fix)
-    if ended.reason == "too-long":
-        fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
-        raise Failure("MODEL_TOO_LONG", f"{name} answered more than {max_output} bytes", fix)
-    if ended.reason or ended.status != 0:
-        lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
-        last = f": {_one_line(lines[-1])}" if lines else ""
-        number = ended.status or 0
-        how = f"was ended by signal {-number}" if number < 0 else f"ended with exit code {number}"
-        raise Failure("MODEL_FAILED", f"{name} {how}{last}", "run it by hand with a prompt on stdin")
-    text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
-    if not text:
-        fix = "run it by hand with a prompt on stdin; it must write to stdout"
-        raise Failure("MODEL_EMPTY", f"{name} answered nothing", fix)
-    return text
 
 
 def _refuse_within_model() -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import PATIENCE_S, ROOT, Run, clean_environment
@@ -31,7 +32,8 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 
 
 def ask(prompt: str, command: str, *, timeout: float = 20, max_prompt: int = 10**6, max_output: int = 10**6) -> str:
-    return model_command.ask(prompt, command=command, timeout=timeout, max_prompt=max_prompt, max_output=max_output)
+    limits: Any = {"timeout_seconds": timeout, "max_prompt_bytes": max_prompt, "max_output_bytes": max_output}
+    return model_command.Model(command, Config({f"model.{name}": value for name, value in limits.items()}))(prompt)
 
 
 def failure(
@@ -184,8 +186,8 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
     asking = (
-        "from core.process.model_command import ask\n"
-        f"ask('hello', command={command!r}, timeout=60, max_prompt=1000, max_output=1000)"
+        "from core.config import Config\nfrom core.process.model_command import Model\n"
+        f"Model({command!r}, Config({{}}))('hello')"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", asking], cwd=ROOT, env=clean_environment(tmp_path), stderr=subprocess.DEVNULL
