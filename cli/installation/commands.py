@@ -35,7 +35,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 def _switch(name: str, about: str, parameters: tuple[P, ...], code: str = "SWITCH_INVALID_ARGS") -> Command:
-    return Command(name, f"cli.installation.switch:{name}", about, parameters, code=code, view="cli.terminal:told")
+    return Command(name, f"cli.installation.switch:{name}", about, parameters, code=code)
 
 
 def _install(name: str, about: str, *parameters: P) -> Command:

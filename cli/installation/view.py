@@ -7,8 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from cli.answer import Answer
-from cli.terminal import console, drawn, filled, next_steps, pairs, plain, rows_table, safe, size
+from cli.terminal import console, drawn, filled, pairs, plain, rows_table, safe, size
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
@@ -42,10 +41,9 @@ def _in_short(path: str, lines: Sequence[str]) -> Iterator[str]:
         yield from (f"{sign} {row}" for row in [", ".join(filter(None, opening)), *rows][:_MOST_ROWS] if row)
 
 
-def install(answer: Answer) -> None:
+@drawn
+def install(screen: Console, result: Any) -> None:
     """What is installed where; or what was done to each client's file, or would be, and what is left to do."""
-    screen = console()
-    result: Any = answer.result
     if "installs" in result:
         rows = result["installs"]
         told = [
@@ -62,7 +60,6 @@ def install(answer: Answer) -> None:
             screen.print(safe(f"{archived['transcripts']:,} past sessions archived. Try:", "bold"))
         elif result.get("memoryLeft"):
             screen.print(safe(f"The memory stays in {result['memoryLeft']}."))
-    next_steps(answer, screen)
 
 
 def _state(one: dict[str, Any]) -> str:

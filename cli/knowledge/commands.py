@@ -11,7 +11,7 @@ _TOLD, _HITS = "cli.terminal:told", "cli.knowledge.view:hits"
 _LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", default=10, low=1, high=100)
 
 
-def _knowledge(verb: str, run: str, help: str, *parameters: P, code: str = "", view: str) -> Command:
+def _knowledge(verb: str, run: str, help: str, *parameters: P, code: str = "", view: str = _TOLD) -> Command:
     return Command(f"knowledge {verb}", f"cli.knowledge.{run}", help, parameters, code=code, view=view)
 
 
@@ -28,7 +28,6 @@ COMMANDS: tuple[Command, ...] = (
         P("adrs_only", ("--adrs-only",), "the decision records of the vault", kind="flag"),
         P("skills_only", ("--skills-only",), "the folder in JOELCLAW_SKILLS_DIR", kind="flag"),
         P("prune", ("--prune",), "also remove folders that no longer exist", kind="flag"),
-        view=_TOLD,
     ),
     _knowledge(
         "search",
@@ -60,7 +59,6 @@ COMMANDS: tuple[Command, ...] = (
         P("run_id", ("--run-id",), "likewise", metavar="ID"),
         P("tools", ("--tools",), "the tools that were used, comma-separated", metavar="CSV"),
         code="INVALID_KNOWLEDGE_NOTE",
-        view=_TOLD,
     ),
     _vault(
         "read",
@@ -98,6 +96,5 @@ COMMANDS: tuple[Command, ...] = (
             P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
             P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
         ),
-        view=_TOLD,
     ),
 )

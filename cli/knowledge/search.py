@@ -16,7 +16,7 @@ def search(options: dict[str, Any]) -> Answer:
     """The sections of synced files that bear on a query; the event is noted, and that the hits were recalled."""
     settings = config.load()
     now = clock.now_ms()
-    query, types = options["query"], knowledge.parse_types(options["type"])
+    query, types = options["query"], tuple(filter(None, map(knowledge.parse_type, options["type"].split(","))))
     result, db = knowledge.search(query, limit=options["limit"], types=types, now=now, config=settings)
     hits = result["hits"]
     if db is not None:  # a store that cannot be written is no reason to fail

@@ -72,7 +72,6 @@ COMMANDS: tuple[Command, ...] = (
         "How well memory does: fallbacks, yield, coverage, skips.",
         (HOURS,),
         code="SCORECARD_FAILED",
-        view=_TOLD,
     ),
     _command(
         "memory show",

@@ -16,8 +16,7 @@ _CODE = "MEMORY_INVALID_ARGS"
 
 def run(options: dict[str, Any]) -> Answer:
     """Observe a transcript, which is archived first, or an archived session."""
-    in_background = bool(os.environ.get(background_process.LIMIT))
-    background_process.stop_in_time()
+    in_background = background_process.stop_in_time()
     settings = config.load()
     session, transcript = _session(options)
     model = model_command.from_config(settings, options["command"])

@@ -35,7 +35,6 @@ COMMANDS: tuple[Command, ...] = (
             P("stdin", ("--stdin",), "read the event from stdin anyway; flags take precedence", kind="flag"),
             ADAPTER,
         ),
-        view="cli.terminal:told",
     ),
     *(
         Command(
@@ -73,7 +72,6 @@ COMMANDS: tuple[Command, ...] = (
         "cli.otel.search:prune",
         "Drop old events.",
         (P("days", ("--days",), "days to keep (retention.events_days, 90)", kind="number", low=0, high=36_500),),
-        view="cli.terminal:told",
     ),
     Command(
         "otel export",
@@ -83,14 +81,12 @@ COMMANDS: tuple[Command, ...] = (
             P("status", ("--status",), "only say what is pending and how the last attempts went", kind="flag"),
             P("to", ("--to",), "write all events to this file as OTLP/JSON (- is stdout)", metavar="FILE", file=True),
         ),
-        view="cli.terminal:told",
     ),
     Command(
         "otel import",
         "cli.otel.export:import_",
         "Import log records from OTLP/JSON lines, which a collector's file exporter writes.",
         (P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),),
-        view="cli.terminal:told",
     ),
     *(
         Command(
@@ -103,7 +99,6 @@ COMMANDS: tuple[Command, ...] = (
                 P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=50, low=1, high=200),
             ),
             code="OTEL_INVALID_ARGS",
-            view="cli.terminal:told",
         )
         for name, what in (("session", "session"), ("system", "machine"))
     ),

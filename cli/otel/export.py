@@ -19,8 +19,7 @@ _STATUS = step("joelclaw otel export --status", "what is pending, and how the la
 
 def run(options: dict[str, Any]) -> Answer | int:
     """Send what waits, or what else the flags ask for."""
-    background = background_process.LIMIT in os.environ
-    background_process.stop_in_time()
+    background = background_process.stop_in_time()
     if options["status"] and options["to"] is not None:
         raise usage("OTEL_INVALID_ARGS", "--status and --to exclude each other", "give one of them")
     settings = config.load()

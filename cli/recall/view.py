@@ -147,12 +147,11 @@ def conversation(screen: Console, result: Any) -> None:
             screen.print(safe(f"    … {len(rows) - most} more rows: --raw has all", "dim"))
 
 
-def lines(answer: Answer) -> None:
+@drawn
+def lines(screen: Console, result: Any) -> None:
     """Text line by line, what stands below another fainter."""
-    screen = console()
-    for line in past.lines(answer.result):  # type: ignore[arg-type]  # such an answer is an object
+    for line in past.lines(result):
         screen.print(safe(line, "dim" if line.startswith("    ") else "bold"))
-    next_steps(answer, screen)
 
 
 @drawn

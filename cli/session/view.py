@@ -8,7 +8,7 @@ from rich.panel import Panel
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
-from cli.terminal import console, drawn, next_steps, rows_table, safe, told
+from cli.terminal import drawn, rows_table, safe, told
 from core import clock, ids
 
 _CHOSEN = {
@@ -17,10 +17,10 @@ _CHOSEN = {
 }
 
 
-def list_(answer: Answer) -> None:
+@drawn
+def list_(screen: Console, result: Any) -> None:
     """All sessions, newest first."""
-    result: Any = answer.result
-    screen, now = console(), clock.now_ms()
+    now = clock.now_ms()
     if not result["sessions"]:
         screen.print(safe("No session has a checkpoint yet.", "yellow"))
         return
@@ -34,7 +34,6 @@ def list_(answer: Answer) -> None:
         for entry in result["sessions"]
     ]
     screen.print(rows_table(rows))
-    next_steps(answer, screen)
 
 
 def show(answer: Answer) -> None:
@@ -55,11 +54,9 @@ def injection(screen: Console, result: Any) -> None:
             screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
 
 
-def lost(answer: Answer) -> None:
+@drawn
+def lost(screen: Console, result: Any) -> None:
     """What a compaction dropped, as `--raw` prints it."""
-    result: Any = answer.result
-    screen = console()
     screen.print(safe(text_of(result)), soft_wrap=True)  # a command that is broken cannot be copied
     if result["chosen"] in _CHOSEN:
         screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
-    next_steps(answer, screen)

@@ -50,6 +50,5 @@ COMMANDS: tuple[Command, ...] = (
             P("budget", ("--budget", "-n"), "most memories", kind="whole", default=10, low=1, high=100),
             P("format", ("--format",), "json, or text for an agent", default="json", choices=("json", "text")),
         ),
-        view="cli.terminal:told",
     ),
 )

@@ -18,7 +18,6 @@ COMMANDS: tuple[Command, ...] = (
             f"cli.store.{'keeping' if name == 'prune' else 'sync'}:{name}",
             what,
             _PARAMETERS.get(name, ()),
-            view="cli.terminal:told",
         )
         for name, what in (
             ("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
@@ -41,7 +40,6 @@ COMMANDS: tuple[Command, ...] = (
             P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
             P("force", ("--force",), "overwrite an existing file", kind="flag"),
         ),
-        view="cli.terminal:told",
     ),
     Command(
         "restore",
@@ -54,6 +52,5 @@ COMMANDS: tuple[Command, ...] = (
             P("verify_only", ("--verify-only",), "only say whether the backup is intact", kind="flag"),
         ),
         code="BACKUP_INVALID_ARGS",
-        view="cli.terminal:told",
     ),
 )

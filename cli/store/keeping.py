@@ -38,8 +38,7 @@ def restore(options: dict[str, Any]) -> Answer:
 
 def prune(options: dict[str, Any]) -> Answer | int:
     """Drop what is old or too much, or say what would be dropped."""
-    background = background_process.LIMIT in os.environ
-    background_process.stop_in_time()
+    background = background_process.stop_in_time()
     settings = config.load()
     if sqlite.open_reading() is None:
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")

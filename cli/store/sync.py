@@ -1,6 +1,5 @@
 """`joelclaw store init`, `sync`, `push`, `pull` and `verify`: one memory on several machines, by way of a cluster."""
 
-import os
 import sys
 from typing import Any
 
@@ -29,8 +28,7 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
 
 def sync(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every command is called alike
     """Send what waits, and fetch what other machines wrote."""
-    background = background_process.LIMIT in os.environ
-    background_process.stop_in_time()
+    background = background_process.stop_in_time()
     settings = config.load()
     if background:
         replication.in_background(settings, *_ADAPTERS)

@@ -76,11 +76,6 @@ def search(
     return {"query": query, "found": found, "hits": hits, "backend": result["backend"]}, db
 
 
-def parse_types(given: str) -> tuple[str, ...]:
-    """The types that a comma-separated list names, as they are stored."""
-    return tuple(kind for kind in map(parse_type, given.split(",")) if kind)
-
-
 def parse_type(name: str) -> str:
     """A type of knowledge as it is stored and asked for: `Decisions` and `ADR` are both `adr`; "" for no name."""
     word = "-".join(words.split(name))[:_LONGEST_TYPE]

@@ -13,7 +13,6 @@ from core import clock, files, home_files
 from core.errors import Failure
 from core.store import history, sqlite
 from core.store.history import Called
-from core.store.upkeep import store_file
 from memory.archive import known_files
 from session.backup import archive
 from session.doctor import home, hooks, services
@@ -154,7 +153,8 @@ def _sweep() -> str:
 
 def _fold() -> str:
     db = sqlite.open_writing(busy_ms=1_000, durable=True)
-    left = store_file.empty_log(db)
+    sqlite.fold_log(db, over=0)
+    left = sqlite.log_bytes()
     db.close()
     if left:
         about = f"{left:,} bytes of the write-ahead log could not be merged: another process is reading them"

@@ -64,12 +64,6 @@ def figures(db: apsw.Connection) -> Figures:
         return Figures(size, sqlite.log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
 
 
-def empty_log(db: apsw.Connection) -> int:
-    """Bring the write-ahead log into the file; returns how many bytes of it are left, where others are reading it."""
-    sqlite.fold_log(db, over=0)
-    return sqlite.log_bytes()
-
-
 def sizes(db: apsw.Connection) -> tuple[int, int]:
     """Bytes of the store, and how many of them are free."""
     page = int(db.execute("PRAGMA page_size").get)
