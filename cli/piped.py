@@ -4,6 +4,7 @@ import os
 import time
 
 from core import json_text
+from core.errors import usage
 
 _CHUNK = 65_536
 _WAIT_S = 1.0
@@ -11,6 +12,26 @@ _WAIT_S = 1.0
 _PAUSE_S = 0.05
 """After which an object that may have come is looked at."""
 _LOOKS = 4
+
+
+def read_json(limit: int, code: str, less: str, example: str) -> dict[str, object]:
+    """The object that stdin holds, empty where it holds nothing; `less` says what to give instead of too much."""
+    try:
+        text = read_object(limit)
+    except TooLong:
+        raise usage(code, f"stdin holds more than {limit} bytes", less) from None
+    return parsed(text, "stdin", code, example) if text.strip() else {}
+
+
+def parsed(text: str | bytes, where: str, code: str, example: str) -> dict[str, object]:
+    """The object of JSON in a text that a call gives."""
+    try:
+        value = json_text.loads(text)
+    except json_text.InvalidJSON as error:
+        raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
+    if not isinstance(value, dict):
+        raise usage(code, f"{where} is JSON but not an object", example)
+    return value
 
 
 class TooLong(ValueError):

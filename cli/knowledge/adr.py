@@ -1,7 +1,5 @@
 """`joelclaw vault adr`: the decision records of the vault, and their upkeep."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from cli.answer import Answer, step

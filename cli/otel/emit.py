@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cli import piped
 from cli.answer import Answer
 from cli.otel.commands import COMMANDS
-from core import TYPE_CHECKING, clock, config, json_text
+from core import TYPE_CHECKING, clock, config
 from core.errors import usage
 from core.store import sqlite
 from otel import log
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from core.envelope import NextAction
 
+_CODE = "OTEL_INVALID_ARGS"
 MAX_STDIN_BYTES = 262_144
+_EXAMPLE = 'give one JSON object, such as {"action": "a.b"}'
 _FIELDS = ("source", "component", "level", "success", "id", "timestamp", "error", "duration_ms", "session")
 _NAMES = {
     **{name: name for name in (*_FIELDS, "action", "metadata", "system")},
@@ -40,21 +43,21 @@ def run(options: dict[str, Any]) -> Answer:
     fields: dict[str, Any] = {}
     ignored: list[str] = []
     if not action or options["stdin"]:
-        given = _stdin()
+        given = piped.read_json(MAX_STDIN_BYTES, _CODE, "give one event, and less metadata", _EXAMPLE)
         ignored = [key for key in given if key not in _NAMES]
         known = ((key, value) for key, value in given.items() if key in _NAMES and value is not None)
         fields = {_NAMES[key]: _checked(_NAMES[key], key, value) for key, value in known}
     fields |= {name: options[name] for name in _FIELDS if options[name] is not None}
     if options["metadata"] is not None:
         example = "pass a JSON object, such as --metadata '{\"percent\": 41}'"
-        fields["metadata"] = _object(options["metadata"], "--metadata", example)
+        fields["metadata"] = piped.parsed(options["metadata"], "--metadata", _CODE, example)
     if action:
         fields["action"] = action
     settings = config.load()
     event = new_event(fields.pop("action", ""), now=fields.pop("timestamp", clock.now_ms()), **fields)
     if not event["action"]:
         raise usage(
-            "OTEL_INVALID_ARGS",
+            _CODE,
             "an event needs an action",
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
@@ -71,33 +74,11 @@ def run(options: dict[str, Any]) -> Answer:
     return Answer(result, _NEXT)
 
 
-def _stdin() -> dict[str, Any]:
-    from cli import piped
-
-    try:
-        text = piped.read_object(MAX_STDIN_BYTES)
-    except piped.TooLong:
-        raise usage(
-            "OTEL_INVALID_ARGS", f"stdin holds more than {MAX_STDIN_BYTES} bytes", "give one event, and less metadata"
-        ) from None
-    return _object(text, "stdin", 'give one JSON object, such as {"action": "a.b"}') if text.strip() else {}
-
-
-def _object(text: str | bytes, where: str, example: str) -> dict[str, Any]:
-    try:
-        value = json_text.loads(text)
-    except json_text.InvalidJSON as error:
-        raise usage("INVALID_JSON", f"{where} is not JSON: {error}", example) from None
-    if not isinstance(value, dict):
-        raise usage("OTEL_INVALID_ARGS", f"{where} is JSON but not an object", example)
-    return value
-
-
 def _checked(name: str, key: str, value: Any) -> Any:
     """A value of JSON as the flag of that name takes it; a level may have its name in other loggers, a time be ISO."""
     if isinstance(value, (dict, list)) != (name == "metadata") or isinstance(value, list):
         wanted = "an object" if name == "metadata" else "text"
-        raise usage("OTEL_INVALID_ARGS", f"{key} is not {wanted}", f"give {key} as {wanted}")
+        raise usage(_CODE, f"{key} is not {wanted}", f"give {key} as {wanted}")
     if name == "level":
         value = parse_level(str(value)) or value
     elif name == "timestamp" and isinstance(value, str):
@@ -105,4 +86,4 @@ def _checked(name: str, key: str, value: Any) -> Any:
     takes = {parameter.name: parameter for parameter in COMMANDS[0].parameters}
     if name == "metadata":
         return value
-    return takes[name].convert(str(value), "OTEL_INVALID_ARGS") if name in takes else str(value)
+    return takes[name].convert(str(value), _CODE) if name in takes else str(value)

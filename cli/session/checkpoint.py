@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
-from core import TYPE_CHECKING, config, json_text
+from core import TYPE_CHECKING, config
 from core.errors import Failure, usage
 from session import checkpoint, checkpoint_run
 from session.state import state_file
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
-_EXAMPLE = '{"session": "ID", "percent": 45, "messages": ["..."]}'
+_EXAMPLE = 'give one object, such as {"session": "ID", "percent": 45, "messages": ["..."]}'
 _USAGE = ("percent", "contextPercent", "tokens")
 _MOST_PERCENT, _MOST_TOKENS = 1000, 10**15
 _SHORTEST, _MOST_LISTED = 8, 10
@@ -23,7 +23,11 @@ _SHORTEST, _MOST_LISTED = 8, 10
 
 def save(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint save`: the end of a turn."""
-    given = _from_stdin() if options["stdin"] else {}
+    given: dict[str, Any] = {}
+    if options["stdin"]:
+        from cli import piped
+
+        given = piped.read_json(_STDIN_BYTES, CODE, "give the last messages only", _EXAMPLE)
     session_id = session_of(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
     result = checkpoint_run.save(session_id, _turn(_overlaid(given, options)), config.load())
     session = quoted(result["sessionId"])
@@ -72,24 +76,6 @@ def clear(options: dict[str, Any]) -> Answer:
     if not checkpoint_run.remove(session_id):
         raise state_file.unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
-
-
-def _from_stdin() -> dict[str, Any]:
-    from cli import piped
-
-    try:
-        data = piped.read_object(_STDIN_BYTES)
-    except piped.TooLong:
-        raise usage(CODE, f"stdin holds more than {_STDIN_BYTES} bytes", "give the last messages only") from None
-    if not data.strip():
-        return {}
-    try:
-        given = json_text.loads(data)
-    except json_text.InvalidJSON as error:
-        raise usage("INVALID_JSON", f"stdin is not JSON: {error}", f"give one object, such as {_EXAMPLE}") from None
-    if not isinstance(given, dict):
-        raise usage(CODE, "stdin is JSON but not an object", f"give one object, such as {_EXAMPLE}")
-    return given
 
 
 def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:

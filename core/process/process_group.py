@@ -1,7 +1,5 @@
 """Runs a user's command in its own process group, which ends in time, or with us, and leaves no process behind."""
 
-from __future__ import annotations
-
 import os
 import select
 import shutil
@@ -66,7 +64,7 @@ class Interrupts:
         self._came = False
         self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self) -> "Interrupts":
         self._before = {number: signal.signal(number, lambda *_: self._take()) for number in _STOPPING}
         return self
 

@@ -1,7 +1,5 @@
 """The wiki links of decision records, `[[target]]` or `[[target#heading]]`: what each means, and who links to what."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The upkeep of decision records: what is wrong with them as a whole, and which to take on next."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """What an installation or its undoing would change in the files of a client. Nothing is written here."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -70,13 +68,13 @@ class Plan:
         lines = list(difflib.unified_diff(old, new, was, now))[: None if whole or not self.is_whole else 2]
         return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
-    def enter(self, command: str, *, mcp: bool) -> Plan:
+    def enter(self, command: str, *, mcp: bool) -> "Plan":
         """Put our entries in, or our server."""
         with _refusing(self.client, self.path):
             (self._enter_toml if self._is_toml else self._enter_json)(command, mcp=mcp)
         return self
 
-    def leave(self) -> Plan:
+    def leave(self) -> "Plan":
         """Take them out; a server in TOML that somebody changed stays."""
         self.backs_up = not self._untouched
         with _refusing(self.client, self.path):
@@ -94,7 +92,7 @@ class Plan:
                     self._restore(text, lambda one, other: settings_text.same(self._value(one), self._value(other)))
         return self
 
-    def whole(self, text: str, what: str, *, gone: bool) -> Plan:
+    def whole(self, text: str, what: str, *, gone: bool) -> "Plan":
         """A file that is ours alone comes, or goes: an extension of any version, a skill and rules as we wrote them."""
         data = text.encode()
         if what != own_text.EXTENSION:

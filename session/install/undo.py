@@ -1,7 +1,5 @@
 """What is kept to undo an installation: a receipt of each file in the home, and copies of a client's file beside it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -27,7 +25,7 @@ class Receipt:
     made: frozenset[str] = frozenset()  # paths in its JSON that are ours, and of the containers that we made for them
 
     @classmethod
-    def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> Receipt:
+    def of(cls, path: str, data: bytes, *, created: bool, made: frozenset[str] = frozenset()) -> "Receipt":
         """Of a file that now holds `data`."""
         return cls(path, sha256(data).hexdigest(), VERSION, created, (), made)
 
@@ -36,7 +34,7 @@ class Receipt:
         return sha256(data).hexdigest() == self.fingerprint
 
     @classmethod
-    def load(cls, path: str) -> Receipt | None:
+    def load(cls, path: str) -> "Receipt | None":
         """The receipt of a file; None where there is none, or no proper one."""
         return _read(_place(path), path)
 

@@ -1,7 +1,5 @@
 """Which sessions are known, and which one is meant: from their states, the archive and hooks."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -42,7 +40,7 @@ class Known:
     hooks: dict[str, Any] | None = None
     state: SessionState | None = None
 
-    def read(self) -> Known:
+    def read(self) -> "Known":
         """Read its state, where there is one that can be read."""
         if self.state is None:
             try:
