@@ -82,9 +82,8 @@ class Command:
     """
 
     def __init__(
-        self, path: str, run: str, help: str, parameters: tuple[Parameter, ...] = (), *, code: str = "",
-        view: str = "cli.terminal:told",
-    ) -> None:  # fmt: skip
+        self, path: str, run: str, help: str, *parameters: Parameter, code: str = "", view: str = "cli.terminal:told"
+    ) -> None:
         self.path, self.run, self.help, self.parameters = path, run, help, parameters
         self.code, self.view = code or f"{path.partition(' ')[0].upper()}_INVALID_ARGS", view
 

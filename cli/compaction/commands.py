@@ -30,8 +30,8 @@ _MOST = "most tokens of messages, newest first; 0 for all (default: the window m
 _BUDGET = P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS")
 
 
-def _command(name: str, help_: str, parameters: tuple[P, ...], view: str = "told") -> Command:
-    return Command(f"compaction {name}", f"cli.compaction.steps:{name}", help_, parameters, view=f"cli.terminal:{view}")
+def _command(name: str, what: str, parameters: tuple[P, ...], view: str = "told") -> Command:
+    return Command(f"compaction {name}", f"cli.compaction.steps:{name}", what, *parameters, view=f"cli.terminal:{view}")
 
 
 COMMANDS: tuple[Command, ...] = (

@@ -23,7 +23,7 @@ _RUN = (
 
 def _command(name: str, help_: str, parameters: tuple[P, ...] = (), run: str = "") -> Command:
     """`run`: what handles it, where that is not called as the command."""
-    return Command(f"idle {name}", f"cli.idle.timers:{run or name}", help_, parameters)
+    return Command(f"idle {name}", f"cli.idle.timers:{run or name}", help_, *parameters)
 
 
 COMMANDS: tuple[Command, ...] = (

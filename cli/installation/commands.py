@@ -35,12 +35,12 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 def _switch(name: str, about: str, parameters: tuple[P, ...], code: str = "SWITCH_INVALID_ARGS") -> Command:
-    return Command(name, f"cli.installation.switch:{name}", about, parameters, code=code)
+    return Command(name, f"cli.installation.switch:{name}", about, *parameters, code=code)
 
 
 def _install(name: str, about: str, *parameters: P) -> Command:
     run, view = f"cli.installation.install:{name}", "cli.installation.view:install"
-    return Command(name, run, about, (*_INTO, *parameters), code="INSTALL_INVALID_ARGS", view=view)
+    return Command(name, run, about, *_INTO, *parameters, code="INSTALL_INVALID_ARGS", view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -69,11 +69,9 @@ COMMANDS: tuple[Command, ...] = (
         "doctor",
         "cli.installation.status:doctor",
         "Find out why nothing is remembered: runs the hooks and reads the store. Exit 1 if something does not work.",
-        (
-            P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
-            P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
-            P("fix", ("--fix",), "fix what is safe: our entries, file modes, leftovers, the log", kind="flag"),
-        ),
+        P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
+        P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
+        P("fix", ("--fix",), "fix what is safe: our entries, file modes, leftovers, the log", kind="flag"),
         view="cli.installation.view:report",
     ),
     _switch(
@@ -93,9 +91,7 @@ COMMANDS: tuple[Command, ...] = (
         "completion",
         "cli.installation.kept_values:run",
         'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
-        (
-            P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
-            P("values", ("--values",), "instead print the values that completion offers for this kind", choices=_KEPT),
-        ),
+        P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
+        P("values", ("--values",), "instead print the values that completion offers for this kind", choices=_KEPT),
     ),
 )

@@ -12,11 +12,11 @@ _LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", defa
 
 
 def _knowledge(verb: str, run: str, help: str, *parameters: P, code: str = "", view: str = _TOLD) -> Command:
-    return Command(f"knowledge {verb}", f"cli.knowledge.{run}", help, parameters, code=code, view=view)
+    return Command(f"knowledge {verb}", f"cli.knowledge.{run}", help, *parameters, code=code, view=view)
 
 
 def _vault(verb: str, help: str, *parameters: P, view: str = _TOLD) -> Command:
-    return Command(f"vault {verb}", f"cli.knowledge.vault:{verb}", help, parameters, view=view)
+    return Command(f"vault {verb}", f"cli.knowledge.vault:{verb}", help, *parameters, view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -86,15 +86,13 @@ COMMANDS: tuple[Command, ...] = (
         "vault adr",
         "cli.knowledge.adr:run",
         "The decision records of the vault: list or locate them, what links to one, what is wrong, what is next.",
-        (
-            P("verb", (), _ADR_WHAT, metavar="VERB", choices=_ADR_VERBS),
-            P("query", (), "a number, a name or words of a title; with prompt, a text with [[links]]", metavar="QUERY"),
-            P("status", ("--status",), "with list, only those with this status", default=""),
-            P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
-            P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
-            P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
-            P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
-            P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
-        ),
+        P("verb", (), _ADR_WHAT, metavar="VERB", choices=_ADR_VERBS),
+        P("query", (), "a number, a name or words of a title; with prompt, a text with [[links]]", metavar="QUERY"),
+        P("status", ("--status",), "with list, only those with this status", default=""),
+        P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
+        P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
+        P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
+        P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
+        P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
     ),
 )

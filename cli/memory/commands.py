@@ -20,7 +20,7 @@ def _keeping_files() -> tuple[str, ...]:
 
 
 def _command(path: str, run: str, help: str, *parameters: P, view: str = _MEMORY) -> Command:
-    return Command(path, f"cli.memory.{run}", help, parameters, code="MEMORY_INVALID_ARGS", view=view)
+    return Command(path, f"cli.memory.{run}", help, *parameters, code="MEMORY_INVALID_ARGS", view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -49,12 +49,10 @@ COMMANDS: tuple[Command, ...] = (
         "memory search",
         "cli.recall.search:search",
         "Recall with the automatic budget.",
-        (
-            P("query", (), "what to look for", metavar="QUERY"),
-            HITS,
-            P("category", ("--category", "-c"), "only this category"),
-            RAW,
-        ),
+        P("query", (), "what to look for", metavar="QUERY"),
+        HITS,
+        P("category", ("--category", "-c"), "only this category"),
+        RAW,
         code="RECALL_INVALID_ARGS",
         view="cli.recall.view:hits",
     ),
@@ -70,7 +68,7 @@ COMMANDS: tuple[Command, ...] = (
         "memory scorecard",
         "cli.memory.reports:scorecard",
         "How well memory does: fallbacks, yield, coverage, skips.",
-        (HOURS,),
+        HOURS,
         code="SCORECARD_FAILED",
     ),
     _command(

@@ -15,14 +15,14 @@ _WRITTEN = "a file that was written or edited; may be repeated"
 _EDITED = "the file that is edited; may be repeated"
 
 
-def _checkpoint(name: str, about: str, parameters: tuple[P, ...], view: str = "cli.terminal:told") -> Command:
+def _checkpoint(name: str, about: str, *parameters: P, view: str = "cli.terminal:told") -> Command:
     run = f"cli.session.checkpoint:{'list_' if name == 'list' else name}"
-    return Command(f"checkpoint {name}", run, about, parameters, view=view)
+    return Command(f"checkpoint {name}", run, about, *parameters, view=view)
 
 
 def _inject(name: str, about: str, *parameters: P) -> Command:
     given = (SESSION, _ROLE, *parameters, RAW)
-    return Command(f"inject {name}", f"cli.session.inject:{name}", about, given, view="cli.session.view:injection")
+    return Command(f"inject {name}", f"cli.session.inject:{name}", about, *given, view="cli.session.view:injection")
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -30,30 +30,26 @@ COMMANDS: tuple[Command, ...] = (
         "lost",
         "cli.session.lost:run",
         "What the last compaction dropped, and how to get each back.",
-        (
-            P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
-            P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),
-            P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
-            RAW,
-        ),
+        P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
+        P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),
+        P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
+        RAW,
         view="cli.session.view:lost",
     ),
     _checkpoint(
         "save",
         "Call it at the end of a turn: tracks the task, recalls when the context is warm, remembers when it is hot.",
-        (
-            SESSION,
-            *_USAGE,
-            _SAID,
-            P("file", ("--file",), _WRITTEN, many=True, metavar="PATH", file=True),
-            _ROLE,
-            P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags take precedence", kind="flag"),
-        ),
+        SESSION,
+        *_USAGE,
+        _SAID,
+        P("file", ("--file",), _WRITTEN, many=True, metavar="PATH", file=True),
+        _ROLE,
+        P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags take precedence", kind="flag"),
     ),
-    _checkpoint("flush", "Call it before a compaction: the last checkpoint and its events.", (SESSION, *_USAGE, _ROLE)),
-    _checkpoint("show", "What is known of one session.", (_NAMED_SESSION,), "cli.session.view:show"),
-    _checkpoint("list", "All sessions with a state file, newest first.", (), "cli.session.view:list_"),
-    _checkpoint("clear", "Remove one session's state file.", (_NAMED_SESSION,)),
+    _checkpoint("flush", "Call it before a compaction: the last checkpoint and its events.", SESSION, *_USAGE, _ROLE),
+    _checkpoint("show", "What is known of one session.", _NAMED_SESSION, view="cli.session.view:show"),
+    _checkpoint("list", "All sessions with a state file, newest first.", view="cli.session.view:list_"),
+    _checkpoint("clear", "Remove one session's state file.", _NAMED_SESSION),
     _inject("recovery", "Call it after a compaction: the recovery note to hand to the agent."),
     _inject(
         "memory",
@@ -77,9 +73,7 @@ COMMANDS: tuple[Command, ...] = (
         "hook",
         "cli.session.hook:run",
         "Read an agent's hook event from stdin and answer it. Always exits 0.",
-        (
-            P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
-            P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
-        ),
+        P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
+        P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
     ),
 )

@@ -24,7 +24,7 @@ _SHOW = (
 
 def _command(path: str, function: str, help_: str, parameters: tuple[P, ...]) -> Command:
     run, view = f"cli.session_report.sessions:{function}", f"cli.session_report.view:{function}"
-    return Command(path, run, help_, parameters, view=view)
+    return Command(path, run, help_, *parameters, view=view)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -45,10 +45,8 @@ COMMANDS: tuple[Command, ...] = (
         "briefing",
         "cli.session_report.briefing:run",
         "Where a repository was left, and its newest memories.",
-        (
-            P("repo", ("--repo",), "a folder of it (default: the current one)", metavar="DIR", file=True),
-            P("budget", ("--budget", "-n"), "most memories", kind="whole", default=10, low=1, high=100),
-            P("format", ("--format",), "json, or text for an agent", default="json", choices=("json", "text")),
-        ),
+        P("repo", ("--repo",), "a folder of it (default: the current one)", metavar="DIR", file=True),
+        P("budget", ("--budget", "-n"), "most memories", kind="whole", default=10, low=1, high=100),
+        P("format", ("--format",), "json, or text for an agent", default="json", choices=("json", "text")),
     ),
 )

@@ -17,7 +17,7 @@ COMMANDS: tuple[Command, ...] = (
             f"store {name}",
             f"cli.store.{'keeping' if name == 'prune' else 'sync'}:{name}",
             what,
-            _PARAMETERS.get(name, ()),
+            *_PARAMETERS.get(name, ()),
         )
         for name, what in (
             ("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
@@ -36,21 +36,17 @@ COMMANDS: tuple[Command, ...] = (
         "backup",
         "cli.store.keeping:backup",
         "Copy the memory, the sessions and the settings into one file, while agents keep running.",
-        (
-            P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
-            P("force", ("--force",), "overwrite an existing file", kind="flag"),
-        ),
+        P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
+        P("force", ("--force",), "overwrite an existing file", kind="flag"),
     ),
     Command(
         "restore",
         "cli.store.keeping:restore",
         "Verify a backup and replace the home with it; the current data is set aside.",
-        (
-            P("file", (), "a file that `backup` wrote", required=True, metavar="FILE", file=True),
-            P("into", ("--into",), "the folder (default: the home)", default="", metavar="DIR", file=True),
-            P("force", ("--force",), "also where a memory already exists", kind="flag"),
-            P("verify_only", ("--verify-only",), "only say whether the backup is intact", kind="flag"),
-        ),
+        P("file", (), "a file that `backup` wrote", required=True, metavar="FILE", file=True),
+        P("into", ("--into",), "the folder (default: the home)", default="", metavar="DIR", file=True),
+        P("force", ("--force",), "also where a memory already exists", kind="flag"),
+        P("verify_only", ("--verify-only",), "only say whether the backup is intact", kind="flag"),
         code="BACKUP_INVALID_ARGS",
     ),
 )
