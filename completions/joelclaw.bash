@@ -253,7 +253,7 @@ _joelclaw() {
     "how") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; else return; fi ;;
     "fix") if [[ $word == -* ]]; then offered="--limit -n --raw --json --help -h"; else return; fi ;;
     "search") if [[ $word == -* ]]; then offered="--collection -c --limit -n --filter -f --facet --semantic -s --json --help -h"; else return; fi ;;
-    "lost") if [[ $word == -* ]]; then offered="--limit -n --kind -k --raw --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
+    "lost") if [[ $word == -* ]]; then offered="--limit -n --all --kind -k --raw --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "session list") if [[ $word == -* ]]; then offered="--limit -n --project --client --hours --json --help -h"; fi ;;
     "session show") if [[ $word == -* ]]; then offered="--full --html --to --json --help -h"; else COMPREPLY=($(compgen -W "$(joelclaw completion --values sessions 2>/dev/null)" -- "$word")); return; fi ;;
     "report") if [[ $word == -* ]]; then offered="--hours --html --to --json --help -h"; fi ;;

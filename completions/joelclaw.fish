@@ -178,6 +178,7 @@ complete -c joelclaw -n "__joelclaw_at 'search'" -l semantic -s s -d 'search by 
 complete -c joelclaw -n "__joelclaw_at 'search'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'search'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l limit -s n -x -d 'how many of each kind (default 5 to 8; 40 names)'
+complete -c joelclaw -n "__joelclaw_at 'lost'" -l all -d 'everything, not only the best of each kind'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l kind -s k -x -a 'files names commands errors words' -d 'only this kind; may be repeated'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l raw -d 'print only the text, no JSON'
 complete -c joelclaw -n "__joelclaw_at 'lost'" -l json -d 'one JSON object on stdout'

@@ -32,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
         "What the last compaction dropped, and how to get each back.",
         P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
         P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),
+        P("all", ("--all",), "everything, not only the best of each kind", kind="flag"),
         P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
         RAW,
         view="cli.session.view:lost",

@@ -13,8 +13,9 @@ from session.lost import report
 from session.state import state_file
 
 SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}
-"""How many of a kind are shown by default: as much as fits on two screens."""
-MOST = 1000
+_ROWS = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}
+"""How many of a kind a program is told by default, and how many rows of it a person."""
+_MOST = 1000
 _LINE_CHARS = 200
 
 
@@ -29,23 +30,26 @@ def run(options: dict[str, Any]) -> Answer:
         given = known["id"] if known else ""
     here = "" if given else project.name_of(files.current_folder())
     result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
-    limit, found = options["limit"], result["lost"]
+    limit, found = _MOST if options["all"] else options["limit"], result["lost"]
     actions = []
     for kind, what in (("words", "the user's latest words missing from the summary"), ("names", "the name used most")):
         if entries := found.get(kind):
             actions.append(step(entries[0]["get"], what))
-    longer = [len(entries) for kind, entries in found.items() if len(entries) > (limit or SHOWN[kind])]
-    if longer and limit != MOST:
-        more = f"joelclaw lost {quoted(result['session'])} --limit {min(max(longer), MOST)}"
-        actions.append(step(more, "all of it"))
+    is_cut = any(len(entries) > (limit or SHOWN[kind]) for kind, entries in found.items())
     result["lost"] = {
         kind: {"count": len(entries), "entries": entries[: limit or SHOWN[kind]]} for kind, entries in found.items()
     }
-    return Answer(result, actions, text_of(result) if options["raw"] else None)
+    said = "" if limit or options["kind"] else text_of(result, in_rows=True)
+    if limit != _MOST and (is_cut or " in all:\n" in said):
+        actions.append(step(f"joelclaw lost {quoted(ids.shown(result['session']))} --all", "all of it"))
+    return Answer(result, actions, text_of(result) if options["raw"] else None, said=said)
 
 
-def text_of(result: dict[str, Any]) -> str:
-    """A line an entry below the name of its kind, and at the end how each is got back: a tenth of the envelope."""
+def text_of(result: dict[str, Any], *, in_rows: bool = False) -> str:
+    """A line an entry below the name of its kind, and at the end how each is got back: a tenth of the envelope.
+
+    `in_rows`: the best of each kind, for a person's screen.
+    """
     session, about = ids.shown(result["session"]), result["compaction"]
     lines = [f"lost in compaction {about['number']} of session {session} of {result['project'] or 'no project'}"]
     if not about["summaryKnown"]:
@@ -53,10 +57,11 @@ def text_of(result: dict[str, Any]) -> str:
     for kind, part in result["lost"].items():
         entries = part["entries"]
         if entries:
-            more = f", {len(entries)} of {part['count']}" if part["count"] > len(entries) else ""
-            lines.append(f"{kind}{more}:")
             told = report.by_file(entries) if kind == "names" else [_line(kind, entry) for entry in entries]
-            lines += [f"- {line}" for line in told]
+            rows = told[: _ROWS[kind]] if in_rows else told
+            more = f", {part['count']} in all" if in_rows else f", {len(entries)} of {part['count']}"
+            is_cut = part["count"] > len(entries) or len(told) > len(rows)
+            lines += [f"{kind}{more * is_cut}:", *(f"- {row}" for row in rows)]
     if any(part["entries"] for part in result["lost"].values()):
         # NAME must be replaced, so it is no command to be run as it stands
         lines.append(f"to bring one back: {own_command.word()} recall NAME --session {session} --raw")

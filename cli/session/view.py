@@ -8,7 +8,7 @@ from rich.panel import Panel
 from cli.answer import Answer
 from cli.recall.view import age
 from cli.session.lost import text_of
-from cli.terminal import drawn, rows_table, safe, told
+from cli.terminal import console, drawn, next_steps, rows_table, safe, told
 from core import clock, ids
 
 _CHOSEN = {
@@ -54,9 +54,14 @@ def injection(screen: Console, result: Any) -> None:
             screen.print(safe(f"{name}: {fault['message']} ({fault['code']})", "red"))
 
 
-@drawn
-def lost(screen: Console, result: Any) -> None:
-    """What a compaction dropped, as `--raw` prints it."""
-    screen.print(safe(text_of(result)), soft_wrap=True)  # a command that is broken cannot be copied
+def lost(answer: Answer) -> None:
+    """What a compaction dropped: the best of it in 25 rows, or what was asked for as `--raw` prints it."""
+    result: Any = answer.result
+    screen = console()
+    for line in answer.said.splitlines():
+        screen.print(safe(line), no_wrap=True, overflow="ellipsis")
+    if not answer.said:
+        screen.print(safe(text_of(result)), soft_wrap=True)  # a command that is broken cannot be copied
     if result["chosen"] in _CHOSEN:
         screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
+    next_steps(answer, screen)

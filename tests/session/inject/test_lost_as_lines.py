@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
+from terminal import on_terminal, without_style
 
 SHORT = SESSION[:8]
 
@@ -50,6 +51,30 @@ def test_only_the_kinds_that_are_asked_for_and_so_many(run: Run) -> None:
     assert text.splitlines()[1].startswith("names, 1 of ")
     assert "files" not in text
     assert len(text) < len(run("lost", SHORT).out) / 2
+
+
+def test_a_person_sees_the_best_of_it_on_a_screen_and_all_where_that_is_wanted(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    for number in range(30):
+        made.user(f"Rebuild harbour {number} from the charts of its own year, and say which gauges are late by then")
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/gauge{number}.py")
+        made.outcome(f"r{number}", f"     3→def late_by_{number}(harbourGauge{number}): return tideTable{number}")
+        made.call(f"c{number}", "Bash", command=f"make check HARBOUR={number} {'OPTION=value ' * 9}2>&1")
+        made.outcome(f"c{number}", f"Exit code 1\nFAILED test_late: KeyError '{chr(97 + number)}'", failed=True)
+    made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
+    made.write(made.entry("user", "The user looks at something.", isCompactSummary=True))
+    run("memory", "archive", str(made.path))
+    rows = without_style(on_terminal(home, "lost").out).splitlines()
+    steps = [row for row in rows if row.startswith("→ ")]
+    assert len(rows[: rows.index(steps[0])]) <= 25 and len(rows) <= 30
+    assert "files, 30 in all:" in rows and "- $ make check HARBOUR=29 OPTION" in "\n".join(rows)
+    assert steps[-1] == f"→ joelclaw lost {SHORT} --all  all of it"
+    whole = without_style(on_terminal(home, "lost", SHORT, "--all").out)
+    assert all(f"- src/gauge{number}.py\n" in whole for number in range(30))
+    assert f"make check HARBOUR=7 {'OPTION=value ' * 9}2>&1" in " ".join(whole.split())
+    assert run("lost", "--all", "--raw").out.count("OPTION=value " * 9) == 30
 
 
 def test_where_nothing_was_compacted_the_error_is_the_same(run: Run) -> None:

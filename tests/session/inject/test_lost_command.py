@@ -401,8 +401,5 @@ def test_what_to_do_next(run: Run, archived: Path) -> None:
         kinds["names"][0]["get"],
     ]
     one = run("lost", "--limit", "1").json
-    assert (
-        one["next_actions"][-1]["command"]
-        == f"joelclaw lost {SESSION} --limit {one['result']['lost']['names']['count']}"
-    )
+    assert one["next_actions"][-1]["command"] == f"joelclaw lost {SESSION[:8]} --all"
     assert run("lost", "--limit", "1", "--kind", "files").json["next_actions"] == []
