@@ -124,6 +124,7 @@ def test_the_envelope_names_what_was_called(told: Told, words: str, called: str)
 
 def test_a_mistyped_flag_is_guessed(told: Told) -> None:
     assert "--limit" in told("recall", "x", "--limt", "3")["error"]["message"]
+    assert len(told("recall", "x", "--" + "y" * 5_000)["error"]["message"]) == 2_000
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,11 @@ def test_the_form(run: Run, tmp_path: Path) -> None:
     assert run("compaction", "serialize", str(session.path), "--raw").out == FLAT + "\n"
 
 
-@pytest.mark.parametrize("char", "xü")
-def test_a_long_result_is_cut(run: Run, tmp_path: Path, char: str) -> None:
+def test_a_long_result_is_cut(run: Run, tmp_path: Path) -> None:
     session = PiSession(tmp_path / "s.jsonl")
-    session.result("c1", char * 2_001)
+    session.result("c1", "x" * 2_001)
     text = run("compaction", "serialize", str(session.path)).result["text"]
-    assert text == f"[Tool result]: {char * 2_000}\n\n[... 1 more characters truncated]"
+    assert text == f"[Tool result]: {'x' * 2_000}\n\n[... 1 more characters truncated]"
 
 
 def test_what_the_user_ran(run: Run, tmp_path: Path) -> None:
