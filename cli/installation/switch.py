@@ -1,7 +1,5 @@
 """`joelclaw off`, `on`, `exclude` and `trust`: what is left alone, and whose files may choose like the user."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import Any
@@ -62,7 +60,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     return Answer({**result, **({"setAside": aside} if aside else {})}, steps, said=said)
 
 
-def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
+def _meant(options: dict[str, Any]) -> "tuple[switches.Scope, str, str]":
     """What is switched, its name, and who chose it: `flag`, `session` (the one around the command) or `folder`."""
     given = (options["session"] or "").strip()
     if (options["session"] is not None) + options["project"] + options["everywhere"] > 1:
@@ -83,7 +81,7 @@ def _meant(options: dict[str, Any]) -> tuple[switches.Scope, str, str]:
     return switches.PROJECT, name, "flag" if options["project"] else "folder"
 
 
-def _on(scope: switches.Scope, name: str) -> str:
+def _on(scope: str, name: str) -> str:
     return f"joelclaw on --session {quoted(name)}" if scope == switches.SESSION else f"joelclaw on --{scope}"
 
 
@@ -144,6 +142,6 @@ def trust(options: dict[str, Any]) -> Answer:
     return Answer(result, [undo])
 
 
-def _row(row: trusted.Trusted) -> dict[str, Any]:
+def _row(row: "trusted.Trusted") -> dict[str, Any]:
     """A folder; `stands` is false where something else lies in its place, which is not trusted."""
     return {"path": row["path"], "at": clock.iso(row["at"]), "stands": trusted.stands(row)}

@@ -3,34 +3,27 @@
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_PARAMETERS = {
-    "pull": (
+
+def _store(name: str, what: str, *parameters: P, module: str = "sync") -> Command:
+    return Command(f"store {name}", f"cli.store.{module}:{name}", what, *parameters)
+
+
+COMMANDS: tuple[Command, ...] = (
+    _store("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
+    _store("sync", "Push pending documents to the cluster, and pull what other machines wrote."),
+    _store("push", "Copy the whole memory of this machine to the cluster."),
+    _store(
+        "pull",
+        "Copy the whole memory of the cluster into the local file.",
         P("events", ("--events",), "every machine's events too", kind="flag"),
         P("leave", ("--leave",), "afterwards queue nothing for the cluster any more", kind="flag"),
     ),
-    "prune": (P("dry_run", ("--dry-run",), "only say what would be deleted", kind="flag"),),
-}
-
-COMMANDS: tuple[Command, ...] = (
-    *(
-        Command(
-            f"store {name}",
-            f"cli.store.{'keeping' if name == 'prune' else 'sync'}:{name}",
-            what,
-            *_PARAMETERS.get(name, ()),
-        )
-        for name, what in (
-            ("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
-            ("sync", "Push pending documents to the cluster, and pull what other machines wrote."),
-            ("push", "Copy the whole memory of this machine to the cluster."),
-            ("pull", "Copy the whole memory of the cluster into the local file."),
-            ("verify", "Compare the local file with the cluster, document by document."),
-            (
-                "prune",
-                "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a"
-                " day by itself.",
-            ),
-        )
+    _store("verify", "Compare the local file with the cluster, document by document."),
+    _store(
+        "prune",
+        "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
+        P("dry_run", ("--dry-run",), "only say what would be deleted", kind="flag"),
+        module="keeping",
     ),
     Command(
         "backup",

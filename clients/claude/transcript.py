@@ -114,7 +114,9 @@ def _of_user(entry: dict[str, Any], at: int | None) -> list[Item]:
         if part.get("type") != "tool_result":
             continue
         text, failed = content.text_of(part.get("content")), part.get("is_error") is True
-        if failed and _without_code(text).startswith(_REJECTED):
+        # of a command that the user interrupted the exit code in front says nothing
+        behind = text.partition("\n")[2] if text.startswith("Exit code ") else text
+        if failed and behind.startswith(_REJECTED):
             words = text.partition(_WITH_WORDS)[2].partition(_BEHIND_WORDS)[0]
             found += content.said("user", content.typed(words), at, _id(entry, f":{number}"))
         elif not text.startswith(_NOT_RUN):
@@ -139,11 +141,6 @@ def _edited(call: object, result: dict[str, Any]) -> list[Item]:
     if not patch and result.get("type") == "create":
         patch = edits.of_content(file, string(result.get("content")))
     return edits.edited(call, patch)
-
-
-def _without_code(text: str) -> str:
-    """What a command returned, without its exit code in front: of one that the user interrupted that says nothing."""
-    return text.partition("\n")[2] if text.startswith("Exit code ") else text
 
 
 def _ended(text: str, named: str, told: str) -> list[Item]:

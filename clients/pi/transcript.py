@@ -85,7 +85,11 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
             if name == "read":
                 tool["first"] = content.whole(table(wanted).get("offset")) or 1
             tools.append(tool)
-            written += _written(part.get("id"), tool, wanted) if name == "write" else []
+            if name == "write":  # its result says so without the lines
+                from clients import edits
+
+                whole = edits.of_content(tool["target"], string(table(wanted).get("content")))
+                written += edits.edited(part.get("id"), whole)
     found = [*content.said("assistant", content.text_of(given), at, named, tools), *written]
     if message.get("stopReason") in ("stop", "aborted"):
         found.append({"kind": "turn_ended", "at": at})
@@ -93,13 +97,6 @@ def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[I
         return found
     names = ("input", "cacheRead", "cacheWrite")
     return [*found, *content.usage(message.get("usage"), names, message.get("model"))]
-
-
-def _written(call: object, tool: Tool, wanted: object) -> list[Item]:
-    """That a call wrote a whole file: its result says so without the lines."""
-    from clients import edits
-
-    return edits.edited(call, edits.of_content(tool["target"], string(table(wanted).get("content"))))
 
 
 def context_characters(entry: dict[str, Any]) -> int:

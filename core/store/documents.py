@@ -105,12 +105,6 @@ def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
     db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
 
 
-def set_counters(db: apsw.Connection, identifier: str, recalls: int, priority: float, used_at: int | None) -> None:
-    """Set what use and disuse made of a document."""
-    counted = "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?"
-    db.execute(counted, (recalls, priority, used_at, identifier))
-
-
 def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
     """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1."""
     row = db.execute(

@@ -1,7 +1,5 @@
 """The folder of the memory: modes and owners, leftovers, room on its disk, what is switched off; and its store."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterator
@@ -76,7 +74,7 @@ def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield path, os.lstat(path)
 
 
-def switched_off(known: switches.Switches | None) -> Iterator[Finding]:
+def switched_off(known: "switches.Switches | None") -> Iterator[Finding]:
     """What is switched off or excluded; None: that cannot be read."""
     if known is None:
         return

@@ -4,8 +4,6 @@ It is asked when something is wrong, so nothing that is wrong makes it fail: tha
 contract, `docs/doctor.md`), beside whatever could still be read.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys
@@ -71,7 +69,7 @@ class Look:
     result: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     db: apsw.Connection | None = None
-    switches: switches.Switches | None = None
+    switches: "switches.Switches | None" = None
 
     def failed(self, subject: str, failure: Failure) -> None:
         """What could not be looked at."""

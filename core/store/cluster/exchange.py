@@ -5,8 +5,6 @@ what is newer there is stored here, and whoever fetches a row and knows better s
 of an answer, and the last that was seen is always read again, since only a part of it may have been there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,11 +52,11 @@ class Side:
         """Whether it may not be found."""
         return self.content == _GONE or self.forgotten_at is not None
 
-    def same(self, other: Side) -> bool:
+    def same(self, other: "Side") -> bool:
         """Whether content and counters are equal."""
         return self.same_content(other) and (self.dead or self.counters == other.counters)
 
-    def same_content(self, other: Side) -> bool:
+    def same_content(self, other: "Side") -> bool:
         """Whether the content is equal."""
         return (self.version, self.content) == (other.version, other.content)
 
@@ -221,10 +219,11 @@ class Exchange:
             store = documents.insert if older is None else documents.replace
             store(self.db, one, vector, signatures=self._signatures)
         used_at, recalls, priority = side.counters
-        documents.set_counters(self.db, side.id, recalls, priority, used_at or None)
+        counted = "UPDATE document SET recall_count = ?, retrieval_priority = ?, last_used_at = ? WHERE id = ?"
+        self.db.execute(counted, (recalls, priority, used_at or None, side.id))
         return changed
 
-    def _send(self, batch: list[outbox.Waiting], collection: str) -> None:
+    def _send(self, batch: "list[outbox.Waiting]", collection: str) -> None:
         wanted = [(collection, waiting["id"]) for waiting in batch if self._here(waiting["id"], collection)]
         rows = self.cluster.documents(wanted, exclude_fields=mapping.SEARCHED)
         theirs = {identifier: of_row(row, collection) for (_, identifier), row in rows.items()}
@@ -242,7 +241,7 @@ class Exchange:
         if news:
             self._import(collection, news)
 
-    def _import(self, collection: str, news: Sequence[tuple[outbox.Waiting, Side]]) -> None:
+    def _import(self, collection: str, news: "Sequence[tuple[outbox.Waiting, Side]]") -> None:
         number = int(outbox.state(self.db, "number") or 0) + 1
         with sqlite.transaction(self.db):  # before it is sent, so that none is used twice
             outbox.set_state(self.db, number=number)
