@@ -199,8 +199,7 @@ def around(
     db: apsw.Connection | None, identifier: str, before: int, after: int, *, identity: Callable[[str], str]
 ) -> dict[str, Any]:
     """What was said and called around an episode or call, around the time of an observation, or at a session's end."""
-    call = places.call_at(db, identifier)
-    document = None
+    call, document = places.call_at(db, identifier.replace("work:", PREFIX, 1)), None
     if call is None and not identifier.startswith((PREFIX, "work:")):
         try:
             document = curation.find(db, identifier)

@@ -61,17 +61,19 @@ def ask(
     alone = len(asked.names) + len(asked.files) == 1 and not asked.commands
     room = LEAN_CHARS if lean else ONE_CHARS if alone and asked.names else MOST_CHARS
     blocks: list[str] = []
-    path = ""
     first: Session | None = None
+    best: Place | None = None
     for _ in range(_SESSIONS):
         found = _places(db, asked, among, beside=bool(told_to_ask))
         if asked.commands and among and not found:
             found = {among[0]: []}
         for session in (one for one in among if one in found):
             about = session_rows.session(db, session)
-            block, file = _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", "")
+            block, place = (
+                _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", None)
+            )
             if about and block:
-                first, path = first or about, path or file
+                first, best = (first, best) if first else (about, place)
                 blocks.append(block)
                 room -= len(block) + 1
         if first or not found:
@@ -82,10 +84,11 @@ def ask(
         among = [one for one in among if one not in found and known.get(one) in own]
     if first is None:
         return None
+    identifier = f"work:{first['id']}:{best['number']}" if best else f"work:{first['id']}"
     return hit.made(
-        f"work:{first['id']}", 1.0, "\n".join(blocks), kind="work", source=first["client"], collection=COLLECTION,
+        identifier, 1.0, "\n".join(blocks), kind="work", source=first["client"], collection=COLLECTION,
         session=first["id"], timestamp=clock.iso(first["updated_at"]), project=first["project"],
-        path=path if alone else "", origin=hit.TOOL,
+        path=best["file"] if alone and best else "", origin=hit.TOOL,
     )  # fmt: skip
 
 
@@ -164,8 +167,8 @@ def _in_files(db: apsw.Connection, session: str, paths: Collection[str], beside:
 
 def _block(
     db: apsw.Connection, about: Session, places: Sequence[Place], asked: Asked, room: int, *, is_first: bool
-) -> tuple[str, str]:
-    """Lines with their text, then names by file, within so many characters; and the file of the first."""
+) -> tuple[str, Place | None]:
+    """Lines with their text, then names by file, within so many characters; and the first place."""
     folder = _folder_now(about)
     found = places_now.look_up_lines(folder, places, time.monotonic() + _LOOK_S)
     of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
@@ -191,9 +194,9 @@ def _block(
             left -= cost
             rest.setdefault(path, []).append((place["line"], entry))
     if not rest and len(lines) == 1:
-        return "", ""
+        return "", None
     by_file = (f"{path}: {' '.join(entry for _, entry in sorted(entries))}" for path, entries in rest.items())
-    return "\n".join([*lines, *by_file]), found[0][0]["file"] if found else ""
+    return "\n".join([*lines, *by_file]), found[0][0] if found else None
 
 
 def _folder_now(about: Session) -> str:

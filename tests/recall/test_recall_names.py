@@ -91,7 +91,7 @@ def test_a_name_in_a_tool_call_is_found_with_its_passage(archived: Path, name: s
 
 def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
     place, hit, *_ = ask(archived, "neap_offset")
-    assert place["id"] == f"work:{HARBOUR}"
+    assert place["id"] == f"work:{HARBOUR}:1", "the call in which its first place was seen"
     assert place["observation"].splitlines()[1] == "tides/table.go: neap_offset:15"
     assert (place["collection"], place["path"], place["score"]) == ("work", "tides/table.go", 1.0)
     assert hit["id"] == f"call:{HARBOUR}:1"
@@ -105,11 +105,13 @@ def test_a_hit_names_tool_file_session_turn_and_call(archived: Path) -> None:
 def test_what_may_be_done_next_is_about_a_hit_that_can_be_shown(archived: Path) -> None:
     for words, run_next, value in (
         (("--collection", "calls"), "joelclaw recall show <id>", f"call:{HARBOUR}:1"),
-        (("--limit", "1"), "joelclaw recall show <id>", f"work:{HARBOUR}"),
+        (("--limit", "1"), "joelclaw recall show <id>", f"work:{HARBOUR}:1"),
     ):
         [step] = attempt(archived, "recall", "neap_offset", *words, env=NOW).envelope["next_actions"]
         assert (step["command"], step["params"]["id"]["value"]) == (run_next, value)
-        assert attempt(archived, *step["command"].replace("<id>", value).split()[1:], env=NOW).code == 0
+        shown = attempt(archived, *step["command"].replace("<id>", value).split()[1:], env=NOW).result["entries"]
+        [match] = [entry for entry in shown if entry["match"]]
+        assert match["id"] == f"call:{HARBOUR}:1" and "neap_offset" in match["text"]
 
 
 def test_a_path_from_another_folder_finds_the_file_by_its_end(archived: Path) -> None:
