@@ -77,11 +77,6 @@ def enable(db: apsw.Connection) -> None:
     with sqlite.transaction(db):
         for name in wanted:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
-        if there:  # earlier versions kept what an edit came to beside the document
-            db.execute(
-                "UPDATE document SET updated_at = v.version FROM outbox_version v"
-                " WHERE v.id = document.id AND v.version > updated_at"
-            )
         for statement in wanted.values():
             db.execute(statement)
         if not there:
