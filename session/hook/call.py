@@ -26,7 +26,9 @@ _ARCHIVE_SHARE = 0.6
 """Of the time until the deadline, for a transcript that has grown by megabytes."""
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
-_SHORTEST_S = 0.05
+_SHORTEST_S, _PATIENCE_S = 0.05, 60
+_AGAIN = ("prompt", "tool", "turn")
+"""Events of which the next one catches up: these count what they waited for a processor before our code began."""
 
 
 class Call:
@@ -78,8 +80,13 @@ class Call:
             role = os.environ.get("JOELCLAW_ROLE", "")
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
             if not context.is_off(event["cwd"]):
+                waited = 0.0
+                if self._deadline is not None and event["kind"] in _AGAIN:
+                    waited = self._deadline.waited = waited_s()
+                    if waited >= self._seconds():
+                        time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
                 self._context = context
-                left = self._seconds() * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
+                left = (self._seconds() - waited) * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
                 until = time.monotonic() + left
                 self._texts = pipeline.answer(event, context, silent=client.silent, until=until)
         return client.answer(event, self._texts)
@@ -182,11 +189,13 @@ class Deadline:
     What hangs in `late` is left behind. The watcher is a bare thread (`threading` costs 1 ms to import).
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_over", "seconds")
+    __slots__ = ("_answered", "_began", "_late", "_over", "seconds", "waited")
 
     def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         self.seconds = seconds
         """May be changed: the settings that say it are read while the watcher runs."""
+        self.waited = 0.0
+        """Of these, what had passed when it was made."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -205,15 +214,24 @@ class Deadline:
     def _watch(self) -> None:
         wait = _SHORTEST_S
         while wait > 0:
-            if self._over.acquire(timeout=wait):
+            if self._over.acquire(timeout=min(wait, _SHORTEST_S)):
                 return
-            wait = self._began + self.seconds - time.monotonic()
+            wait = self._began + self.seconds - self.waited - time.monotonic()
         try:
             if self.claim():  # else the answer was out in time, and what comes after it (an event) hangs
-                start_new_thread(_leave, (max(_LAST_WORDS_S, _LAST_WORDS_SHARE * self.seconds),))
+                start_new_thread(_leave, (max(_LAST_WORDS_S, _LAST_WORDS_SHARE * max(self.seconds, self.waited)),))
                 self._late()
         finally:
             os._exit(0)
+
+
+def waited_s() -> float:
+    """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
+    try:
+        with open(f"/proc/{os.getpid()}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _leave(seconds: float) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from faults import DEADLINES_MS, SLOWEST_S
 
 from session.hook import call
@@ -140,6 +141,49 @@ def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path,
     (event,) = told
     assert event["error"] == f"no answer within {int(limit_ms) / 1000:g} s"
     assert event["metadata"]["agent"] == agent
+
+
+_WAITED = """
+import sys
+from session.hook import call
+waited = float(sys.argv.pop(1))
+call.waited_s = lambda: waited
+from cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "waited", "works"),
+    [("UserPromptSubmit", "1", True), ("UserPromptSubmit", "70", False), ("PreCompact", "70", True)],
+)
+def test_one_that_waited_too_long_for_a_processor_says_nothing(
+    run: Run, home: Path, tmp_path: Path, kind: str, waited: str, works: bool
+) -> None:
+    """What a prompt says stands in the transcript for the next event; what a compaction calls for is done anyway."""
+    payload = {"hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables"}
+    done = subprocess.run(
+        [sys.executable, "-c", _WAITED, waited, "hook", "claude"],
+        input=json.dumps(payload).encode(),
+        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="60000", PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert done.stdout + done.stderr == b""
+    late = [(event["error"], event["metadata"]["event"]) for event in events(run, "hook.timeout")]
+    assert late == ([] if works else [("no answer within 60 s", kind)])
+    assert works == any(event["sessionId"] == SESSION for event in events(run, "hook.completed"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="this system does not tell")
+def test_a_process_that_shares_a_processor_waits() -> None:
+    script = (
+        "import os; from session.hook import call; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "parent = os.getpid()\nif not os.fork():\n    while os.getppid() == parent: pass\n    os._exit(0)\n"
+        "while call.waited_s() < 0.02: pass"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE_S, cwd=ROOT)
 
 
 @pytest.mark.parametrize(("seconds", "last_words"), [(0.3, 0.3), (2.0, 0.3), (60.0, 9.0)])
