@@ -1,10 +1,8 @@
 """`joelclaw compaction decide`, `prepare`, `serialize`, `summarize` and `branch`: a compaction outside the client."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, step
 from clients import registry
@@ -13,9 +11,6 @@ from core import config, files
 from core.errors import Failure, usage
 from session.compaction import preparation, session_file, summary, summary_prompt
 from session.compaction.preparation import Limits, Preparation
-
-if TYPE_CHECKING:
-    from core.envelope import NextAction
 
 _NOTHING_YET = "there is nothing to compact yet: this summarizes the whole conversation"
 _QUOTED = "--instructions only affects a model's summary; this one quotes the transcript"
@@ -56,7 +51,7 @@ class _Session:
         room = self.settings.get_int("model.max_prompt_bytes")
         return summary.Model(ask, self.options["instructions"], room, strict=bool(command.strip()))
 
-    def next(self, command: str, description: str) -> NextAction:
+    def next(self, command: str, description: str) -> Any:
         """A command on the same file."""
         about = {"description": "the session file", "value": self.transcript.path, "required": True}
         return step(f"joelclaw compaction {command} <transcript>", description, {"transcript": about})

@@ -1,10 +1,9 @@
 """`joelclaw memory forget`, and `--purge`, which asks, deletes, and shows what went."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.memory.curate import CODE, writing
@@ -16,11 +15,6 @@ from core.store.upkeep.purge import PURGED, folded
 from memory import curation
 from recall.by_name.calls import PREFIX
 from session.session_report import listing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from core.envelope import NextAction
 
 _FILTERS = ("session", "project", "before", "match")
 _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
@@ -100,7 +94,7 @@ def _purge(options: dict[str, Any]) -> Answer:
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
 
 
-def _expected(result: dict[str, Any], actions: Sequence[NextAction] = ()) -> Answer:
+def _expected(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
     """What would go, with the first words of it for a person."""
     db = sqlite.open_reading()
     texts = history.memory_texts(db, result["ids"][:_MOST_SHOWN], _SHOWN_CHARS) if db is not None else {}

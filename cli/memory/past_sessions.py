@@ -1,10 +1,8 @@
 """Past sessions that the clients still have and nobody archived: found, offered, and taken in."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.stdout import is_terminal
@@ -14,9 +12,6 @@ from core import files, ids, shell_command
 from core.store import sqlite
 from core.store.sessions import session_lists
 from memory.archive import known_files
-
-if TYPE_CHECKING:
-    from core.envelope import NextAction
 
 _BYTES_A_SECOND = 5_000_000  # archived by two cores that were busy: 74 MB took 13 to 18 s
 _FREQUENT = 30
@@ -41,7 +36,7 @@ def sentence(about: dict[str, Any]) -> str:
     )
 
 
-def offer(*, yes: bool = False, no: bool = False, again: bool = False) -> tuple[dict[str, Any], list[NextAction]]:
+def offer(*, yes: bool = False, no: bool = False, again: bool = False) -> tuple[dict[str, Any], list[Any]]:
     """Archive what was found if the user agrees on a terminal; returns what to tell, and what to do next.
 
     Who declined is asked, and told, `again` only where another client has sessions.
@@ -70,7 +65,7 @@ def offered() -> Answer:
     return Answer(told, actions, said=f"{sentence(told['history'])}." if some else "All past sessions are archived.")
 
 
-def questions() -> list[NextAction]:
+def questions() -> list[Any]:
     """Three to try on what is archived: a command that often worked, the last compaction, the file edited most."""
     db = sqlite.open_reading()
     if db is None:

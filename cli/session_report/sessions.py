@@ -1,12 +1,10 @@
 """`joelclaw session list`, `joelclaw session show` and `joelclaw report`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
 import webbrowser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from cli.answer import Answer, quoted, step
@@ -21,9 +19,6 @@ from session.session_report import listing
 from session.session_report import report as reports
 from session.state import state_file
 
-if TYPE_CHECKING:
-    from core.envelope import NextAction
-
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Stands in every page of ours: a browser loads nothing for it, and runs no script."""
 _CODE = "SESSION_INVALID_ARGS"
@@ -36,7 +31,7 @@ def list_(options: dict[str, Any]) -> Answer:
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
     only = {"project": options["project"] or "", "client": client}
     rows, count = listing.sessions(_store(), config.load(), limit=options["limit"], since=since, **only)
-    actions: list[NextAction] = []
+    actions = []
     if rows:
         about = {"description": "its id, or its beginning", "value": rows[0]["sessionId"], "required": True}
         actions.append(step("joelclaw session show <id>", "one session in detail", {"id": about}))
@@ -76,7 +71,7 @@ def report(options: dict[str, Any]) -> Answer | int:
 
         page = view.page(view.draw_report, found, f"joelclaw: the last {hours} hours")
         return _page(page, options["to"], "joelclaw-report.html")
-    actions: list[NextAction] = [step(f"joelclaw report --hours {hours} --html", "the same as a page for a browser")]
+    actions = [step(f"joelclaw report --hours {hours} --html", "the same as a page for a browser")]
     if found["errors"]["total"]:
         actions.append(step(f"joelclaw otel list --level error,fatal --hours {hours}", "the errors one by one"))
     return Answer(found, actions)
