@@ -30,7 +30,8 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
             fix = "give --level debug, info, warn, error or fatal"
             raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
         levels.append(known)
-    any_of = _any_of(options.get("query") or "")
+    parts = (options.get("query") or "").split("|")  # `a b|c`: a and b, or c; none for all events
+    any_of = [words for part in parts if (words := _words(part))]
     components, actions = _names(options.get("component")), _names(options.get("action"))
     asked = components or actions or "debug" in levels or options.get("all")
     words = [word for words in any_of for word in words]
@@ -52,11 +53,6 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
 
 def _names(text: str | None) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
-
-
-def _any_of(text: str) -> list[list[str]]:
-    """`a b|c` as what to look for: a and b, or c; empty for all events."""
-    return [words for part in text.split("|") if (words := _words(part))]
 
 
 def _words(text: str) -> list[str]:

@@ -110,8 +110,7 @@ class Context:
 
     def is_off(self, cwd: str) -> bool:
         """Whether the session is switched off, by itself, with its project (of `cwd`, else of its state) or all."""
-        known = self._known_switches()
-        if known is None:
+        if (known := self._known_switches()) is None:
             return False
         from core.repository import switches
 
@@ -119,8 +118,7 @@ class Context:
 
     def has_been_off(self, cwd: str) -> bool:
         """Whether the session was switched off at some time since it began."""
-        known = self._known_switches()
-        if known is None:
+        if (known := self._known_switches()) is None:
             return False
         from core.repository import switches
 
@@ -130,8 +128,7 @@ class Context:
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session is archived, by the folder that it works in."""
-        known = self._known_switches()
-        if known is None:
+        if (known := self._known_switches()) is None:
             return False
         from core.repository import switches
 
