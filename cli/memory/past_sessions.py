@@ -2,20 +2,30 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
+
+import apsw
 
 from cli.answer import Answer, quoted, step
 from cli.stdout import is_terminal
 from cli.terminal import agreed
 from clients import registry
-from core import files, ids, shell_command
+from core import clock, config, files, ids, shell_command
 from core.store import sqlite
-from core.store.sessions import session_lists
+from core.store.sessions import session_lists, session_rows
 from memory.archive import known_files
+from recall import engine, hit
+from recall.query import Query
+from session import past_runs
+from session.inject import topics
+from session.lost import report
 
 _BYTES_A_SECOND = 5_000_000  # archived by two cores that were busy: 74 MB took 13 to 18 s
 _FREQUENT = 30
-_MOST_WORDS = 3
+_MOST_WORDS, _MOST_CHARS = 3, 80
+_ASKING = ("why ", "where ", "how ", "what ", "which ", "is there ")
 
 
 def found() -> dict[str, Any]:
@@ -66,19 +76,33 @@ def offered() -> Answer:
 
 
 def questions() -> list[Any]:
-    """Three to try on what is archived: a command that often worked, the last compaction, the file edited most."""
+    """Three to try on what is archived, each with an answer: a late question, a frequent command, a compaction."""
     db = sqlite.open_reading()
     if db is None:
         return []
-    asked = []
+    asked = [
+        step(f"joelclaw recall {quoted(text)}", "you asked this: what came of it")
+        for text in islice(_answered_questions(db), 1)
+    ]
     for command in session_lists.often_ran(db, _FREQUENT):
         steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
-        if steps:
-            words = " ".join(steps[0]["words"][:_MOST_WORDS])
+        words = " ".join(steps[0]["words"][:_MOST_WORDS]) if steps else ""
+        if words and past_runs.ways(db, words, 1):
             asked.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
             break
-    if session := session_lists.last_compacted(db):
+    if (session := session_lists.last_compacted(db)) and any(report.of(db, session, report.KINDS)["lost"].values()):
         asked.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
-    if file := session_lists.most_edited(db):
-        asked.append(step(f"joelclaw recall {quoted(file)}", "the file that was edited most: what was said and done"))
     return asked
+
+
+def _answered_questions(db: apsw.Connection) -> Iterator[str]:
+    """What was asked last in plain words, session by session, where the agent's own words are the best hit."""
+    vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
+    for session in session_lists.latest_sessions(db, _FREQUENT):
+        for prompt in reversed(session_rows.timed_prompts(db, session["id"], _FREQUENT)):
+            text = prompt["text"].strip(" \n.!?")
+            is_plain = len(text) <= _MOST_CHARS and all(one.isalpha() or one in " ,'" for one in text)
+            if is_plain and text.lower().startswith(_ASKING) and topics.is_topic(text):
+                found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
+                if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
+                    yield text

@@ -50,13 +50,6 @@ def last_compacted(db: apsw.Connection, projects: Sequence[str] | None = None) -
     return of_row(row) if row else None
 
 
-def most_edited(db: apsw.Connection) -> str:
-    """The name of the file in which the most calls changed something; "" where none did."""
-    name = "replace(path, rtrim(path, replace(path, '/', '')), '')"
-    found = f"SELECT {name} FROM edit JOIN place_file ON id = file_id GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
-    return str(db.execute(found).get or "")
-
-
 def often_ran(db: apsw.Connection, most: int) -> list[str]:
     """The commands that worked most often, the first the oftenest."""
     ran = "SELECT command FROM call WHERE outcome = 'ok' AND command <> '' GROUP BY command ORDER BY count(*) DESC"
