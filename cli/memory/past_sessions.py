@@ -1,6 +1,7 @@
 """Past sessions that the clients still have and nobody archived: found, offered, and taken in."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -24,8 +25,8 @@ from session.lost import report
 
 _BYTES_A_SECOND = 5_000_000  # archived by two cores that were busy: 74 MB took 13 to 18 s
 _FREQUENT = 30
-_MOST_WORDS, _MOST_CHARS = 3, 80
-_ASKING = ("why ", "where ", "how ", "what ", "which ", "is there ")
+_MOST_WORDS = 3
+_QUESTION = re.compile(r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if)) [a-z_ ,'-]{12,75})\?", re.IGNORECASE)
 
 
 def found() -> dict[str, Any]:
@@ -96,13 +97,12 @@ def questions() -> list[Any]:
 
 
 def _answered_questions(db: apsw.Connection) -> Iterator[str]:
-    """What was asked last in plain words, session by session, where the agent's own words are the best hit."""
+    """What was asked last in words, session by session, where the agent's own words are the best hit."""
     vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
     for session in session_lists.latest_sessions(db, _FREQUENT):
         for prompt in reversed(session_rows.timed_prompts(db, session["id"], _FREQUENT)):
-            text = prompt["text"].strip(" \n.!?")
-            is_plain = len(text) <= _MOST_CHARS and all(one.isalpha() or one in " ,'" for one in text)
-            if is_plain and text.lower().startswith(_ASKING) and topics.is_topic(text):
+            asked = _QUESTION.search(prompt["text"])
+            if asked and topics.is_topic(text := asked[1]):
                 found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
                 if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
                     yield text
