@@ -28,10 +28,8 @@ def install(options: dict[str, Any]) -> Answer:
         both = product(registry.CLIENTS.values(), (False, True))
         rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
-        return Answer(
-            {"installs": rows},
-            [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else [],
-        )
+        steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
+        return Answer({"installs": rows}, steps)
     if options["mcp"] and not options["dry_run"] and extras.version("mcp") is None:
         wanted = extras.requirement("mcp", "mcp")
         about = f"the server needs the package {wanted!r}, which is not installed for {sys.executable}"
@@ -81,9 +79,8 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
 
 def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
     names = list(dict.fromkeys(options["agent"]))
-    fix = f"name some of {', '.join(registry.CLIENTS)}, or give --all alone"
     if options["all"] and names:
-        raise usage(_CODE, "--all and a name exclude each other", fix)
+        raise usage(_CODE, "--all and a name exclude each other", "name some clients, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []
@@ -100,7 +97,7 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         found, where = [client.name for client in chosen], "found here" if verb == "install" else "installed"
         calls = " or ".join(f"`joelclaw {verb} {name}`" for name in (*found, *["--all"] * (len(found) > 1)))
         about = f"no agent was named; {where}: {', '.join(found) or 'none'}"
-        raise usage(_CODE, about, f"run {calls}" if calls else fix)
+        raise usage(_CODE, about, f"run {calls}" if calls else f"name some of {', '.join(registry.CLIENTS)}")
     return chosen, skipped
 
 

@@ -3,8 +3,6 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import apsw
@@ -81,10 +79,8 @@ def questions() -> list[Any]:
     db = sqlite.open_reading()
     if db is None:
         return []
-    asked = [
-        step(f"joelclaw recall {quoted(text)}", "you asked this: what came of it")
-        for text in islice(_answered_questions(db), 1)
-    ]
+    text = _answered_question(db)
+    asked = [step(f"joelclaw recall {quoted(text)}", "you asked this: what came of it")] if text else []
     for command in session_lists.often_ran(db, _FREQUENT):
         steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
         words = " ".join(steps[0]["words"][:_MOST_WORDS]) if steps else ""
@@ -96,8 +92,8 @@ def questions() -> list[Any]:
     return asked
 
 
-def _answered_questions(db: apsw.Connection) -> Iterator[str]:
-    """What was asked last in words, session by session, where the agent's own words are the best hit."""
+def _answered_question(db: apsw.Connection) -> str:
+    """What was asked last in words, and has words of the agent's as its best hit; "" where nothing is so."""
     vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
     for session in session_lists.latest_sessions(db, _FREQUENT):
         for prompt in reversed(session_rows.timed_prompts(db, session["id"], _FREQUENT)):
@@ -105,4 +101,5 @@ def _answered_questions(db: apsw.Connection) -> Iterator[str]:
             if asked and topics.is_topic(text := asked[1]):
                 found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
                 if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
-                    yield text
+                    return text
+    return ""

@@ -19,7 +19,7 @@ from recall.hit import written
 _BAR, _MOST_DROPPED = 10, 15
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
 """Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
-_SHOWN_ROWS = 30
+_SHOWN_ROWS = 14
 _ENDING, _SHORT_WORD = re.compile(r"(?:ing|ed|es|s|e)$"), 4
 _INDENTED = (0, 0, 0, 4)
 _UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))

@@ -354,7 +354,7 @@ def test_without_a_name_it_says_which_clients_are_here(run: Run, user: Path) -> 
         return told["error"]["message"], told["fix"]
 
     assert said("install") == (
-        "no agent was named; found here: none", "name some of pi, claude, codex, gemini, opencode, or give --all alone"
+        "no agent was named; found here: none", "name some of pi, claude, codex, gemini, opencode"
     )  # fmt: skip
     (user / ".claude").mkdir()
     assert said("install") == ("no agent was named; found here: claude", "run `joelclaw install claude`")
