@@ -29,7 +29,7 @@ from core.redaction import MARK, redact
 DETECTION = 0.95
 FALSE_POSITIVES = 0.005
 MS_A_MB = 1_000
-LOOK_ALIKES, LOOK_ALIKES_MS = "look-alikes, coloured and encoded", 3_000
+LOOK_ALIKES, LOOK_ALIKES_MS = "look-alikes, coloured and encoded", 4_000
 """A text of nothing but names, colours and encoded values, many of them secrets, and what a megabyte may cost."""
 MEGABYTE = 1_000_000
 PARTS = ("work", "held out", "held out later", "promised", "code and output")

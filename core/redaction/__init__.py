@@ -93,16 +93,15 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """
     if _SEARCH not in sys.modules and not may_hold_secret(text):
         return text, ()
-    from core.redaction.search import find_near, find_secrets
+    from core.redaction.search import find_secrets
 
     kinds: list[str] = []
-    spans = find_secrets(text)
     for _ in range(_PASSES):
+        spans = find_secrets(text)
         if not spans:
             break
         text = _marked(text, spans)
         kinds += [kind for _, _, kind in spans]
-        spans = find_near(text, spans)
     return text, tuple(kinds)
 
 

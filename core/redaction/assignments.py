@@ -12,7 +12,6 @@ _TELLING_SIGNS = frozenset("0123456789\"'`")
 _JUDGED = 256
 _LINE = 200
 _BEHIND_QUOTE = frozenset(")],;+} ")
-_CLOSING = frozenset(")]}")
 _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
@@ -165,8 +164,6 @@ def _closing(text: str, at: int, mark: str, limit: int) -> int:
 def _trimmed(value: str) -> str:
     """A bare value without the sentence's punctuation or the brackets that close around it."""
     end = len(value.rstrip(".,;:"))
-    if value[end - 1 : end] not in _CLOSING:
-        return value[:end]
     surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
     while end and surplus.get(value[end - 1], 0) > 0:
         surplus[value[end - 1]] -= 1

@@ -123,10 +123,7 @@ _SESSIONS = ("sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "login", "re
 
 
 def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
-    """The (start, end, kind) of each secret that is known by its form.
-
-    `lower` is the text in lower case, `fresh` those of its words that may hold a token.
-    """
+    """The (start, end, kind) of each secret that is known by its form; `fresh` are the words that may hold a token."""
     spans: list[Span] = []
     present = {anchor for anchor in _ANCHORS if anchor in fresh}
     for kind, anchors, tail, pattern in SHAPES if present else ():

@@ -6,8 +6,6 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from core.redaction import ANNOUNCING, may_be_login
 from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_placeholder, is_technical, is_told, label
 
@@ -139,13 +137,13 @@ def find_logins(text: str, lower: str) -> list[Span]:
     return spans
 
 
-def find_mapped(text: str, words: set[str]) -> list[Span]:
+def find_mapped(text: str, fresh: set[str]) -> list[Span]:
     """The (start, end, kind) of each password that stands with its user behind a host: `db1 root:…`."""
     spans: list[Span] = []
     at = 0
-    logins = set(filter(may_be_login, words))
-    every = text.split() if logins else []
-    for host, login in [pair for pair in pairwise(every) if pair[1] in logins]:
+    words = text.split() if any(map(may_be_login, fresh)) else []
+    for number in [place for place, word in enumerate(words) if place and may_be_login(word)]:
+        host, login = words[number - 1], words[number]
         user, _, value = login.strip("\"'`,}])").partition(":")
         digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:

@@ -28,8 +28,6 @@ _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\$")
 _REACH = 48
-_NEAR = 2_000
-"""Characters around a mark in which more may show."""
 _PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
@@ -47,25 +45,6 @@ _dull: set[str] = set()
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
     return _merged(_find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text))
-
-
-def find_near(text: str, spans: list[Span]) -> list[Span]:
-    """The secrets that show once marks stand in place of `spans`: of a short text all, else those near the marks."""
-    if len(text) < 8 * _NEAR:
-        return find_secrets(text)
-    windows: list[tuple[int, int]] = []
-    longer = 0
-    for start, end, kind in spans:
-        at = start + longer
-        longer += len(MARK) + len(kind) + 1 - (end - start)
-        first = windows.pop()[0] if windows and at - 3 * _NEAR <= windows[-1][1] else at - _NEAR
-        windows.append((first, at + _NEAR))
-    found: list[Span] = []
-    for low, high in windows:
-        begin = max(0, low - _NEAR)
-        near = [(begin + start, begin + end, kind) for start, end, kind in find_secrets(text[begin : high + _NEAR])]
-        found += [span for span in near if low <= span[0] and span[1] <= high]
-    return found
 
 
 def _find_obfuscated(text: str) -> list[Span]:
@@ -137,16 +116,10 @@ def _spans(text: str) -> list[Span]:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(names + others))
-    made = find_made(text, words)
-    if not (is_anchored or made or spans):
-        _remember(words)
-    return spans + made
-
-
-def _remember(words: set[str]) -> None:
-    if len(_dull) > _MOST_DULL:
-        _dull.clear()
-    _dull.update([word for word in words if len(word) <= _LONGEST_DULL and not may_be_login(word)])
+    spans += find_made(text, words)
+    if not (is_anchored or spans or len(_dull) > _MOST_DULL):
+        _dull.update([word for word in words if len(word) <= _LONGEST_DULL and not may_be_login(word)])
+    return spans
 
 
 def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:

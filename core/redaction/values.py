@@ -52,7 +52,6 @@ _IN_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
 _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
-_compiled: dict[str, re.Pattern[str]] = {}
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
 _HOLLOW = frozenset("*x.•-_#?X ")
@@ -80,8 +79,7 @@ _VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A
 _CODE = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
 # What its last word says of a name of the code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
 _CODE_WORDS = frozenset(
-    "array buffer bytes str type types like schema response request json input inputs credentials provider record dto"
-    " options props config value ref map list object error callback function builder view params".split()
+    "array buffer bytes str type schema request response config options props input ref provider".split()
 )
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 # How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
@@ -186,12 +184,9 @@ def is_in_field(lower: str, start: int) -> bool:
 
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern, compiled once; `re` is loaded where the first is needed."""
-    known = _compiled.get(pattern)
-    if known is None:
-        import re
+    import re
 
-        known = _compiled[pattern] = re.compile(pattern)
-    return known
+    return re.compile(pattern)
 
 
 def label(kind: str) -> str:

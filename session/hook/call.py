@@ -27,8 +27,7 @@ _ARCHIVE_SHARE = 0.6
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
-_AGAIN = ("prompt", "tool", "turn")
-"""Events of which the next one catches up: these count what they waited for a processor before our code began."""
+_AGAIN = ("prompt", "tool", "turn")  # the next one catches up: of these counts what they waited before our code began
 
 
 class Call:
@@ -193,9 +192,8 @@ class Deadline:
 
     def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         self.seconds = seconds
-        """May be changed: the settings that say it are read while the watcher runs."""
+        """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
         self.waited = 0.0
-        """Of these, what had passed when it was made."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -227,11 +225,8 @@ class Deadline:
 
 def waited_s() -> float:
     """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
-    try:
-        with open(f"/proc/{os.getpid()}/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+    told = files.start_of(f"/proc/{os.getpid()}/schedstat", 100).split()
+    return int(told[1]) / 1e9 if len(told) > 1 else 0.0
 
 
 def _leave(seconds: float) -> None:
