@@ -96,7 +96,7 @@ class Session:
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = registry.detect(self.records[:_FIRST_LINES])
         if client is None:
-            raise NoTranscript(f"{self.path} is no session of {registry.either(registry.KEEPING_FILES)}")
+            raise NoTranscript(f"{self.path} is no session of {registry.either(registry.keeping_files())}")
         self.client = client
         form = registry.transcript(client)
         is_subagents = getattr(form, "is_subagents", None)

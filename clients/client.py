@@ -123,35 +123,6 @@ class Client:
         return __import__(f"clients.{self.name}.{part}", fromlist=["_"])
 
 
-class ExtensionClient(Client):
-    """One in which our own extension runs: it sends a payload of ours, takes each text as a message, shows notices."""
-
-    extension = True
-    empty_answer = '{"messages": []}'
-    events: Mapping[str, Kind] = {
-        "session_start": "start",
-        "prompt": "prompt",
-        "tool": "tool",
-        "turn_end": "turn",
-        "before_compaction": "before_compaction",
-        "before_branch": "before_branch",
-        "after_compaction": "after_compaction",
-        "session_end": "end",
-    }
-
-    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
-        """As `Client.read`, of the payload that the extension sends."""
-        from clients import extension_hooks
-
-        return extension_hooks.read(self, payload, name)
-
-    def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:  # noqa: ARG002  # it is the same at any event
-        """As `Client.answer`: each text by itself."""
-        from clients import extension_hooks
-
-        return extension_hooks.answer(texts)
-
-
 def text_field(payload: dict[str, Any], key: str) -> str:
     """A string in a payload, "" where it is none, whatever a client sends."""
     value = payload.get(key)

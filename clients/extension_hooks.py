@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from clients import content
-from clients.client import text_field
+from clients.client import Client, text_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from clients.client import Client
-    from clients.event import HookEvent, Item, Text, Tool
+    from clients.event import HookEvent, Item, Kind, Text, Tool
 
 # Kinds of texts that are not for the model (`session.compaction.client_compaction`), and their fields.
 NOTICE = "compaction-notice"  # the extension shows it to the user
@@ -24,29 +23,46 @@ _LONGEST_ID = 200
 _LONGEST_INPUT = 4_000
 
 
-def read(client: Client, payload: dict[str, Any], name: str) -> HookEvent:
-    """What a payload says; the client's name makes the ids of its messages unique."""
-    event = client.event(payload, name)
-    prompt = text_field(payload, "prompt")
-    event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
-    event["files"] = _texts(payload, "files")
-    event["percent"] = _number(payload.get("percent"))
-    event["tokens"] = _number(payload.get("tokens"))
-    event["window"] = _number(payload.get("window"))
-    event["said"] = _number(payload.get("said"))
-    event["instructions"] = text_field(payload, "instructions")
-    for entry in content.rows(payload.get("entries"))[-_MOST_ENTRIES:]:
-        event["items"] += _items(entry, client.name)
-    return event
+class ExtensionClient(Client):
+    """One in which our own extension runs: it sends a payload of ours, takes each text as a message, shows notices."""
 
+    extension = True
+    empty_answer = '{"messages": []}'
+    events: Mapping[str, Kind] = {
+        "session_start": "start",
+        "prompt": "prompt",
+        "tool": "tool",
+        "turn_end": "turn",
+        "before_compaction": "before_compaction",
+        "before_branch": "before_branch",
+        "after_compaction": "after_compaction",
+        "session_end": "end",
+    }
 
-def answer(texts: Sequence[Text]) -> str:
-    """One line of JSON, with an empty list where nothing is to be said; the other fields are for the extension."""
-    from core import json_text
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """What a payload says; the client's name makes the ids of its messages unique."""
+        event = self.event(payload, name)
+        prompt = text_field(payload, "prompt")
+        event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
+        event["files"] = _texts(payload, "files")
+        event["percent"] = _number(payload.get("percent"))
+        event["tokens"] = _number(payload.get("tokens"))
+        event["window"] = _number(payload.get("window"))
+        event["said"] = _number(payload.get("said"))
+        event["instructions"] = text_field(payload, "instructions")
+        for entry in content.rows(payload.get("entries"))[-_MOST_ENTRIES:]:
+            event["items"] += _items(entry, self.name)
+        return event
 
-    told = {_FIELDS[text["customType"]]: text["content"] for text in reversed(texts) if text["customType"] in _FIELDS}
-    messages = [{**text, "display": False} for text in texts if text["customType"] not in _FIELDS]
-    return json_text.dumps({"messages": messages, **told})
+    def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:  # noqa: ARG002  # it is the same at any event
+        """One line of JSON, with an empty list where nothing is to be said; the other fields are for the extension."""
+        from core import json_text
+
+        told = {
+            _FIELDS[text["customType"]]: text["content"] for text in reversed(texts) if text["customType"] in _FIELDS
+        }
+        messages = [{**text, "display": False} for text in texts if text["customType"] not in _FIELDS]
+        return json_text.dumps({"messages": messages, **told})
 
 
 def _items(entry: dict[str, Any], agent: str) -> list[Item]:

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from clients.claude import Claude
 from clients.client import Client
-from clients.codex import Codex
-from clients.gemini import Gemini
-from clients.opencode import OpenCode
-from clients.pi import Pi
+from core import TYPE_CHECKING
 from core.errors import usage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clients.event import Format
 
-CLIENTS: dict[str, Client] = {client.name: client for client in (Pi(), Claude(), Codex(), Gemini(), OpenCode())}
+NAMES = {"pi": "Pi", "claude": "Claude", "codex": "Codex", "gemini": "Gemini", "opencode": "OpenCode"}
+"""The name of each, which is its folder's, and its class."""
 _UNKNOWN = Client()
-KEEPING_FILES = tuple(sorted(name for name, client in CLIENTS.items() if client.session_file))
-"""The clients that keep each session in a file."""
-WITH_ENTRIES = tuple(name for name, client in CLIENTS.items() if client.has_entries)
-"""The clients whose sessions we can compact ourselves."""
 
 
 def row(name: str) -> Client:
-    """A client; of an unknown name, one in which nothing is set."""
-    return CLIENTS.get(name, _UNKNOWN)
+    """A client, loaded where it is asked for; of an unknown name, one in which nothing is set."""
+    return getattr(__import__(f"clients.{name}", fromlist=["_"]), NAMES[name])() if name in NAMES else _UNKNOWN
+
+
+def rows() -> list[Client]:
+    """All clients."""
+    return [row(name) for name in NAMES]
+
+
+def keeping_files() -> tuple[str, ...]:
+    """The clients that keep each session in a file, by name."""
+    return tuple(sorted(client.name for client in rows() if client.session_file))
+
+
+def with_entries() -> tuple[str, ...]:
+    """The clients whose sessions we can compact ourselves, by name."""
+    return tuple(client.name for client in rows() if client.has_entries)
 
 
 def transcript(name: str) -> Format:
     """What reads a line of a client's session file; UNKNOWN_AGENT (exit 2) for one that keeps none."""
-    if name not in KEEPING_FILES:
-        raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name one of {', '.join(KEEPING_FILES)}")
-    return CLIENTS[name].transcript()
+    if not row(name).session_file:
+        raise usage("UNKNOWN_AGENT", f"{name!r} has no known transcripts", f"name one of {', '.join(keeping_files())}")
+    return row(name).transcript()
 
 
 def detect(lines: Iterable[object]) -> str | None:
     """Whose transcript this is, by the form of its first lines; None where no line tells."""
-    formats = [(name, CLIENTS[name].transcript()) for name in KEEPING_FILES]
+    formats = [(name, transcript(name)) for name in keeping_files()]
     entries = (line for line in lines if isinstance(line, dict))
     return next((name for entry in entries for name, form in formats if form.wrote(entry)), None)
 

@@ -13,15 +13,11 @@ from core import TYPE_CHECKING, files
 from core.errors import Failure
 
 if TYPE_CHECKING:
-    from typing import Any
-
     Value = str | int | float | bool
 
 ENVIRONMENT = "the environment"
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 """How the environment, which holds only text, spells a boolean."""
-_REASON_CHARS = 200
-_SCOPES = "scopes."
 _OTHER_VARIABLES = ("JOELCLAW_IDLE_RUN",)
 """Our variables that look like settings and are not."""
 
@@ -157,26 +153,8 @@ class Config:
         if value is not None:
             self._values.setdefault(name, value)
 
-    def add_project(self, path: str, folder: str) -> None:
-        """Apply a project's file over the user's; if anything in it is wrong, apply none of it."""
-        from core.repository import settings_file, trust
-        from core.repository.project_file import Unusable, root_of
-
-        root = root_of(folder)
-        try:
-            table = settings_file.table(path, root)
-            values, scopes = _checked(table, path, trusted=False), _scopes(table, path)
-        except Unusable as fault:
-            self.dropped = ((path, fault.reason),)
-            return
-        except Failure as failure:
-            self.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
-            return
-        self.unknown += _unknown(table, path)
-        if not trust.is_trusted(root):
-            self.withheld = tuple(name for name in values if name not in NARROWING)
-            values = {name: value for name, value in values.items() if name in NARROWING}
-            self.foreign, self.foreign_scopes = frozenset(values), frozenset(scopes)
+    def apply(self, values: dict[str, Value], scopes: dict[str, str]) -> None:
+        """Apply what a file says over what is known."""
         self._values.update(values)
         self.scopes = {**self.scopes, **scopes}
 
@@ -186,7 +164,7 @@ class Config:
             given = os.environ.get(variable(name))
             if given:
                 known = FORMERLY.get(name, name)
-                self._values[known] = _checked_value(name, SETTINGS[known], given, ENVIRONMENT)
+                self._values[known] = checked(name, SETTINGS[known], given, ENVIRONMENT)
                 self.foreign -= {known}
 
     def get_str(self, name: str) -> str:
@@ -209,14 +187,18 @@ class Config:
 def load(cwd: str | None = None) -> Config:
     """The settings in force for a command started in `cwd`. Raises Failure: CONFIG_INVALID, for the user's own file."""
     own = os.path.join(files.home(), "config.toml")
-    table = _read(own)
-    made = Config(_checked(table, own, trusted=True), _scopes(table, own))
-    made.unknown = _unknown(table, own)
+    made = Config({})
+    if os.path.exists(own):
+        from core.repository import settings_file
+
+        settings_file.add_own(made, own)
     try:
         folder = cwd or os.getcwd()
         project = os.path.join(folder, ".joelclaw", "config.toml")
         if os.path.lexists(project) and os.path.realpath(project) != os.path.realpath(own):
-            made.add_project(project, folder)
+            from core.repository import settings_file
+
+            settings_file.add_project(made, project, folder)
     except (OSError, ValueError):  # the current folder was removed, or none can have this name
         pass
     made.add_environment()
@@ -236,37 +218,7 @@ def unknown_variables() -> tuple[tuple[str, str], ...]:
     return tuple((ENVIRONMENT, name) for name in ours if name not in known)
 
 
-def _read(path: str) -> dict[str, Any]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return {}
-    from core.repository import settings_file
-
-    def parse() -> dict[str, Any]:
-        import tomllib
-
-        try:
-            with open(path, "rb") as handle:
-                return {"table": settings_file.flat(tomllib.load(handle))}
-        except (OSError, ValueError) as error:
-            raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
-
-    table: dict[str, Any] = settings_file.parsed_once(path, [path, status.st_mtime_ns, status.st_size], parse)["table"]
-    return table
-
-
-def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for name in sorted(table, key=SETTINGS.__contains__):  # a name of today beats that of old
-        setting = SETTINGS.get(FORMERLY.get(name, name))
-        if setting is None or (setting.trusted and not trusted):
-            continue  # `_unknown`, or one that a project may not set
-        values[FORMERLY.get(name, name)] = _checked_value(name, setting, table[name], path)
-    return values
-
-
-def _checked_value(name: str, setting: Setting, given: Value | None, where: str) -> Value:
+def checked(name: str, setting: Setting, given: Value | None, where: str) -> Value:
     """A value as its setting's type; None stands for anything but a single value."""
     kind = type(setting.default)
     if kind is str:
@@ -286,22 +238,3 @@ def _checked_value(name: str, setting: Setting, given: Value | None, where: str)
     found = "a list, a table, a date or a number that is too long" if given is None else repr(given)
     message = f"{where}: {name} is {found}, which is not {setting.wanted()}"
     raise Failure("CONFIG_INVALID", message, f"set {name} to {setting.wanted()}")
-
-
-def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
-    """Names that are no setting: misspelled, or of a newer version."""
-    return tuple(
-        (path, name) for name in table if name not in SETTINGS and name not in FORMERLY and not name.startswith(_SCOPES)
-    )
-
-
-def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
-    """The entries of the table `[scopes]`, in the file's order."""
-    scopes: dict[str, str] = {}
-    for name, value in table.items():
-        if name.startswith(_SCOPES):
-            if not isinstance(value, str):
-                message = f"{path}: {name} is {value!r}, which is not text"
-                raise Failure("CONFIG_INVALID", message, f"set {name} to text")
-            scopes[name.removeprefix(_SCOPES)] = value
-    return scopes

@@ -43,7 +43,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not."""
     document = documents.by_id(db, identifier) if db is not None else None
     if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
-        names = documents.ids_beginning(db, identifier, _MOST_LISTED)
+        names = curation.ids_beginning(db, identifier, _MOST_LISTED)
         if len(names) > 1:
             message = f"several ids start with {identifier}: {', '.join(names)}"
             raise Failure("MEMORY_AMBIGUOUS", message, "give a longer id")
@@ -266,7 +266,7 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
     """Take a session's memories out of every search, and its tool calls, texts and hooks for good."""
     with sqlite.transaction(db):
         session = id_beginnings.whole_id(db, given) or given
-        found = documents.of_session(db, session)
+        found = curation.of_session(db, session)
         known = session_rows.session(db, session)
         if not found and known is None and history.extent(db, session) is None:
             message = f"nothing is stored of session {session}"

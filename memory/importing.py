@@ -243,5 +243,5 @@ def _excerpt(text: str) -> str:
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
     """Every memory that was not forgotten as a JSON line with its newline, one at a time; no collections means all."""
     for name in [name for name in COLLECTIONS if name in collections] or [""]:
-        for document in documents.every(db, collection=name):
+        for document in curation.every(db, collection=name):
             yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock
-from core.store import COLLECTIONS, documents, events, overview
+from core.store import COLLECTIONS, overview
 from core.store.sessions import session_lists
 from memory.gate import VERDICTS
 from recall import categories
@@ -35,6 +35,8 @@ _METRICS = {
 
 def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
     """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
+    from core.store import curation  # `memory stats` is hot
+
     return [
         {
             "id": document["id"],
@@ -44,7 +46,7 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
             "source": document["source"],
             "verdict": document["write_verdict"],
         }
-        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
+        for document in curation.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
     ]
 
 
@@ -100,7 +102,7 @@ def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
         "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
-    recalls = [one for one in events.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
+    recalls = [one for one in history.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
     told = [one["metadata"].get("rewrite") for one in recalls]
     strategies = [str((one.get("strategy") if isinstance(one, dict) else one) or "") for one in told]
     tried = [one for one in strategies if one and not one.startswith(("skip", "disabled"))]

@@ -7,7 +7,7 @@ from typing import Any
 from core import clock
 from core.errors import Failure, usage
 from core.records import Event, EventQuery
-from core.store import events as stored
+from core.store import history as stored
 from core.store import sqlite
 from otel.event import as_words, identifier, parse_level
 

@@ -129,15 +129,15 @@ class SessionStore:
 
     def names(self, names: Sequence[str]) -> bool:
         """Whether a memory that somebody wrote names one of these: without one there is nothing to recall for them."""
-        from core.store import documents
+        from core.store import document_rows
 
-        return bool(names) and self._attempt("recall", lambda db: documents.has_phrase(db, names), False)
+        return bool(names) and self._attempt("recall", lambda db: document_rows.has_phrase(db, names), False)
 
     def changed(self, identifiers: Sequence[str], since: int) -> set[str]:
         """Those of these memories that were written or changed since a time."""
-        from core.store import documents
+        from core.store import document_rows
 
-        return self._attempt("recall", lambda db: documents.changed(db, identifiers, since), set())
+        return self._attempt("recall", lambda db: document_rows.changed(db, identifiers, since), set())
 
     def left(self, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
         """The last sessions of a project, and of the folder the last that only talked, `first` first."""
@@ -174,14 +174,14 @@ class SessionStore:
         """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`, all or nothing."""
 
         def write(db: apsw.Connection) -> None:
-            from core.store import documents, sqlite
+            from core.store import document_rows, sqlite
             from otel import log
             from session import session_event
 
             events = []
             with sqlite.transaction(db):
                 for identifier, outcome, matched in verdicts:
-                    priority = documents.move_priority(db, identifier, used=outcome == "echo", at=self._now)
+                    priority = document_rows.move_priority(db, identifier, used=outcome == "echo", at=self._now)
                     if priority is not None:
                         about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
                         name = f"memory.{outcome}"

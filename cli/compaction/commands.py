@@ -4,10 +4,10 @@ from cli.parameter import RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.CLIENTS.values() if row.has_entries)
+_FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.rows() if row.has_entries)
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
-_WHOSE = f"which client wrote it: {', '.join(registry.WITH_ENTRIES)} (default: by its lines)"
-_CLIENT = P("client", ("--client",), _WHOSE, choices=registry.WITH_ENTRIES, metavar="NAME")
+_WHOSE = f"which client wrote it: {', '.join(registry.with_entries())} (default: by its lines)"
+_CLIENT = P("client", ("--client",), _WHOSE, choices=registry.with_entries(), metavar="NAME")
 _ROOM = "the model's context window in tokens (default: from the file or context.window, else by the model)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
 _KEPT_FREE = "tokens kept free for the answer (default: compaction.reserve_tokens, else the client's settings)"

@@ -4,7 +4,7 @@ from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_AGENTS = tuple(registry.CLIENTS)
+_AGENTS = tuple(registry.NAMES)
 _INTO = (
     P("agent", (), f"{', '.join(_AGENTS)}; one or more", many=True, choices=_AGENTS, metavar="AGENT"),
     P("all", ("--all",), "every agent found on this machine", kind="flag"),

@@ -25,7 +25,7 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list shows every client", "leave the names and --all out")
-        both = product(registry.CLIENTS.values(), (False, True))
+        both = product(registry.rows(), (False, True))
         rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
         steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
@@ -84,7 +84,7 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []
-    for client in (row.settings() for row in registry.CLIENTS.values()):
+    for client in (row.settings() for row in registry.rows()):
         if verb == "install":
             meant, reason = client.present(), f"there is neither {client.home()} nor a command `{client.name}`"
         else:  # a file that cannot be read is told when it is to be changed
@@ -97,7 +97,7 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         found, where = [client.name for client in chosen], "found here" if verb == "install" else "installed"
         calls = " or ".join(f"`joelclaw {verb} {name}`" for name in (*found, *["--all"] * (len(found) > 1)))
         about = f"no agent was named; {where}: {', '.join(found) or 'none'}"
-        raise usage(_CODE, about, f"run {calls}" if calls else f"name some of {', '.join(registry.CLIENTS)}")
+        raise usage(_CODE, about, f"run {calls}" if calls else f"name some of {', '.join(registry.NAMES)}")
     return chosen, skipped
 
 

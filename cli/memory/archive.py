@@ -44,7 +44,7 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure(
             "ARCHIVE_FAILED",
             f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}",
-            f"name transcripts of {', '.join(registry.KEEPING_FILES)}; --agent NAME says who wrote them",
+            f"name transcripts of {', '.join(registry.keeping_files())}; --agent NAME says who wrote them",
         )
     actions = []
     if result["episodes"]["added"]:

@@ -16,7 +16,7 @@ def _keeping_files() -> tuple[str, ...]:
     """The clients that keep each session in a file; `memory write` loads none of them."""
     from clients import registry
 
-    return registry.KEEPING_FILES
+    return registry.keeping_files()
 
 
 def _command(path: str, run: str, help: str, *parameters: P, view: str = _MEMORY) -> Command:

@@ -30,7 +30,7 @@ _QUESTION = re.compile(r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if
 def found() -> dict[str, Any]:
     """How many there are, of which clients, how large they are, and how long archiving them takes."""
     db = sqlite.open_reading()
-    left = {name: known_files.not_archived(db, [name]) for name in registry.KEEPING_FILES}
+    left = {name: known_files.not_archived(db, [name]) for name in registry.keeping_files()}
     size = sum(file.size for some in left.values() for file in some)
     clients = {name: len(some) for name, some in left.items() if some}
     seconds = max(1, round(size / _BYTES_A_SECOND))

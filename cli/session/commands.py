@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
         "hook",
         "cli.session.hook:run",
         "Read an agent's hook event from stdin and answer it. Always exits 0.",
-        P("agent", (), registry.either(registry.CLIENTS), metavar="AGENT"),
+        P("agent", (), registry.either(registry.NAMES), metavar="AGENT"),
         P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
     ),
 )

@@ -6,12 +6,12 @@ from clients import registry
 
 _HTML = P("html", ("--html",), "write one self-contained HTML page, and open it if there is a browser", kind="flag")
 _TO = P("to", ("--to",), "the file to write (- is stdout; default: in a temporary folder)", metavar="FILE", file=True)
-_OF_CLIENT = f"only of this client: {registry.either(registry.CLIENTS)}"
+_OF_CLIENT = f"only of this client: {registry.either(registry.NAMES)}"
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
     P("project", ("--project",), "only of this project"),
-    P("client", ("--client",), _OF_CLIENT, choices=tuple(registry.CLIENTS), metavar="CLIENT"),
+    P("client", ("--client",), _OF_CLIENT, choices=tuple(registry.NAMES), metavar="CLIENT"),
     P("hours", ("--hours",), "only those active in the last N hours", kind="number", low=0, high=876_000),
 )
 _SHOW = (

@@ -1,6 +1,6 @@
 """OpenCode, in which our plugin runs (`extension.js`)."""
 
-from clients.client import ExtensionClient
+from clients.extension_hooks import ExtensionClient
 
 
 class OpenCode(ExtensionClient):

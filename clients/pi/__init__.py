@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clients.client import ExtensionClient
+from clients.extension_hooks import ExtensionClient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""A project's `./.joelclaw/config.toml`: read inside the project, parsed once, kept as JSON; left out if invalid."""
+"""Files of settings, held against what there is: parsed once, kept as JSON. A project's is left out if invalid."""
 
 from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING, files, json_text
+from core import TYPE_CHECKING, config, files, json_text
 from core.errors import Failure
 from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of, status_of
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from core.config import Config, Value
+
+_REASON_CHARS = 200
+_SCOPES = "scopes."
 _MOST_BITS = 64
 _MOST_DOTS = 100
 """Most dots in a line. A key of 32,000 parts takes `tomllib` 24 s and 4 GB."""
@@ -23,7 +27,6 @@ def choices(folder: str) -> dict[str, Any] | None:
     Of its `settings`, which hold where its folder is trusted, `withheld` hold only there; those in `never` only the
     user's own file may say. `fault` is why the file is left out.
     """
-    from core import config
     from core.repository import trust
 
     root = root_of(folder)
@@ -56,6 +59,77 @@ def choices(folder: str) -> dict[str, Any] | None:
             told["settings"][name] = value
     told["withheld"] = [name for name in told["settings"] if name not in config.NARROWING]
     return told
+
+
+def add_own(made: Config, path: str) -> None:
+    """Apply the user's own file. Raises Failure: CONFIG_INVALID."""
+    status = os.stat(path)
+
+    def parse() -> dict[str, Any]:
+        import tomllib
+
+        try:
+            with open(path, "rb") as handle:
+                return {"table": flat(tomllib.load(handle))}
+        except (OSError, ValueError) as error:
+            raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
+
+    found: dict[str, Any] = parsed_once(path, [path, status.st_mtime_ns, status.st_size], parse)["table"]
+    made.apply(_checked(found, path, trusted=True), _scopes(found, path))
+    made.unknown = _unknown(found, path)
+
+
+def add_project(made: Config, path: str, folder: str) -> None:
+    """Apply a project's file over the user's; if anything in it is wrong, apply none of it."""
+    from core.repository import trust
+
+    root = root_of(folder)
+    try:
+        found = table(path, root)
+        values, scopes = _checked(found, path, trusted=False), _scopes(found, path)
+    except Unusable as fault:
+        made.dropped = ((path, fault.reason),)
+        return
+    except Failure as failure:
+        made.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
+        return
+    made.unknown += _unknown(found, path)
+    if not trust.is_trusted(root):
+        made.withheld = tuple(name for name in values if name not in config.NARROWING)
+        values = {name: value for name, value in values.items() if name in config.NARROWING}
+        made.foreign, made.foreign_scopes = frozenset(values), frozenset(scopes)
+    made.apply(values, scopes)
+
+
+def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name in sorted(table, key=config.SETTINGS.__contains__):  # a name of today beats that of old
+        setting = config.SETTINGS.get(config.FORMERLY.get(name, name))
+        if setting is None or (setting.trusted and not trusted):
+            continue  # `_unknown`, or one that a project may not set
+        values[config.FORMERLY.get(name, name)] = config.checked(name, setting, table[name], path)
+    return values
+
+
+def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
+    """Names that are no setting: misspelled, or of a newer version."""
+    return tuple(
+        (path, name)
+        for name in table
+        if name not in config.SETTINGS and name not in config.FORMERLY and not name.startswith(_SCOPES)
+    )
+
+
+def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:
+    """The entries of the table `[scopes]`, in the file's order."""
+    scopes: dict[str, str] = {}
+    for name, value in table.items():
+        if name.startswith(_SCOPES):
+            if not isinstance(value, str):
+                message = f"{path}: {name} is {value!r}, which is not text"
+                raise Failure("CONFIG_INVALID", message, f"set {name} to text")
+            scopes[name.removeprefix(_SCOPES)] = value
+    return scopes
 
 
 def table(path: str, root: str) -> dict[str, Any]:

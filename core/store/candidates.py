@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from core.store import COLLECTION_SHIFT, COLLECTIONS, NAME_OF, document_rows, marks, row_range
+from core.store import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, document_rows, marks, row_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,15 @@ _WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
 _AFFORDABLE = 20_000  # matching documents that BM25 may be computed for: about 20 ms
 _ENOUGH = 50
 _SMALL = 64
+_FIRST, _LAST = row_range("episodes")
+_STAGE = (
+    f"CASE WHEN rowid NOT BETWEEN {_FIRST} AND {_LAST} THEN '' WHEN session_id = '' OR NOT EXISTS"
+    " (SELECT 1 FROM call WHERE call.session_id = document.session_id)"
+    " THEN iif(substr(rtrim(text), -1) IN ('?', '？', '؟'), 'question', '') WHEN text LIKE 'user:%' THEN 'asked'"
+    " WHEN coalesce((SELECT next.text LIKE 'user:%' FROM document AS next WHERE next.session_id = document.session_id"
+    f" AND next.session_id <> '' AND next.rowid > document.rowid AND next.rowid <= {_LAST}"
+    " ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
+)
 
 
 class LocalCandidates:
@@ -125,7 +134,23 @@ class LocalCandidates:
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """What the ranking needs to know of these documents."""
-        return document_rows.traits(self._db, rowids)
+        rows = self._db.execute(
+            "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
+            " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
+            f" tags LIKE '%\"pinned\"%', write_reason = '{BY_HAND}', superseded_by, project, session_id, {_STAGE}"
+            f" FROM document WHERE rowid IN ({marks(rowids)})",
+            tuple(rowids),
+        )
+        return [
+            {
+                "rowid": rowid, "collection": NAME_OF[rowid >> COLLECTION_SHIFT], "chars": chars,
+                "confirmed_at": confirmed, "recall_count": recalls, "retrieval_priority": priority,
+                "write_verdict": verdict, "stale": bool(stale), "pinned": bool(pinned), "superseded_by": superseded,
+                "by_hand": bool(hand), "project": project, "session": session, "stage": stage,
+            }
+            for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, hand, superseded, project, session,
+            stage in rows
+        ]  # fmt: skip
 
     def _lexical(self, match: str, filters: Filters, limit: int, chosen: RowFilter | None) -> dict[int, float]:
         codes = _codes(filters)  # `+rowid` keeps FTS5 from looking each row up by itself

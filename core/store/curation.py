@@ -1,6 +1,6 @@
 """Lists memories by what is known of them, and changes their tags and what took their place; the indexes stay."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -8,8 +8,11 @@ import apsw
 from core import json_text
 from core.records import Document
 from core.store import document_rows, marks, row_range
+from core.store.documents import LIVE, SELECT, remove
 
 _MANY = 2_000
+SYNC = "knowledge-sync"
+"""The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
 PINNED = "pinned"
 """The tag of a memory that a person pinned: it does not decay and never goes stale (`recall.ranking`)."""
 
@@ -73,3 +76,56 @@ def unlink(db: apsw.Connection, older: Document, now: int) -> None:
     db.execute("UPDATE document SET superseded_by = '', updated_at = ? WHERE rowid = ?", (now, older["rowid"]))
     freed = "UPDATE document SET supersedes = '' WHERE id = ? AND supersedes = ?"
     db.execute(freed, (older["superseded_by"], older["id"]))
+
+
+def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
+    """The first ids, in order, that begin so; forgotten ones too."""
+    query = "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
+
+
+def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
+    """Rows and ids of what a session said or noted, less what was forgotten."""
+    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
+    return [
+        (int(row), str(name)) for row, name in db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
+    ]
+
+
+def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
+    """The newest documents of a collection since a time that were not superseded, newest first."""
+    query = f"{SELECT} created_at >= ? AND {LIVE} ORDER BY created_at DESC, rowid DESC LIMIT ?"
+    return [document_rows.from_row(row) for row in db.execute(query, (since, *row_range(collection), limit))]
+
+
+def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
+    """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
+    rows = row_range(collection) if collection else (0, 1 << 62)
+    where = "" if forgotten else " AND forgotten_at IS NULL"
+    for row in db.execute(f"{SELECT} rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
+        yield document_rows.from_row(row)
+
+
+def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
+    """The rows of every section of synced files that was not forgotten, by the path of its file."""
+    found: dict[str, list[int]] = {}
+    query = "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?"
+    for path, rowid in db.execute(query, (*row_range("knowledge"), SYNC)):
+        found.setdefault(path, []).append(rowid)
+    return found
+
+
+def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
+    """Take sections out for good; how many there were. A forgotten one stays a tombstone: its file may come back."""
+    removed = 0
+    for rowid in rowids:
+        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
+            remove(db, rowid, signatures=signatures)
+            removed += db.changes()
+    return removed
+
+
+def make_durable(db: apsw.Connection) -> None:
+    """Make all that was committed survive a power cut: a commit that waits for the disk waits for the whole log."""
+    version = int(db.execute("PRAGMA user_version").get)
+    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")

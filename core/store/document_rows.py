@@ -1,9 +1,9 @@
-"""Reads the rows of documents, and counts that they were recalled. Hot path."""
+"""Reads the rows of documents, and counts that they were recalled and used. Hot path."""
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
-from core.store import BY_HAND, COLLECTION_SHIFT, NAME_OF, marks, row_range
+from core.store import COLLECTION_SHIFT, NAME_OF, marks, row_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Document, Traits
+    from core.records import Document
 
 COLUMNS = (
     "rowid, id, text, context, title, path, category_id, category_confidence, category_source, taxonomy_version, tags,"
@@ -20,15 +20,7 @@ COLUMNS = (
     " last_used_at, superseded_by, supersedes, stale, fingerprint, history, forgotten_at"
 )
 NAMES = tuple(COLUMNS.replace(" ", "").split(","))
-_FIRST, _LAST = row_range("episodes")
-_STAGE = (
-    f"CASE WHEN rowid NOT BETWEEN {_FIRST} AND {_LAST} THEN '' WHEN session_id = '' OR NOT EXISTS"
-    " (SELECT 1 FROM call WHERE call.session_id = document.session_id)"
-    " THEN iif(substr(rtrim(text), -1) IN ('?', '？', '؟'), 'question', '') WHEN text LIKE 'user:%' THEN 'asked'"
-    " WHEN coalesce((SELECT next.text LIKE 'user:%' FROM document AS next WHERE next.session_id = document.session_id"
-    f" AND next.session_id <> '' AND next.rowid > document.rowid AND next.rowid <= {_LAST}"
-    " ORDER BY next.rowid LIMIT 1), 1) THEN 'ended' ELSE 'under way' END"
-)
+_ECHO, _FIZZLE, _LIMIT = 0.1, -0.05, 1.0
 STATIC_SPACE = 1  # the number of the static space among the vectors; every store has it
 
 
@@ -63,27 +55,6 @@ def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:
     return [from_row(found[rowid]) for rowid in rowids if rowid in found]
 
 
-def traits(db: apsw.Connection, rowids: Sequence[int]) -> list[Traits]:
-    """What the ranking needs to know of these rows, without reading their texts out."""
-    rows = db.execute(
-        "SELECT rowid, (length(text) + octet_length(text)) / 2, max(created_at, updated_at), recall_count,"
-        " retrieval_priority, write_verdict, stale OR tags LIKE '%\"stale\"%',"
-        f" tags LIKE '%\"pinned\"%', write_reason = '{BY_HAND}', superseded_by, project, session_id, {_STAGE}"
-        f" FROM document WHERE rowid IN ({marks(rowids)})",
-        tuple(rowids),
-    )
-    return [
-        {
-            "rowid": rowid, "collection": NAME_OF[rowid >> COLLECTION_SHIFT], "chars": chars,
-            "confirmed_at": confirmed, "recall_count": recalls, "retrieval_priority": priority,
-            "write_verdict": verdict, "stale": bool(stale), "pinned": bool(pinned), "superseded_by": superseded,
-            "by_hand": bool(hand), "project": project, "session": session, "stage": stage,
-        }
-        for rowid, chars, confirmed, recalls, priority, verdict, stale, pinned, hand, superseded, project, session,
-        stage in rows
-    ]  # fmt: skip
-
-
 def projects(db: apsw.Connection) -> list[str]:
     """The names of projects that memories have: from entry to entry of the index, not over all rows."""
     rows = db.execute(
@@ -92,3 +63,29 @@ def projects(db: apsw.Connection) -> list[str]:
         " WHERE name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
     )
     return [str(name) for (name,) in rows]
+
+
+def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
+    """Whether a memory that is no turn holds the words of one of these phrases, in their order."""
+    asked = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
+    # two ranges, which the index skips the episodes by: it reads every one for what is not between
+    one = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
+    found = f"SELECT {one.format('< ?2')} OR {one.format('> ?3')}"
+    return bool(db.execute(found, (f"{{text}} : ({asked})", *row_range("episodes"))).get)
+
+
+def changed(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:
+    """Those of these documents that were written or changed since a time."""
+    query = f"SELECT id FROM document WHERE id IN ({marks(identifiers)}) AND max(created_at, updated_at) >= ?"
+    return {str(identifier) for (identifier,) in db.execute(query, (*identifiers, since))}
+
+
+def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
+    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1."""
+    row = db.execute(
+        "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
+        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
+        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
+        (-_LIMIT, _LIMIT, _ECHO if used else _FIZZLE, used, at, identifier),
+    ).fetchone()
+    return None if row is None else float(row[0])

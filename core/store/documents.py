@@ -7,20 +7,16 @@ from core.store import COLLECTION_SHIFT, marks, row_range
 from core.store.document_rows import COLUMNS, NAMES, STATIC_SPACE, from_row, has_signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import apsw
 
     from core.records import Document
 
-SYNC = "knowledge-sync"
-"""The `source` of a synced section; what was imported into the collection is not the sync's to remove."""
 MERGE_AFTER = 500
 """New documents after which it is worth its time to merge the lexical index (`upkeep.store_file`)."""
-_ECHO, _FIZZLE, _LIMIT = 0.1, -0.05, 1.0
-_SELECT = f"SELECT {COLUMNS} FROM document WHERE"
-_LIVE = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
+SELECT = f"SELECT {COLUMNS} FROM document WHERE"
+LIVE = "forgotten_at IS NULL AND superseded_by = '' AND rowid BETWEEN ? AND ?"
 
 
 def blank(collection: str, identifier: str, text: str, at: int) -> Document:
@@ -105,93 +101,14 @@ def remove(db: apsw.Connection, rowid: int, *, signatures: bool) -> None:
     db.execute("DELETE FROM document WHERE rowid = ?", (rowid,))
 
 
-def move_priority(db: apsw.Connection, identifier: str, *, used: bool, at: int) -> float | None:
-    """Raise the priority of a memory that was used by .1, lower that of one that was not by .05, within -1 to 1."""
-    row = db.execute(
-        "UPDATE document SET retrieval_priority = max(?, min(?, round(retrieval_priority + ?, 4))),"
-        " last_used_at = CASE WHEN ? THEN ? ELSE last_used_at END"
-        " WHERE id = ? AND forgotten_at IS NULL RETURNING retrieval_priority",
-        (-_LIMIT, _LIMIT, _ECHO if used else _FIZZLE, used, at, identifier),
-    ).fetchone()
-    return None if row is None else float(row[0])
-
-
 def by_id(db: apsw.Connection, identifier: str) -> Document | None:
     """The document with this id, forgotten or not."""
-    row = db.execute(f"{_SELECT} id = ?", (identifier,)).fetchone()
+    row = db.execute(f"{SELECT} id = ?", (identifier,)).fetchone()
     return from_row(row) if row else None
-
-
-def ids_beginning(db: apsw.Connection, start: str, most: int) -> list[str]:
-    """The first ids, in order, that begin so; forgotten ones too."""
-    query = "SELECT id FROM document WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-    return [str(row[0]) for row in db.execute(query, (start, start + "\U0010ffff", most))]
-
-
-def of_session(db: apsw.Connection, session: str) -> list[tuple[int, str]]:
-    """Rows and ids of what a session said or noted, less what was forgotten."""
-    where = "session_id = ? AND session_id <> '' AND forgotten_at IS NULL"
-    return [
-        (int(row), str(name)) for row, name in db.execute(f"SELECT rowid, id FROM document WHERE {where}", (session,))
-    ]
 
 
 def by_fingerprint(db: apsw.Connection, value: str, collection: str) -> Document | None:
     """The oldest document of the collection with the same normalised text that was neither forgotten nor superseded."""
-    query = f"{_SELECT} fingerprint = ? AND {_LIVE} ORDER BY rowid LIMIT 1"
+    query = f"{SELECT} fingerprint = ? AND {LIVE} ORDER BY rowid LIMIT 1"
     row = db.execute(query, (value, *row_range(collection))).fetchone()
     return from_row(row) if row else None
-
-
-def has_phrase(db: apsw.Connection, phrases: Sequence[str]) -> bool:
-    """Whether a memory that is no turn holds the words of one of these phrases, in their order."""
-    asked = " OR ".join('"' + phrase.replace('"', " ") + '"' for phrase in phrases)
-    # two ranges, which the index skips the episodes by: it reads every one for what is not between
-    one = "EXISTS (SELECT 1 FROM lexicon WHERE lexicon MATCH ?1 AND rowid {})"
-    found = f"SELECT {one.format('< ?2')} OR {one.format('> ?3')}"
-    return bool(db.execute(found, (f"{{text}} : ({asked})", *row_range("episodes"))).get)
-
-
-def changed(db: apsw.Connection, identifiers: Sequence[str], since: int) -> set[str]:
-    """Those of these documents that were written or changed since a time."""
-    query = f"SELECT id FROM document WHERE id IN ({marks(identifiers)}) AND max(created_at, updated_at) >= ?"
-    return {str(identifier) for (identifier,) in db.execute(query, (*identifiers, since))}
-
-
-def recent(db: apsw.Connection, collection: str, since: int, limit: int) -> list[Document]:
-    """The newest documents of a collection since a time that were not superseded, newest first."""
-    query = f"{_SELECT} created_at >= ? AND {_LIVE} ORDER BY created_at DESC, rowid DESC LIMIT ?"
-    return [from_row(row) for row in db.execute(query, (since, *row_range(collection), limit))]
-
-
-def every(db: apsw.Connection, *, forgotten: bool = False, collection: str = "") -> Iterator[Document]:
-    """Every document in order of its row, forgotten ones only when asked for; of one collection, if one is named."""
-    rows = row_range(collection) if collection else (0, 1 << 62)
-    where = "" if forgotten else " AND forgotten_at IS NULL"
-    for row in db.execute(f"{_SELECT} rowid BETWEEN ? AND ?{where} ORDER BY rowid", rows):
-        yield from_row(row)
-
-
-def sections_by_file(db: apsw.Connection) -> dict[str, list[int]]:
-    """The rows of every section of synced files that was not forgotten, by the path of its file."""
-    found: dict[str, list[int]] = {}
-    query = "SELECT path, rowid FROM document WHERE rowid BETWEEN ? AND ? AND forgotten_at IS NULL AND source = ?"
-    for path, rowid in db.execute(query, (*row_range("knowledge"), SYNC)):
-        found.setdefault(path, []).append(rowid)
-    return found
-
-
-def remove_sections(db: apsw.Connection, rowids: Sequence[int], *, signatures: bool) -> int:
-    """Take sections out for good; how many there were. A forgotten one stays a tombstone: its file may come back."""
-    removed = 0
-    for rowid in rowids:
-        if db.execute("SELECT forgotten_at FROM document WHERE rowid = ?", (rowid,)).get is None:
-            remove(db, rowid, signatures=signatures)
-            removed += db.changes()
-    return removed
-
-
-def make_durable(db: apsw.Connection) -> None:
-    """Make all that was committed survive a power cut: a commit that waits for the disk waits for the whole log."""
-    version = int(db.execute("PRAGMA user_version").get)
-    db.execute(f"PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT")

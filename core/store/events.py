@@ -1,4 +1,4 @@
-"""Adds, finds, counts, follows and drops the events of the SQLite store. Hot path."""
+"""Adds events to the SQLite store; `history` finds them. Hot path."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.records import Event, EventQuery
+    from core.records import Event
 
-_COLUMNS = (
+COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
 )
-_LAST = 1 << 62
 HOOK = "hook"  # the component of the events that hooks send about themselves
 _INJECTED_CHARS = 12_000  # of a text that is kept; none of ours is longer
 _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
@@ -24,7 +23,7 @@ _OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed":
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
     """Add an event, found by its lower-case `search_text`, in the caller's transaction; False where its id is there."""
     db.execute(
-        f"INSERT INTO event ({_COLUMNS[5:]}, search_text) VALUES ({marks(range(13))}) ON CONFLICT (id) DO NOTHING",
+        f"INSERT INTO event ({COLUMNS[5:]}, search_text) VALUES ({marks(range(13))}) ON CONFLICT (id) DO NOTHING",
         (
             event["id"], event["timestamp"], event["sessionId"], event["systemId"], event["level"], event["source"],
             event["component"], event["action"], event.get("duration_ms"), int(event["success"]), event.get("error"),
@@ -92,83 +91,3 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
     )
     values = (event["source"], event["component"], event["action"], at - window_ms, at + window_ms)
     return int(db.execute(query, values).get)
-
-
-def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
-    """Events that the query lets through, newest first."""
-    where, values = _where(query)
-    found = f"SELECT {_COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
-    return [_from_row(row) for row in db.execute(found, (*values, limit, offset))]
-
-
-def last_seq(db: apsw.Connection) -> int:
-    """The number of the event that was stored last, 0 where there is none; numbers rise and are never used twice."""
-    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
-
-
-def behind(
-    db: apsw.Connection, number: int, *, upto: int = _LAST, query: EventQuery | None = None, most: int = -1
-) -> list[tuple[int, Event]]:
-    """Events stored behind a number that the query lets through, each with its own number, in the order they came."""
-    where, values = _where(query or {"since": -_LAST})
-    found = f"SELECT {_COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
-    return [(int(row[0]), _from_row(row)) for row in db.execute(found, (number, upto, *values, most))]
-
-
-def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
-    """How many events there are of each level, source, component and action the query lets through, in this order."""
-    where, values = _where(query)
-    counted = f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4"
-    return list(db.execute(counted, values))
-
-
-def count(db: apsw.Connection) -> int:
-    """How many events there are."""
-    return int(db.execute("SELECT count(*) FROM event").get)
-
-
-def delete_before(db: apsw.Connection, before: int, batch: int) -> int:
-    """Drop at most `batch` events older than `before` (ms), inside the caller's transaction; returns how many."""
-    db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
-    return db.changes()
-
-
-def _from_row(row: tuple[Any, ...]) -> Event:
-    _, identifier, at, session, system, level, source, component, action, ms, success, error, metadata = row
-    event: Event = {
-        "id": identifier, "timestamp": at, "sessionId": session, "systemId": system, "level": level, "source": source,
-        "component": component, "action": action, "success": bool(success), "metadata": json_text.loads(metadata),
-    }  # fmt: skip
-    if ms is not None:
-        event["duration_ms"] = int(ms) if ms == int(ms) else ms
-    if error is not None:
-        event["error"] = error
-    return event
-
-
-def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
-    conditions = ["timestamp >= ?"]
-    values: list[Any] = [query["since"]]
-    for column, names in (
-        ("level", query.get("levels", ())),
-        ("source", query.get("sources", ())),
-        ("component", query.get("components", ())),
-        ("action", query.get("actions", ())),
-        ("session_id", [query["session"]] if query.get("session") else []),
-        ("system_id", [query["system"]] if query.get("system") else []),
-    ):
-        if names:
-            conditions.append(f"{column} IN ({marks(names)})")
-            values.extend(names)
-    success = query.get("success")
-    if success is not None:
-        conditions.append("success = ?")
-        values.append(int(success))
-    if hidden := query.get("hidden", ()):
-        conditions.append(f"action NOT IN ({marks(hidden)})")
-        values.extend(hidden)
-    if any_of := query.get("any_of", ()):
-        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
-        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
-        values.extend(word for words in any_of for word in words)
-    return " AND ".join(conditions), tuple(values)

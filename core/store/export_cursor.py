@@ -6,7 +6,7 @@ import apsw
 
 from core import json_text
 from core.records import Event
-from core.store import events
+from core.store import history
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int
     """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last one."""
     kept: list[Event] = []
     size = 0
-    for number, event in events.behind(db, after, upto=upto, most=most):
+    for number, event in history.behind(db, after, upto=upto, most=most):
         size += 400 + len(event.get("error", "")) + len(json_text.dumps(event["metadata"]))
         if size > most_bytes and kept:
             break

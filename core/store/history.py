@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import json_text
-from core.store import sqlite
+from core.records import Event, EventQuery
+from core.store import marks, sqlite
+from core.store.events import COLUMNS
 from core.store.sqlite import apsw
 
+_LAST = 1 << 62
 _HOOK = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
 _HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")[1:])
 
@@ -183,3 +186,83 @@ def memory_texts(db: apsw.Connection, identifiers: Iterable[str], characters: in
     asked = "SELECT value FROM json_each(?)"
     query = f"SELECT id, substr(text, 1, ?) FROM document WHERE id IN ({asked}) AND forgotten_at IS NULL"
     return dict(db.execute(query, (characters, json_text.dumps(list(identifiers)))))
+
+
+def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
+    """Events that the query lets through, newest first."""
+    where, values = _where(query)
+    found = f"SELECT {COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
+    return [_from_row(row) for row in db.execute(found, (*values, limit, offset))]
+
+
+def last_seq(db: apsw.Connection) -> int:
+    """The number of the event that was stored last, 0 where there is none; numbers rise and are never used twice."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
+
+
+def behind(
+    db: apsw.Connection, number: int, *, upto: int = _LAST, query: EventQuery | None = None, most: int = -1
+) -> list[tuple[int, Event]]:
+    """Events stored behind a number that the query lets through, each with its own number, in the order they came."""
+    where, values = _where(query or {"since": -_LAST})
+    found = f"SELECT {COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
+    return [(int(row[0]), _from_row(row)) for row in db.execute(found, (number, upto, *values, most))]
+
+
+def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
+    """How many events there are of each level, source, component and action the query lets through, in this order."""
+    where, values = _where(query)
+    counted = f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4"
+    return list(db.execute(counted, values))
+
+
+def count_events(db: apsw.Connection) -> int:
+    """How many events there are."""
+    return int(db.execute("SELECT count(*) FROM event").get)
+
+
+def delete_events(db: apsw.Connection, before: int, batch: int) -> int:
+    """Drop at most `batch` events older than `before` (ms), inside the caller's transaction; returns how many."""
+    db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
+    return db.changes()
+
+
+def _from_row(row: tuple[Any, ...]) -> Event:
+    _, identifier, at, session, system, level, source, component, action, ms, success, error, metadata = row
+    event: Event = {
+        "id": identifier, "timestamp": at, "sessionId": session, "systemId": system, "level": level, "source": source,
+        "component": component, "action": action, "success": bool(success), "metadata": json_text.loads(metadata),
+    }  # fmt: skip
+    if ms is not None:
+        event["duration_ms"] = int(ms) if ms == int(ms) else ms
+    if error is not None:
+        event["error"] = error
+    return event
+
+
+def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
+    conditions = ["timestamp >= ?"]
+    values: list[Any] = [query["since"]]
+    for column, names in (
+        ("level", query.get("levels", ())),
+        ("source", query.get("sources", ())),
+        ("component", query.get("components", ())),
+        ("action", query.get("actions", ())),
+        ("session_id", [query["session"]] if query.get("session") else []),
+        ("system_id", [query["system"]] if query.get("system") else []),
+    ):
+        if names:
+            conditions.append(f"{column} IN ({marks(names)})")
+            values.extend(names)
+    success = query.get("success")
+    if success is not None:
+        conditions.append("success = ?")
+        values.append(int(success))
+    if hidden := query.get("hidden", ()):
+        conditions.append(f"action NOT IN ({marks(hidden)})")
+        values.extend(hidden)
+    if any_of := query.get("any_of", ()):
+        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
+        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
+        values.extend(word for words in any_of for word in words)
+    return " AND ".join(conditions), tuple(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock
-from core.store import COLLECTIONS, NAME_OF, events, row_range, sqlite
+from core.store import COLLECTIONS, NAME_OF, row_range, sqlite
 from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def read(db: apsw.Connection, *, now: int) -> dict[str, Any]:
             "schema": int(db.execute("PRAGMA user_version").get),
             "counts": counts(db, _COUNTED_ANEW),  # so that a damaged page is met
             "vectors": dict(spaces),
-            "events": {"total": events.count(db), "errors24h": bad, "last": last},
+            "events": {"total": int(db.execute("SELECT count(*) FROM event").get), "errors24h": bad, "last": last},
         }
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None

@@ -281,5 +281,5 @@ class _Silences:
 def unreadable(path: str, reason: object) -> Failure:
     """That a file cannot be read, or is no transcript."""
     reason = (reason.strerror if isinstance(reason, OSError) else None) or reason
-    fix = f"name a session's transcript of {', '.join(registry.KEEPING_FILES)} that you may read"
+    fix = f"name a session's transcript of {', '.join(registry.keeping_files())} that you may read"
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", fix)

@@ -16,8 +16,8 @@ from core import clock, files, ids
 from core.config import Config
 from core.errors import Failure, usage
 from core.process import background_jobs
-from core.store import events as stored
 from core.store import export_cursor, sqlite
+from core.store import history as stored
 from otel import log
 
 FAILED = "OTEL_EXPORT_FAILED"

@@ -18,8 +18,8 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from core import home_files, ids
 from core.records import Event
-from core.store import events as stored
 from core.store import export_cursor
+from core.store import history as stored
 from otel import log
 from otel.event import LEVELS, new_event, parse_level
 from otel.otlp import records

@@ -21,8 +21,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from core import clock, words
 from core.redaction import redact
-from core.store import events as stored
 from core.store import export_cursor, sqlite
+from core.store import history as stored
 from otel.otlp import records
 from otel.otlp.export import Delivered, Destination
 

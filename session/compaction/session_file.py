@@ -111,10 +111,10 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
         first.append((line, value))
         size += line.size
         whose = client or (registry.detect([value]) if value is not None else None)
-        if whose in registry.WITH_ENTRIES:
+        if whose in registry.with_entries():
             return chain(first, found), whose
         if whose:
-            what = f"{path} is a transcript of {whose}; compactions of {', '.join(registry.WITH_ENTRIES)} are known"
+            what = f"{path} is a transcript of {whose}; compactions of {', '.join(registry.with_entries())} are known"
             raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name a session of one of them")
         if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
             break
@@ -125,4 +125,4 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
 
 
 def _titles() -> str:
-    return registry.either(registry.row(name).title for name in registry.WITH_ENTRIES)
+    return registry.either(registry.row(name).title for name in registry.with_entries())

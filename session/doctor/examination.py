@@ -93,7 +93,7 @@ def _examined(names: Sequence[str], *, project: bool) -> Examined:
         found += more
     silences = seen.switches["silences"] if seen.switches else []
     clients = {}
-    wanted = [client for client in registry.CLIENTS.values() if not names or client.name in names]
+    wanted = [client for client in registry.rows() if not names or client.name in names]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the hooks that it calls
         conditions = list(pool.map(lambda client: hooks.examine(client, project=project), wanted))
     for client, condition in zip(wanted, conditions, strict=True):

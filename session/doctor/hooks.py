@@ -175,7 +175,7 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     if condition.since is None:
         return
     last = max((one.last for one in own), default=0)
-    files = known_files.find((), client.name, every=True) if client.name in registry.KEEPING_FILES else ()
+    files = known_files.find((), client.name, every=True) if client.name in registry.keeping_files() else ()
     newest = max((file.changed // 1_000_000 for file in files), default=0)
     if newest and switches.is_silent(silences, newest):
         return

@@ -61,8 +61,8 @@ class Call:
 
     def answer(self, data: bytes) -> str:
         """What is printed for a payload."""
-        client = registry.CLIENTS.get(self._agent)
-        if client is None:
+        client = registry.row(self._agent)
+        if self._agent not in registry.NAMES:
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         try:
             payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))

@@ -63,4 +63,4 @@ def test_the_session_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_variables_of_clients_are_theirs() -> None:
-    assert set(OF_CLIENTS) == {client.session_variable for client in registry.CLIENTS.values()} - {""}
+    assert set(OF_CLIENTS) == {client.session_variable for client in registry.rows()} - {""}

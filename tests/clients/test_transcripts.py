@@ -220,7 +220,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("agent", registry.KEEPING_FILES)
+@pytest.mark.parametrize("agent", registry.keeping_files())
 def test_a_format_is_known_by_its_shape(agent: str) -> None:
     assert registry.transcript(agent) is MODULES[agent]
     assert registry.detect(SAMPLES[agent]) == agent
@@ -312,12 +312,12 @@ def test_a_recorded_transcript(path: Path) -> None:
             assert not {"said", "outcome", "summary"} & set(kinds(module.items(line)))
 
 
-@pytest.mark.parametrize("agent", [*registry.KEEPING_FILES, "registry"])
+@pytest.mark.parametrize("agent", [*registry.keeping_files(), "registry"])
 def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
     module = "clients.registry" if agent == "registry" else f"clients.{agent}.transcript"
     code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{other}.transcript" for other in registry.KEEPING_FILES if other != agent}
+    others = {f"clients.{other}.transcript" for other in registry.keeping_files() if other != agent}
     assert not loaded & others

@@ -14,7 +14,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 from clients import content
 from clients.event import Item
-from core.store import documents, sqlite
+from core.store import curation, sqlite
 from core.store.sessions import transcripts
 from memory.archive import ingest
 
@@ -205,7 +205,7 @@ def how(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {one["id"]: (one["text"], one["context"]) for one in documents.every(how["db"])}
+    return {one["id"]: (one["text"], one["context"]) for one in curation.every(how["db"])}
 
 
 def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(

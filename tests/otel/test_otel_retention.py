@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
-from core.store import events as stored
+from core.store import history as stored
 from core.store import sqlite
 from core.store.upkeep import retention
 from otel import log
@@ -81,4 +81,4 @@ def test_many_batches_while_others_emit(home: Path) -> None:
     with pruning.stdout:
         assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * retention.AT_ONCE
     db = sqlite.open_reading()
-    assert db is not None and stored.count(db) == emitted > 0
+    assert db is not None and stored.count_events(db) == emitted > 0

@@ -16,7 +16,7 @@ from core import clock, ids, words
 from core.errors import Failure
 from core.records import Document, Event
 from core.redaction import redact
-from core.store import documents, events, sqlite
+from core.store import documents, history, sqlite
 from core.store.cluster import client, mapping, outbox
 from core.store.cluster.client import PAGE
 from core.store.cluster.collections import Cluster
@@ -129,7 +129,7 @@ class Exchange:
             for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
                 self._send([waiting for waiting in batch if waiting["collection"] == collection], collection)
             progress(len(batch))
-        while found := events.behind(self.db, int(outbox.state(self.db, "events") or 0), most=self._batch):
+        while found := history.behind(self.db, int(outbox.state(self.db, "events") or 0), most=self._batch):
             if not in_time():
                 return False
             self._send_events(found)

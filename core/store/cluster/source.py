@@ -247,7 +247,7 @@ def _traits(document: Document) -> Traits:
     text = document["text"]
     return {
         **{name: document[name] for name in _TRAITS},  # type: ignore[typeddict-item, literal-required]
-        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `document_rows.traits`
+        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `candidates.traits`
         "confirmed_at": max(document["created_at"], document["updated_at"]),
         "stale": document["stale"] or "stale" in document["tags"],
         "pinned": "pinned" in document["tags"],

@@ -14,7 +14,7 @@ from core.config import Config
 from core.errors import Failure
 from core.process import background_jobs
 from core.records import Event
-from core.store import documents, events, sqlite
+from core.store import curation, events, sqlite
 from core.store.cluster import client, exchange, mapping, outbox
 from core.store.cluster.client import PAGE
 from core.store.cluster.collections import VERSION, Cluster
@@ -202,7 +202,7 @@ def _compared(
             there[side.id] = side.content, side.counters
         advance(1)
     count = {"here": 0, "there": len(there), "same": 0}
-    for document in documents.every(db, forgotten=True, collection=name):
+    for document in curation.every(db, forgotten=True, collection=name):
         side = exchange.of_document(document)
         found = there.pop(side.id, None)
         count["here"] += not side.dead

@@ -8,7 +8,7 @@ import apsw
 
 from core import clock, home_files
 from core.config import Config
-from core.store import document_rows, documents, events, history, row_range, sqlite
+from core.store import document_rows, documents, history, row_range, sqlite
 from core.store.cluster import outbox
 from core.store.sessions import call_rows, forgotten, segments, session_rows
 from core.store.upkeep import completeness, store_file
@@ -51,9 +51,9 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
     deleted = 0
     while True:
         with sqlite.transaction(db):
-            gone = events.delete_before(db, before, AT_ONCE)
+            gone = history.delete_events(db, before, AT_ONCE)
             most = max(gone, history.delete_before(db, before, AT_ONCE))
-            kept = events.count(db) if most < AT_ONCE else 0
+            kept = history.count_events(db) if most < AT_ONCE else 0
         deleted += gone
         if most < AT_ONCE:
             return deleted, kept
@@ -125,7 +125,7 @@ class Retention:
         names = ("events_days", "events_mb", "episodes_days", "store_mb")
         return {
             "dryRun": dry,
-            "events": {"byAge": self._events, "bySize": self._by_size, "all": events.count(self._db)},
+            "events": {"byAge": self._events, "bySize": self._by_size, "all": history.count_events(self._db)},
             "episodes": self._episodes,
             "toolCalls": self._calls,
             "hooksAndInjections": self._history,

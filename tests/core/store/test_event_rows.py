@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import events, export_cursor
+from core.store import events, export_cursor, history
 from core.store.export_cursor import Cursor
 
 ANY: Any = {
@@ -29,7 +29,7 @@ def put(db: apsw.Connection, *given: Any) -> None:
 
 
 def found(db: apsw.Connection, limit: int = 9, offset: int = 0, **query: Any) -> list[str]:
-    return [one["id"] for one in events.newest(db, {**ANY, **query}, limit, offset)]
+    return [one["id"] for one in history.newest(db, {**ANY, **query}, limit, offset)]
 
 
 @pytest.mark.parametrize(

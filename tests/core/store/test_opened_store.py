@@ -13,7 +13,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import events, foreign_file, migrations, sqlite
+from core.store import events, foreign_file, history, migrations, sqlite
 from core.store.upkeep import completeness
 
 
@@ -186,7 +186,7 @@ def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, stor
     with sqlite.transaction(db):
         db.execute("INSERT INTO upkeep VALUES ('x', 1)")
     with sqlite.transaction(db):
-        assert not events.insert(db, events.newest(db, _any(), 1)[0], "")
+        assert not events.insert(db, history.newest(db, _any(), 1)[0], "")
     assert mark(store) == "2".zfill(20) and finding(store) is None
     Path(f"{store}.mark").write_text("no number")
     emit(db, "c")

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import curation, document_rows, documents, overview, sqlite
+from core.store import candidates, curation, document_rows, documents, overview, sqlite
 from core.store.sessions import session_rows
 
 VECTOR = bytes(range(256))
@@ -83,12 +83,14 @@ def test_use_raises_the_priority_and_disuse_lowers_it(
     db: apsw.Connection, before: float, used: bool, after: float
 ) -> None:
     put(db, document("a", retrieval_priority=before, last_used_at=3))
-    assert documents.move_priority(db, "a", used=used, at=9) == pytest.approx(after, abs=1e-9)
+    assert document_rows.move_priority(db, "a", used=used, at=9) == pytest.approx(after, abs=1e-9)
     found = documents.by_id(db, "a")
     assert found is not None and (found["last_used_at"], found["updated_at"]) == (9 if used else 3, 1)
     db.execute("UPDATE document SET forgotten_at = 1")
     assert (
-        documents.move_priority(db, "a", used=used, at=9) is documents.move_priority(db, "b", used=used, at=9) is None
+        document_rows.move_priority(db, "a", used=used, at=9)
+        is document_rows.move_priority(db, "b", used=used, at=9)
+        is None
     )
 
 
@@ -100,7 +102,9 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
         document("b", 5, "knowledge", text="\u6f22\u5b57", updated_at=3, tags=["stale"]),
         document("c", text="x", stale=True, tags=["unpinned", "stales"]),
     )  # fmt: skip
-    first, second, third = sorted(document_rows.traits(db, rows), key=lambda one: rows.index(one["rowid"]))
+    first, second, third = sorted(
+        candidates.LocalCandidates(db, vectors=False).traits(rows), key=lambda one: rows.index(one["rowid"])
+    )
     assert first == {
         "rowid": rows[0], "collection": "observations", "chars": 4, "confirmed_at": 9, "recall_count": 2,
         "retrieval_priority": 0.5, "write_verdict": "hold", "stale": False, "pinned": True, "by_hand": False,
@@ -109,7 +113,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     assert (second["collection"], second["chars"], second["confirmed_at"], second["stale"]) == ("knowledge", 4, 5, True)
     assert (third["stale"], third["pinned"], second["pinned"]) == (True, False, False)
     db.execute("UPDATE document SET stale = 0")
-    assert [one["stale"] for one in document_rows.traits(db, rows[2:])] == [False]
+    assert [one["stale"] for one in candidates.LocalCandidates(db, vectors=False).traits(rows[2:])] == [False]
 
 
 ASKED: Any = {
@@ -146,33 +150,33 @@ def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked
 
 def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connection) -> None:
     put(db, document("old"), document("new"), document("third"))
-    old, new, third = documents.every(db)
+    old, new, third = curation.every(db)
     curation.link(db, old, new, 7)
-    old, new, third = documents.every(db)
+    old, new, third = curation.every(db)
     assert (old["superseded_by"], old["updated_at"], new["supersedes"], new["updated_at"]) == ("new", 7, "old", 1)
     curation.unlink(db, old, 9)
-    old, new, third = documents.every(db)
+    old, new, third = curation.every(db)
     assert (old["superseded_by"], old["updated_at"], new["supersedes"]) == ("", 9, "")
     curation.link(db, old, new, 10)
     curation.link(db, third, new, 11)
-    old = next(documents.every(db))
+    old = next(curation.every(db))
     curation.unlink(db, old, 12)
-    assert [one["supersedes"] for one in documents.every(db)] == ["", "third", ""]
+    assert [one["supersedes"] for one in curation.every(db)] == ["", "third", ""]
 
 
 def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> None:
-    synced = {"collection": "knowledge", "source": documents.SYNC}
+    synced = {"collection": "knowledge", "source": curation.SYNC}
     rows = put(
         signed, document("a", **synced, path="/n/a.md"), document("b", **synced, path="/n/a.md"),
         document("c", **synced, path="/n/b.md"), document("d", **synced, path="/n/b.md", forgotten_at=1),
         document("e", collection="knowledge", source="import", path="/n/b.md"), document("o", path="/n/b.md"),
         vector=VECTOR, signatures=True,
     )  # fmt: skip
-    assert documents.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
-    assert documents.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
-    assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
+    assert curation.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
+    assert curation.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
+    assert ids(curation.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
     assert signed.execute("SELECT count(*) FROM signature").get == 4
-    assert documents.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
+    assert curation.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
 
 
 def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> None:

@@ -13,7 +13,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import COLLECTIONS, document_rows, documents, migrations, overview
+from core.store import COLLECTIONS, curation, document_rows, documents, migrations, overview
 from memory import reports
 
 BEFORE_TALLY = 6
@@ -79,7 +79,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
 
 
 def assert_exact(db: apsw.Connection) -> None:
-    every = list(documents.every(db, forgotten=True))
+    every = list(curation.every(db, forgotten=True))
     kept = [one for one in every if one["forgotten_at"] is None]
     said = reports.stats(db)
     assert (said["total"], said["forgotten"]) == (len(kept), len(every) - len(kept))
