@@ -78,11 +78,12 @@ def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Comma
 def _spelled_out(words: Sequence[str]) -> list[str]:
     """The words with the `true` that a bare `--success` means; Typer wants a value."""
     command = commands.called(words)
-    declared = command.parameters if command is not None else ()
-    taking = {flag: parameter for parameter in declared for flag in parameter.flags if parameter.kind != "flag"}
+    if command is None:  # of a group or a mistyped word `--help` stays where it is
+        return list(words)
+    taking = {flag: one for one in command.parameters for flag in one.flags if one.kind != "flag"}
     spelt: list[str] = []
     loose: list[str] = []  # behind `--` where one begins with a dash: Typer would take it for a flag
-    start = len(command.path.split()) if command is not None else 0
+    start = len(command.path.split())
     rest = list(words[start:])
     while rest:
         word = rest.pop(0)

@@ -44,6 +44,12 @@ def test_a_group_alone_tells_a_program_its_commands(run: Run, group: str) -> Non
     ]
 
 
+def test_a_group_s_help_is_its_own(run: Run, home: Path) -> None:
+    assert run("memory", "--help").out.startswith("Usage: joelclaw memory ")
+    told = " ".join(without_style(on_terminal(home, "memory").out).split())
+    assert "Usage: joelclaw memory " in told and "Store an observation" in told
+
+
 def test_help_beats_wrong_usage(run: Run) -> None:
     assert run("recall", "--limit", "nonsense", "--help").out.startswith("Usage: joelclaw recall")
 
