@@ -6,7 +6,7 @@ An agent must be able to tell a prompt from a page that it once read; whose word
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, files
-from core.project import name_of
+from core.project import name_of, same
 
 if TYPE_CHECKING:
     from core.records import Document, Hit
@@ -82,8 +82,13 @@ def written(hit: Hit) -> str:
     return f"written in {hit['path'][-_PATH_CHARS:]}" if told else ""
 
 
-def line(hit: Hit) -> str:
-    """A hit on one line, as `--raw` prints it: in front stands which tool, page or file said it, and `written`."""
+def is_of_another(hit: Hit, own: str) -> bool:
+    """Whether it is of a project that is known and not one's own, where one has one."""
+    return bool(own and hit["project"]) and not same(hit["project"], own)
+
+
+def line(hit: Hit, own: str = "") -> str:
+    """A hit on one line, as `--raw` prints it: in front another project than one's `own`, who said it, `written`."""
     from core.output import shown, shown_line  # what answers in JSON starts faster without
     from core.quoting import clip_path
 
@@ -96,4 +101,5 @@ def line(hit: Hit) -> str:
     else:
         said = "" if kind not in _FOREIGN else kind if hit["collection"] == "calls" else hit["origin"]
     told = ", ".join(filter(None, (said, written(hit))))
-    return shown_line(f"[{told}] {text}" if told else text)
+    other = f"[{hit['project'][-_PATH_CHARS:]}] " if is_of_another(hit, own) else ""
+    return shown_line(other + (f"[{told}] {text}" if told else text))

@@ -24,13 +24,19 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 def on_terminal(
-    home: Path, *words: str, env: dict[str, str] | None = None, columns: int = 100, cwd: Path | None = None
+    home: Path,
+    *words: str,
+    env: dict[str, str] | None = None,
+    columns: int = 100,
+    rows: int = 30,
+    cwd: Path | None = None,
 ) -> Spawned:
     """Spawn `joelclaw` with stdout on a pseudo-terminal and stderr in a pipe."""
     mine, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**clean_environment(home), "TERM": "xterm-256color", **(env or {})}
-    environment.pop("COLUMNS", None)  # pytest-xdist sets it, and it would beat the terminal
+    for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and they would beat the terminal
+        environment.pop(name, None)
     child = subprocess.Popen(
         [JOELCLAW, *words],
         stdin=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from cli.recall.show import SPOKE
 from cli.recall.view import bar
 from cli.terminal import drawn, safe
 from core import ids
@@ -42,7 +43,7 @@ def inspect(screen: Console, result: Any) -> None:
     for match in result["matches"]:
         screen.print(safe(f"lines {match['startLine']} to {match['endLine']}", "bold"))
         for entry in match["entries"]:
-            line = safe(f"{entry['line']:>5}  {entry['role']:<9}  ", "dim")
+            line = safe(f"{entry['line']:>5}  {SPOKE.get(entry['role'], entry['role']):<9}  ", "dim")
             style = "yellow" if entry["line"] == match["matchLine"] else ""
             screen.print(line.append_text(safe(" ".join(entry["text"].split()), style)))
 

@@ -54,7 +54,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     recalls.save(counting=not options["explain"])  # who asks why has not used the memory
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
-    raw = "\n".join(map(hit.line, result["hits"])) if options["raw"] else None
+    raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
     unknown: list[str] = []
     if files.is_store_older() or (not result["hits"] and (query.session or query.project or query.category)):
         from cli.recall import narrowed

@@ -8,11 +8,13 @@ from core import files, ids
 from core.errors import Failure
 from core.store import sqlite
 from memory import sessions
+from recall.hit import AGENT, PROMPT
 from session.state import state_file
 
 _MOST_NUMBER = 3
 """Digits of a hit's number."""
 _WIDER = 5
+SPOKE = {"user": PROMPT, "assistant": AGENT}
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -23,13 +25,13 @@ def run(options: dict[str, Any]) -> Answer:
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=state_file.identity)
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
     if result["sessionId"]:
-        wider = f"--before {min(before * _WIDER, 1000)} --after {min(after * _WIDER, 1000)}"
+        wider = f"--before {min(max(before, 1) * _WIDER, 1000)} --after {min(max(after, 1) * _WIDER, 1000)}"
         session = quoted(ids.shown(result["sessionId"]))
         actions = [
             step(f"joelclaw show {quoted(given)} {wider}", "more of the conversation"),
             step(f"joelclaw session show {session}", "the whole session, turn by turn"),
         ]
-    told = "\n".join(f"{entry['role']}: {entry['text']}" for entry in result["entries"])
+    told = "\n".join(f"{SPOKE.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
     return Answer(result, actions, told if options["raw"] else None)
 
 

@@ -14,14 +14,16 @@ from cli.terminal import console, drawn, next_steps, pairs, plain, rows_table, s
 from core import clock, ids
 from core.output import shown
 from core.words import query_terms
-from recall.hit import written
+from recall.hit import is_of_another, written
 
 _BAR, _MOST_DROPPED = 10, 15
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
 """Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
-_SHOWN_ROWS = 14
 _ENDING, _SHORT_WORD = re.compile(r"(?:ing|ed|es|s|e)$"), 4
 _INDENTED = (0, 0, 0, 4)
+_EMPTY = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, call \d+(?:, ok)?\))?")
+"""A row that tells nothing: a fence, a rule of a table, a bare brace, the place of a call that went well."""
+_CLIENT_TAG = re.compile(r"‹/?[\w:-]+>")
 _UNITS = (("y", 525_960), ("mo", 43_830), ("d", 1440), ("h", 60), ("min", 1))
 
 
@@ -38,20 +40,25 @@ def hits(answer: Answer) -> None:
             answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]
     asked = _marked(f"{result['query']} {result['rewrittenQuery']}")
     texts = [_rows(screen, _told(hit)) for hit in result["hits"]]
-    over = screen.height - _AROUND_HITS - sum(min(len(rows), _LEAST_ROWS) + _AROUND_TEXT for rows in texts)
+    most = [min(len(rows), _LEAST_ROWS) for rows in texts]
+    over = screen.height - _AROUND_HITS - sum(most) - len(texts) * _AROUND_TEXT
+    for half in (True, False):  # what the others do not need goes to the best that is still cut
+        for at, rows in enumerate(texts):
+            more = max(0, min(-(-over // 2) if half else over, len(rows) - most[at]))
+            most[at], over = most[at] + more, over - more
     drawn: list[tuple[Text, list[Text]]] = []
     for rank, (hit, rows) in enumerate(zip(result["hits"], texts, strict=True), 1):
-        more = max(0, min(-(-over // 2) if rank < len(texts) else over, len(rows) - _LEAST_ROWS))
-        over -= more
         place = rows[: hit["collection"] == "calls"]
-        around = passage(rows[len(place) :], asked, _LEAST_ROWS + more - len(place))
-        drawn.append((heading(hit, rank), [*place, *around]))
+        around = passage(rows[len(place) :], asked, most[rank - 1] - len(place), screen)
+        drawn.append((heading(hit, rank, result.get("preferredProject") or ""), [*place, *around]))
     if screen.is_terminal:
         show.keep([hit["id"] for hit in result["hits"]])
     for head, rows in reversed(drawn) if screen.is_terminal else drawn:
         screen.print(head, no_wrap=True, overflow="ellipsis")
         for row in rows:
-            screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
+            screen.print(
+                Text("  " * (1 + (not row.plain.startswith("… ")))).append_text(row), no_wrap=True, overflow="ellipsis"
+            )
     _summary(screen, result)
     if screen.is_terminal and result["hits"]:
         answer.next_actions = [step("joelclaw recall show 1", answer.next_actions[0]["description"])]
@@ -61,12 +68,11 @@ def hits(answer: Answer) -> None:
 def _summary(screen: Console, result: dict[str, Any]) -> None:
     """How many there are, what was left out and why, and who was asked."""
     words = f"{result['count']} of {result['found']} found"
-    if result["rewrittenQuery"] != result["query"]:
-        words += f" · searched for {result['rewrittenQuery'][:120]}"
     if result.get("droppedByTrustPass"):
         words += f" · {result['droppedByTrustPass']} left out: --explain says why"
-    if result.get("preferredProject"):
-        words += f" · {result['preferredProject']} first"
+    if own := result.get("preferredProject"):
+        [foreign] = [is_of_another(hit, own) for hit in result["hits"][:1]] or [False]
+        words += f" · hit 1 is of {result['hits'][0]['project']}, not {own}" if foreign else f" · hits of {own} first"
     if result["hits"] or result.get("droppedByTrustPass"):
         screen.print(safe(words, "dim"), no_wrap=True, overflow="ellipsis")
     for dropped in () if result["hits"] or "explanation" in result else result.get("droppedDiagnostics", ()):
@@ -98,17 +104,25 @@ def _told(hit: dict[str, Any]) -> str:
 
 
 def _rows(screen: Console, text: str) -> list[Text]:
-    """A text in rows as wide as the screen, without empty ones."""
-    width = max(screen.width - _INDENTED[3], 20)
-    lines = [Text(line.rstrip()) for line in shown(text).expandtabs(4).splitlines() if line.strip()]
-    rows = [row for line in lines for row in line.wrap(screen, width)]
+    """A text in rows as wide as the screen, without those that tell nothing."""
+    lines = [Text(line.rstrip()) for line in _CLIENT_TAG.sub("", shown(text)).expandtabs(4).splitlines()]
+    rows = [row for line in lines for row in line.wrap(screen, _width(screen))]
     for row in rows:
         row.rstrip()
-    return rows
+    return [row for row in rows if not _EMPTY.fullmatch(row.plain.strip())]
 
 
-def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int) -> list[Text]:
-    """At most so many of a text's rows: those with most of what was asked for, marked."""
+def _width(screen: Console) -> int:
+    return max(screen.width - _INDENTED[3], 20)
+
+
+def _cut(screen: Console, row: Text) -> Text:
+    """A row that goes on: its words that have room, and " …"."""
+    return row.wrap(screen, _width(screen) - 2)[0] + Text(" …", style="dim")
+
+
+def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Console) -> list[Text]:
+    """At most so many of a text's rows: those with most of what was asked for, marked. "… " stands in the margin."""
     found = [{match.lower()[:_SHORT_WORD] for match in asked.findall(row.plain)} for row in rows]
 
     def worth(at: int) -> tuple[int, int]:
@@ -119,32 +133,49 @@ def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int) -> list[Tex
     kept = list(rows[start : start + most])
     for row in kept:
         row.highlight_regex(asked, "bold yellow")
+    if start + most < len(rows):
+        kept[-1] = _cut(screen, kept[-1])
     if start and kept:
         kept[0] = Text("… ", style="dim").append_text(kept[0])
-    if start + most < len(rows):
-        kept[-1] = kept[-1] + Text(" …", style="dim")
     return kept
 
 
-@drawn
-def conversation(screen: Console, result: Any) -> None:
-    """What was said and called around a hit, which is marked and told at length; of the rest the beginnings."""
+def conversation(answer: Answer) -> None:
+    """A hit, marked, as far as the screen goes; in the rows that are left what was said and called around it."""
+    result: Any = answer.result
+    screen = console()
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
     head = safe(ids.shown(result["sessionId"]) or result["id"], "bold cyan")
     screen.print(head.append_text(safe("  " + "  ".join(parts), "dim")), no_wrap=True, overflow="ellipsis")
-    for entry in result["entries"]:
-        most = _SHOWN_ROWS if entry["match"] else 0 if entry["kind"] == "tool_call" else _LEAST_ROWS
-        time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
-        said = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
-        said.append_text(safe(entry["role"] + "  ", "bold" if entry["match"] else "blue"))
-        if entry["kind"] == "tool_call" and not entry["match"]:
-            said.append_text(safe(" ".join(entry["text"].split())))
-        screen.print(said, no_wrap=True, overflow="ellipsis")
-        rows = _rows(screen, entry["text"] if entry["match"] else " ".join(entry["text"].split()))
-        for row in rows[:most]:
-            screen.print(Text(" " * _INDENTED[3]).append_text(row), no_wrap=True, overflow="ellipsis")
-        if len(rows) > most and entry["match"]:
-            screen.print(safe(f"    … {len(rows) - most} more rows: --raw has all", "dim"))
+    entries = result["entries"]
+    hit = next((at for at, entry in enumerate(entries) if entry["match"]), 0)
+    nearest = sorted(range(len(entries)), key=lambda at: abs(at - hit))
+    texts = [_entry(screen, entry) for entry in entries]
+    free = screen.height - len(answer.next_actions) - 2
+    most = [0 if free > len(entries) else 1] * len(entries)  # so many were asked for: none is left out
+    free -= sum(most)
+    for those, limit in ((nearest[:1], screen.height), (nearest, 1), (nearest, 1 + _LEAST_ROWS)):
+        for at in those:
+            more = max(0, min(free, limit - most[at], len(texts[at]) - most[at]))
+            most[at], free = most[at] + more, free - more
+    for rows, count in zip(texts, most, strict=True):
+        kept = [*rows[: count - 1], _cut(screen, rows[count - 1])] if 0 < count < len(rows) else rows[:count]
+        for at, row in enumerate(kept):
+            screen.print(Text(" " * _INDENTED[3] * bool(at)).append_text(row), no_wrap=True, overflow="ellipsis")
+    if sum(most) < sum(map(len, texts)) and result["sessionId"]:
+        command = answer.next_actions[0]["command"].partition(" --before ")[0]
+        answer.next_actions[0] = step(f"{command} --raw", "all that was said here")
+    next_steps(answer, screen)
+
+
+def _entry(screen: Console, entry: dict[str, Any]) -> list[Text]:
+    """What was said or called, in rows: when and by whom, then a hit line by line, of the rest one paragraph."""
+    time = entry["at"][:16].replace("T", " ") if entry["at"] != "unknown" else ""
+    said = Text.assemble(("▌" if entry["match"] else " ", "bold yellow"), safe(f"{time}  ", "dim"))
+    said.append_text(safe(show.SPOKE.get(entry["role"], entry["role"]) + "  ", "bold" if entry["match"] else "blue"))
+    if entry["match"]:
+        return [said, *_rows(screen, entry["text"])]
+    return list(said.append_text(safe(" ".join(entry["text"].split()))).wrap(screen, _width(screen)))
 
 
 @drawn
@@ -204,12 +235,12 @@ def age(timestamp: str, now: int) -> str:
     return next((f"{minutes // length} {unit} ago" for unit, length in _UNITS if minutes >= length), "now")
 
 
-def heading(hit: Any, rank: int) -> Text:
-    """Number, day, project, client, session and speaker of a hit; of what is of no session its category."""
+def heading(hit: Any, rank: int, own: str) -> Text:
+    """Number, day, time, project, client, session and speaker of a hit; of what is of no session its category."""
     of_session = bool(hit["session"]) and hit["collection"] != "knowledge"
     parts = (
-        (hit["timestamp"][:10] if hit["timestamp"] != "unknown" else "", ""),
-        (hit["project"] or written(hit), "green"),
+        (hit["timestamp"][:16].replace("T", " ") if hit["timestamp"] != "unknown" else "", ""),
+        (hit["project"] or written(hit), "red" if is_of_another(hit, own) else "green"),
         (hit["source"] if of_session and hit["source"] != hit["origin"] else "", ""),
         (ids.shown(hit["session"]) if of_session else "", "cyan"),
         (hit["origin"], "blue"),

@@ -119,9 +119,22 @@ def test_each_query_of_a_batch_prefers(run: Run, alpha: Path) -> None:
 
 def test_a_person_is_told_and_raw_is_texts_alone(run: Run, alpha: Path, home: Path) -> None:
     raw = run("recall", QUERY, "--raw", env=NOW, cwd=alpha).out.splitlines()
-    assert raw[0] == LINES[1]["text"] and set(raw) <= {line["text"] for line in LINES}
+    beta = f"[acme/beta] {LINES[0]['text']}"
+    assert raw[0] == LINES[1]["text"] and beta in raw and set(raw) <= {beta, *(line["text"] for line in LINES)}
+    everywhere = run("recall", QUERY, "--raw", "--everywhere", env=NOW, cwd=alpha).out.splitlines()
+    assert set(everywhere) <= {line["text"] for line in LINES}
     (alpha / ".git").rename(home.parent / ".git")  # where the command runs
-    assert "acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    assert "hits of acme/alpha first" in " ".join(on_terminal(home, "recall", QUERY).out.split())
+    theirs = {
+        "id": "pump",
+        "text": "The pump of the lock is oiled on Mondays",
+        "project": "acme/beta",
+        "verdict": "allow",
+    }
+    run("memory", "import", "-", stdin=json.dumps(theirs) + "\n", env=NOW)
+    out = on_terminal(home, "recall", "oiled pump of the lock", env={"NO_COLOR": ""}).out
+    assert "hit 1 is of acme/beta, not acme/alpha" in " ".join(out.split())
+    assert "\x1b[31macme/beta" in out
     assert "those of acme" not in on_terminal(home, "recall", QUERY, "--everywhere").out
 
 

@@ -1,0 +1,92 @@
+"""`recall` and `recall show` on a terminal of 100 x 30: no word is lost, no row wasted, and the hit stays in sight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from claude_transcript import Transcript
+from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
+
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+WORDS = [f"word{number:03d}" for number in range(440)]
+QUERY = ("recall", "why", "does", "the", "harbour", "gauge", "stall")
+
+
+def archived(run: Run, tmp_path: Path, answer: str, around: int = 6) -> None:
+    made = Transcript(tmp_path / "work/5a3e7c11-2222-4333-8444-555566667777.jsonl")
+    for number in range(around):
+        made.user(f"chore {number} of the release: " + "tidy the shed and the quay " * 20)
+    made.user("what about the gauge at night?")
+    made.assistant(answer)
+    for number in range(around):
+        made.user(f"later chore {number}: " + "paint the shed and the quay " * 20)
+    run("memory", "archive", str(made.path), env=NOW)
+
+
+def screen(home: Path, *words: str) -> list[str]:
+    out = without_style(on_terminal(home, *words, rows=30, env=NOW).out)
+    return [row.rstrip() for row in out.splitlines()]
+
+
+def test_a_passage_begins_and_ends_at_a_word_and_loses_none_between(home: Path, run: Run, tmp_path: Path) -> None:
+    middle = "The harbour gauge does stall"
+    archived(run, tmp_path, " ".join([*WORDS[:340], middle, *WORDS[340:]]), around=0)
+    rows = screen(home, *QUERY)
+    start = next(at for at, row in enumerate(rows) if row.startswith("  … word"))
+    end = next(at for at, row in enumerate(rows) if at >= start and row.endswith(" …"))
+    told = " ".join(rows[start : end + 1]).replace("…", "").split()
+    every = [*WORDS[:340], *middle.split(), *WORDS[340:]]
+    first = every.index(told[0])
+    assert told == every[first : first + len(told)] and max(map(len, rows)) <= 100
+
+
+def test_what_other_hits_leave_free_goes_to_the_best_and_empty_rows_are_left_out(
+    home: Path, run: Run, tmp_path: Path
+) -> None:
+    lines = [f"line {number} of the harbour log" for number in range(60)]
+    text = "The harbour gauge does stall.\n```go\n{\n" + "\n|---|---|\n".join(lines)
+    archived(run, tmp_path, f"<system-reminder>\n{text}", around=0)
+    run("memory", "write", "A gauge may stall", "--global", env=NOW)
+    rows = screen(home, *QUERY)
+    assert len(rows) == 29
+    assert not [row for row in rows if row.strip() in ("```go", "{", "|---|---|") or "system-reminder" in row]
+
+
+def test_a_hit_says_at_what_time_it_was_said(home: Path, run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path, "The harbour gauge does stall.")
+    at = run("recall", "harbour gauge stall", env=NOW).result["hits"][0]["timestamp"]
+    assert any(row.startswith(f" 1  {at[:10]} {at[11:16]}  ") for row in screen(home, *QUERY))
+
+
+def test_words_that_were_added_to_a_query_are_not_told(home: Path, run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path, "The harbour gauge keeps its readings in a db beside the quay.")
+    assert run("recall", "which db does the harbour gauge keep", env=NOW).result["rewrite"]["rewritten"]
+    assert not [row for row in screen(home, "recall", "which db does the harbour gauge keep") if "searched for" in row]
+
+
+@pytest.mark.parametrize("length", [1, 12, 80])
+def test_a_hit_is_shown_as_far_as_the_screen_goes_and_its_neighbours_in_what_is_left(
+    home: Path, run: Run, tmp_path: Path, length: int
+) -> None:
+    said = [f"The harbour gauge does stall, reason {number}." for number in range(length)]
+    archived(run, tmp_path, "\n".join(said))
+    screen(home, *QUERY)
+    hits = run("recall", *QUERY[1:], env=NOW).result["hits"]
+    number = next(rank for rank, hit in enumerate(hits, 1) if "reason" in hit["observation"])
+    rows = screen(home, "recall", "show", str(number))
+    assert len(rows) <= 29
+    assert len([row for row in rows if ", reason" in row]) == min(length, 25)
+    assert next(row for row in rows if row.startswith("▌")).split()[-1] == "agent"
+    neighbours = [row for row in rows if "chore" in row]
+    assert bool(neighbours) == (length < 80) and all("  prompt  " in row for row in neighbours)
+    assert any(row.startswith(f"→ joelclaw show {number} --raw  all that was said here") for row in rows)
+    assert "agent: The harbour gauge" in run("recall", "show", str(number), "--raw", env=NOW).out
+
+
+def test_more_of_a_conversation_is_offered_only_where_it_is_more(home: Path, run: Run, tmp_path: Path) -> None:
+    archived(run, tmp_path, "The harbour gauge does stall.")
+    screen(home, *QUERY)
+    alone = screen(home, "recall", "show", "1", "--before", "0", "--after", "0")
+    assert any("--before 5 --after 5" in row for row in alone)
