@@ -42,7 +42,8 @@ class Hunk(TypedDict):
     """Neighbouring lines that an edit changed.
 
     `start` is the number of the first one as they are then; of each line `signs` holds "+", "-" or " ", in order;
-    `text` holds those that are there then. `whole`: nothing of the file from before is left.
+    `text` holds those that are there then. `whole`: nothing of the file from before is left. `before`: the whole
+    file as it was, where the client says so, on the first of an edit.
     """
 
     file: str
@@ -50,6 +51,7 @@ class Hunk(TypedDict):
     signs: str
     text: str
     whole: bool
+    before: NotRequired[str]
 
 
 class Edited(TypedDict):

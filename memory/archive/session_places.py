@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clients.edits import changed, now_at
-from core.names import is_file
+from core.names import defined_in, is_file
 from core.project import relative
 from core.store.sessions import place_rows
 from memory.archive.shown_places import names_at
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 3000
 """Of a call: more hold only listings and data."""
+_MOST_ROWS = 20_000
 _DATA = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 """Files whose names are keys and values."""
 
@@ -87,6 +88,8 @@ class SessionPlaces:
             places, edits = self._in(path)
             if any(one["number"] == number and one["hunk"] == hunk for one in edits):
                 continue
+            if before := change.get("before"):
+                self._look_up(path, before)
             for name, place in list(places.items()):
                 if line := now_at(change, place["line"]):
                     if line != place["line"]:
@@ -107,6 +110,23 @@ class SessionPlaces:
             self._edited[path, number, hunk] = made
             rows = change["text"].split("\n")
             self.shown(number, [(path, change["start"] + at, row, True) for at, row in enumerate(rows)])
+
+    def _look_up(self, path: str, text: str) -> None:
+        """Move the places of a file to where the names stand in its text: a formatter may have moved them unseen."""
+        rows = text.split("\n", _MOST_ROWS)
+        for name, place in list(self._in(path)[0].items()):
+            at = place["line"] - 1
+            if at < len(rows) and name in rows[at]:
+                continue
+            found = (n for n, row in enumerate(rows) if name in row)
+            if place["defines"]:
+                found = (n for n in found if defined_in(rows[n]) == name)
+            near = min(found, key=lambda n: abs(n - at), default=None)
+            if near is None:
+                self._drop(path, name)
+            else:
+                place["line"] = near + 1
+                self._changed[path, name] = place
 
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""

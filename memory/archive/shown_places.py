@@ -20,6 +20,8 @@ LONGEST_LINE = 400
 MOST_LINES = 3000
 _PATTERN = frozenset("*?[]{}$")
 _QUOTES, _COMMENTS = "\"'", ("//", "# ", "* ", "-- ", "<!--")
+_IMPORTS = ("import ", "from ", "use ", "#include", "} from ")
+_NO_PLACE = (*_COMMENTS, *_IMPORTS)
 _NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 _SILENT = frozenset("cd export set unset true :".split())
 _WHOLE, _LONGEST_NUMBER = 1 << 30, 8
@@ -48,13 +50,18 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
 
 
 def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
-    """File, name, line of each identifier in these lines, and whether it is defined there; no key of JSON or a log."""
-    texts = ["" if text.lstrip().startswith(_COMMENTS) else text[:LONGEST_LINE] for _, _, text, _ in found]
+    """File, name, line of each identifier in these lines, and whether it is defined there.
+
+    None in a comment, in a string, or where it is imported.
+    """
+    texts = ["" if text.lstrip().startswith(_NO_PLACE) else text[:LONGEST_LINE] for _, _, text, _ in found]
     for (file, number, text, _), names in zip(found, names_by_line(texts), strict=True):
         if names:
             defined = defined_in(text)
             for name in names:
-                if text[max(0, text.find(name) - 1)] not in _QUOTES:
+                at = text.find(name)
+                in_string = text[max(0, at - 1)] in _QUOTES or text.count('"', 0, at) % 2
+                if not in_string and text.strip(" \t,") != name:
                     yield file, name, number, name == defined
 
 

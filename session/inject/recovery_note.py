@@ -42,6 +42,9 @@ LEAST_CALLS = 5
 MOST_QUERIES = 2
 MEMORY_CHARS = 150
 _EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
+_AT_WORK, _DONE, _STEP_CHARS = "in_progress", "completed", 90
+_LATE_PLAN = 60
+"""Calls after which a plan that was not touched may be over: of 6 plans the one that was had stood for 68."""
 _STANDING = 0.42
 """Of the budget, what the lines above the places may take."""
 _QUERY_FILES, _QUERY_CHARS = 3, 48
@@ -80,7 +83,7 @@ def of(
     calls = call_rows.calls(db, session)
     names = name_rows.names(db, session)
     every = place_rows.places(db, session)
-    places = where.ranked(names, every, about["calls"], names_in(summary)[0])
+    places = where.ranked(names, every, about["calls"], names_in(summary)[0], about.get("worktree", ""))
     shown_as = where.shown_as(sorted({place["file"] for place in every} | set(place_rows.paths(db, session))))
     lines = _standing(db, about, calls, summary, every, shown_as, round(max_tokens * 4 * _STANDING))
     folder = about.get("worktree") or about["folder"]
@@ -157,7 +160,7 @@ def _standing(
 ) -> list[str]:
     """What the work is and how it stands: as many lines as have room, the first ones first."""
     request = task.quoted(session_rows.said(db, about["id"], task.READ_CHARS), calls, about.get("ended_at", 0))
-    found = [f"**Task:** {request}" if request else ""]
+    found = [f"**Task:** {request}" if request else "", _plan(about)]
     edits = place_rows.edits(db, about["id"])
     ranges = unrun.ranges(edits, calls, checks.is_check)
     if ranges:
@@ -185,6 +188,16 @@ def _standing(
             room -= len(line) + 1
             kept.append(line)
     return kept
+
+
+def _plan(about: Session) -> str:
+    """How far the agent is in its own plan, and the step at which it is, where it changed the plan lately."""
+    steps = about["plan"]
+    at = next((text for _, text, status in steps if status == _AT_WORK), "")
+    if not at or about.get("plan_at", [0])[0] <= about["calls"] - _LATE_PLAN:
+        return ""
+    done = sum(status == _DONE for *_, status in steps)
+    return f'**Plan:** {done} of {len(steps)} steps done, at: "{clip(one_line(at), _STEP_CHARS, _STEP_CHARS // 2)}"'
 
 
 def _works(calls: Sequence[Call], summary: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import exp
 
 from core.names import is_file
+from core.project import OUTSIDE
 from core.store.sessions.name_rows import FADING_CALLS, faded
 
 TYPE_CHECKING = False
@@ -28,7 +29,9 @@ _PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".ya
 _OTHERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())
 
 
-def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Container[str]) -> list[Place]:
+def ranked(
+    names: Iterable[Name], places: Sequence[Place], total: int, told: Container[str], worktree: str = ""
+) -> list[Place]:
     """The places, most needed first: by the name's fading use, and by how much of its file was shown lately.
 
     Of names that are only used, those that the agent wrote itself; where a definition is known, only that; none that
@@ -37,17 +40,25 @@ def ranked(names: Iterable[Name], places: Sequence[Place], total: int, told: Con
     Args:
         total: calls of the session so far.
         told: names that the client's summary has.
+        worktree: the folder of another checkout in which the session works; other files outside its folder are foreign.
     """
     weights = {one["name"]: faded(one, total) * (_WRITTEN if one["written"] else 1.0) for one in names}
     written = {one["name"] for one in names if one["written"]}
-    defined = {place["name"] for place in places if place["defines"]}
-    shared: dict[str, int] = {}
-    for place in places:
-        shared[place["name"]] = shared.get(place["name"], 0) + 1
     files: dict[str, float] = {}
     for place in places:
         files[place["file"]] = files.get(place["file"], 0.1) + exp((place["number"] - total) / FADING_CALLS)
-    sources = {file: weight**0.5 for file, weight in files.items() if is_source(file)}
+    own = f"{worktree}/" if worktree else "/ "  # no path begins so
+    sources = {
+        file: weight**0.5 for file, weight in files.items()
+        if is_source(file) and (not file.startswith(OUTSIDE) or file.startswith(own))
+    }  # fmt: skip
+    defined: set[str] = set()
+    shared: dict[str, int] = {}
+    for place in places:
+        if place["file"] in sources:
+            shared[place["name"]] = shared.get(place["name"], 0) + 1
+            if place["defines"]:
+                defined.add(place["name"])
     found: list[tuple[float, int]] = []
     for at, place in enumerate(places):
         name, file = place["name"], place["file"]
@@ -104,18 +115,18 @@ def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[
 
 
 def fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most: int) -> dict[str, list[str]]:
-    """`name:line` by file of places in their order, within so many files and characters; a name once."""
+    """`name:line` by file of places in their order, within so many files and characters; a name or a line once."""
     found: dict[str, list[str]] = {}
-    shown: set[str] = set()
+    shown: set[str | tuple[str, int]] = set()
     for place in places:
         name, file = place["name"], place["file"]
-        if name in shown or (file not in found and len(found) >= most):
+        if name in shown or (file, place["line"]) in shown or (file not in found and len(found) >= most):
             continue
         entry = f"{name}:{place['line']}"
         needed = len(entry) + 1 + (len(names[file]) + 4 if file not in found else 0)
         if needed > room:
             continue
         room -= needed
-        shown.add(name)
+        shown |= {name, (file, place["line"])}
         found.setdefault(file, []).append(entry)
     return found

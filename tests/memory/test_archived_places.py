@@ -111,12 +111,14 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
 
 
-def edit(transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False) -> None:
+def edit(
+    transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False, before: str | None = None
+) -> None:
     transcript.call(call, "Edit", file_path=f"{CWD}/src/pool.go", old_string="a", new_string="b")
     entry = transcript.entry(
         "user",
         [{"type": "tool_result", "tool_use_id": call, "content": "updated", "is_error": failed}],
-        toolUseResult={"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch},
+        toolUseResult={"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch, "originalFile": before},
     )
     transcript.write(entry)
 
@@ -196,13 +198,32 @@ def test_what_is_shown_otherwise_now_keeps_no_place(run: Run, home: Path, transc
     assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"leastOpen": 5}
 
 
+def test_the_file_before_an_edit_tells_what_a_formatter_moved(run: Run, home: Path, transcript: Transcript) -> None:
+    transcript.user("mend the pool")
+    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
+    shown = ["3→var idleMs = 1", "5→func openAll() {", "9→func (p *Pool) closeAll() {", "12→\tspareOpen()"]
+    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
+    transcript.call("c2", "Bash", command="make format")
+    transcript.outcome("c2", "formatted")
+    before = "\n\nvar idleMs = 1\n// openAll\n\nfunc openAll() {\n\n\n\nfunc (p *Pool) closeAll() {\n\n\n"
+    patch = {"oldStart": 8, "oldLines": 1, "newStart": 8, "newLines": 2, "lines": [" ", "+", " "]}
+    edit(transcript, "c3", [patch], before=before)
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
+        "idleMs": 3, "openAll": 6, "closeAll": 11,
+    }  # fmt: skip
+
+
 def test_a_comment_and_a_key_are_no_place(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
     shown = ["3→// closeAll ends", '4→AgentLines int `json:"agent_lines"`', '5→log("turnCount", n)', "6→closeAll()"]
+    shown += ['7→import { openAll } from "./pool"', "8→  spareOpen,", '9→fail("of leastOpen: %d", mostOpen)']
     transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
     assert run("memory", "archive", str(transcript.path)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"AgentLines": 4, "closeAll": 6}
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
+        "AgentLines": 4, "closeAll": 6, "mostOpen": 9,
+    }  # fmt: skip
 
 
 def test_empty_lines_in_front_are_counted(run: Run, home: Path, tmp_path: Path) -> None:

@@ -93,6 +93,42 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("calls_since", "told"), [(0, True), (70, False)])
+def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, calls_since: int, told: bool) -> None:
+    made = session(path)
+    steps = [("Read the importer", "completed"), ("Double the delay", "in_progress"), ("Write tests", "pending")]
+    made.call("p", "TodoWrite", todos=[{"content": text, "status": status} for text, status in steps])
+    made.outcome("p", "ok")
+    for number in range(calls_since):
+        made.call(f"s{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"s{number}", SOURCE)
+    line = '**Plan:** 1 of 3 steps done, at: "Double the delay"'
+    assert (line in compacted(run, path).splitlines()) is told
+
+
+def test_a_check_that_has_not_returned_has_run_nothing(run: Run, path: Path) -> None:
+    made = session(path)
+    made.call("late", "Bash", command="make check")
+    assert "**Edited, not run since:** tide_import.py:45-46" in compacted(run, path).splitlines()
+
+
+def test_a_line_is_told_once_by_the_name_it_defines() -> None:
+    names: Any = [
+        {"name": name, "first": 1, "last": 9, "calls": 2, "weight": 2.0, "place": "", "written": 1}
+        for name in ("loadTides", "tideFile", "gaugeName")
+    ]
+    made: Any = [
+        {"file": "a.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": name == "loadTides"}
+        for name, line in (("tideFile", 7), ("loadTides", 7), ("gaugeName", 8))
+    ]
+    made += [
+        {"file": f"{folder}/tides.go", "name": "gaugeName", "line": 3, "number": 9, "shown": 1, "defines": True}
+        for folder in ("/usr/share", "../other")
+    ] + [{"file": "docs/plan.md", "name": "gaugeName", "line": 4, "number": 9, "shown": 1, "defines": True}]
+    found = where.ranked(names, made, 10, ())
+    assert where.lines(found, where.shown_as(["a.go"]), 200) == ["- a.go: loadTides:7 gaugeName:8"]
+
+
 def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     (folder / "src").mkdir(parents=True)
