@@ -35,7 +35,8 @@ def ranked(
     """The places, most needed first: by the name's fading use, and by how much of its file was shown lately.
 
     Of names that are only used, those that the agent wrote itself; where a definition is known, only that; none that
-    stands in several files and is neither defined in one nor told by the summary: it is a library's.
+    stands in several files and is neither defined in one nor told by the summary: it is a library's. A line that
+    defines a name is told by that one alone.
 
     Args:
         total: calls of the session so far.
@@ -53,19 +54,21 @@ def ranked(
         if is_source(file) and (not file.startswith(OUTSIDE) or file.startswith(own))
     }  # fmt: skip
     defined: set[str] = set()
+    heads: set[tuple[str, int]] = set()
     shared: dict[str, int] = {}
     for place in places:
         if place["file"] in sources:
             shared[place["name"]] = shared.get(place["name"], 0) + 1
             if place["defines"]:
                 defined.add(place["name"])
+                heads.add((place["file"], place["line"]))
     found: list[tuple[float, int]] = []
     for at, place in enumerate(places):
         name, file = place["name"], place["file"]
         weight = weights.get(name, 0.0)
         if weight < _FADED or file not in sources:
             continue
-        if not place["defines"] and (name in defined or name not in written):
+        if not place["defines"] and (name in defined or name not in written or (file, place["line"]) in heads):
             continue
         if shared[name] >= _SHARED and name not in defined and name not in told:
             continue

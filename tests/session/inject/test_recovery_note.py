@@ -114,7 +114,15 @@ def test_a_check_that_has_not_returned_has_run_nothing(run: Run, path: Path) -> 
 
 def test_a_line_is_told_once_by_the_name_it_defines() -> None:
     names: Any = [
-        {"name": name, "first": 1, "last": 9, "calls": 2, "weight": 2.0, "place": "", "written": 1}
+        {
+            "name": name,
+            "first": 1,
+            "last": 9,
+            "calls": 2,
+            "weight": 9.0 - 8 * (name == "loadTides"),
+            "place": "",
+            "written": 1,
+        }
         for name in ("loadTides", "tideFile", "gaugeName")
     ]
     made: Any = [
@@ -126,7 +134,7 @@ def test_a_line_is_told_once_by_the_name_it_defines() -> None:
         for folder in ("/usr/share", "../other")
     ] + [{"file": "docs/plan.md", "name": "gaugeName", "line": 4, "number": 9, "shown": 1, "defines": True}]
     found = where.ranked(names, made, 10, ())
-    assert where.lines(found, where.shown_as(["a.go"]), 200) == ["- a.go: loadTides:7 gaugeName:8"]
+    assert where.lines(found, where.shown_as(["a.go"]), 200) == ["- a.go: gaugeName:8 loadTides:7"]
 
 
 def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
