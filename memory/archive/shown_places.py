@@ -61,7 +61,7 @@ def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
             for name in names:
                 at = text.find(name)
                 in_string = text[max(0, at - 1)] in _QUOTES or text.count('"', 0, at) % 2
-                if not in_string and text.strip(" \t,") != name:
+                if not in_string and text.strip() != f"{name},":
                     yield file, name, number, name == defined
 
 

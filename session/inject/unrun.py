@@ -22,8 +22,8 @@ _RANGES = 3
 
 def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str], bool]) -> Ranges:
     """The lines that were edited after the last command that checks anything, be it that it is not told how that came
-    out; of prose and of other folders none. A command that has not returned yet has checked nothing."""
-    last = next((call["number"] for call in reversed(calls) if call["outcome"] and is_check(call["command"])), 0)
+    out; of prose and of other folders none."""
+    last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: Ranges = {}
     for edit in sorted(edits, key=lambda one: -one["number"]):
         if edit["number"] > last and not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE):

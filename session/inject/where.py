@@ -107,7 +107,12 @@ def shown_as(files: Iterable[str]) -> dict[str, str]:
 
 
 def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:
-    """`- file: name:line name:line`, a line a file, of places in their order within so many characters; a name once."""
+    """`- file: name:line name:line`, a line a file, in order within so many characters: a name once, of
+    a line the first."""
+    of_line: dict[tuple[str, int], Place] = {}
+    for place in places:
+        of_line.setdefault((place["file"], place["line"]), place)
+    places = list(of_line.values())
     found = fitting(places, names, room, MOST_FILES)
     first = {place["file"] for place in places[:_FIRST]}
     alone = {file for file, entries in found.items() if len(entries) < 2 and file not in first}
@@ -118,18 +123,18 @@ def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[
 
 
 def fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most: int) -> dict[str, list[str]]:
-    """`name:line` by file of places in their order, within so many files and characters; a name or a line once."""
+    """`name:line` by file of places in their order, within so many files and characters; a name once."""
     found: dict[str, list[str]] = {}
-    shown: set[str | tuple[str, int]] = set()
+    shown: set[str] = set()
     for place in places:
         name, file = place["name"], place["file"]
-        if name in shown or (file, place["line"]) in shown or (file not in found and len(found) >= most):
+        if name in shown or (file not in found and len(found) >= most):
             continue
         entry = f"{name}:{place['line']}"
         needed = len(entry) + 1 + (len(names[file]) + 4 if file not in found else 0)
         if needed > room:
             continue
         room -= needed
-        shown |= {name, (file, place["line"])}
+        shown.add(name)
         found.setdefault(file, []).append(entry)
     return found

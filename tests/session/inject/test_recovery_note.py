@@ -106,12 +106,6 @@ def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, call
     assert (line in compacted(run, path).splitlines()) is told
 
 
-def test_a_check_that_has_not_returned_has_run_nothing(run: Run, path: Path) -> None:
-    made = session(path)
-    made.call("late", "Bash", command="make check")
-    assert "**Edited, not run since:** tide_import.py:45-46" in compacted(run, path).splitlines()
-
-
 def test_a_line_is_told_once_by_the_name_it_defines() -> None:
     names: Any = [
         {
