@@ -15,7 +15,7 @@ from session.inject import checks
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
 _ORDER = ("ok", "", "running", "failed", "stopped")
-_LIKE, _MOST_STEPS = 0.6, 4
+_LIKE, _MOST_STEPS, _MOST_SAID = 0.6, 4, 40
 """How like an error a line is: the share of its words, and of its pairs of words. Calls told before an end."""
 
 
@@ -47,7 +47,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
 
 def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
     """Calls that ended with an error like this one, the latest first, those before whose end is known: what was done
-    between, what was said last, and the call that then worked (None where none did in that session)."""
+    between, what the agent said first, and the call that then worked (None where none did in that session)."""
     terms = [term for term in _terms(error) if not term.isdigit()] or _terms(error)
     found: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
@@ -61,8 +61,10 @@ def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
 
 def _alike(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[float, FoundCall]]:
     pairs = list(pairwise(terms)) or [(terms[0], "")]
-    for call in found_calls.holding_all(db, terms, {}) or found_calls.holding_any(db, terms, {}):
-        lines = [call["error"], *call["passage"].splitlines()] if call["outcome"] != "ok" else []
+    calls = [*found_calls.holding_all(db, terms, {}), *found_calls.holding_any(db, terms, {})]
+    for call in {one["rowid"]: one for one in calls}.values():
+        ended = shell_command.told(call["command"], call["outcome"])  # of `make | tail` an `ok` says nothing
+        lines = [call["error"], *call["passage"].splitlines()] if ended != "ok" else []
         shares = [0.0]
         for inside in map(words.split, lines):
             beside = {*pairwise(inside), *((word, "") for word in inside)}
@@ -86,13 +88,14 @@ def _end_of(db: apsw.Connection, failed: FoundCall) -> dict[str, Any]:
         f"{one['tool']} {one['file']}" if one["file"] else f"$ {clip(' '.join(one['command'].split()), _LONG)}"
         for one in between
         if one["tool"].lower().startswith(("edit", "write", "multi", "apply", "patch", "update"))
-        or (one["command"] and not shell_command.only_looks(one["command"]))
+        or (one["command"].strip() and not shell_command.only_looks(one["command"]))
     ]
-    turns = session_rows.last_turns(db, failed["session"], 1, until=worked["at"] or 0)
-    said = [text.partition(": ")[2] for _, text, at in turns if at >= (failed["at"] or 0)]
+    turns = session_rows.last_turns(db, failed["session"], _MOST_SAID, until=worked["at"] or 0)
+    since = [text.partition(": ") for _, text, at in turns if at >= (failed["at"] or 0)]
+    said = [text for speaker, _, text in since if speaker == "assistant" and text.strip()]
     return {
         "did": list(dict.fromkeys(did))[-_MOST_STEPS:],
-        "said": clip(" ".join(said[-1].split()), _SAID_CHARS) if said else "",
+        "said": clip(" ".join(said[0].split()), _SAID_CHARS) if said else "",
         "ended": {**_told({**failed, **worked}), "callsLater": worked["number"] - failed["number"]},
     }
 

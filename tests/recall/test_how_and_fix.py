@@ -33,6 +33,7 @@ def ran(home: Path, run: Run, tmp_path: Path) -> Path:
     made.assistant("The table lacks the harbours of the north: I add them.")
     made.call("e", "Edit", file_path=f"{CWD}/src/tides.py", old_string="a", new_string="b")
     made.outcome("e", "done")
+    made.assistant("Now I run it again.")
     made.call("t", "Bash", command="make tides")
     made.outcome("t", "ok")
     run("memory", "archive", str(made.path), env=NOW)
@@ -78,6 +79,25 @@ def test_an_error_is_told_with_what_ended_it(ran: Path, error: str, failed: str,
     assert (found["command"], found["ended"]["command"], found["ended"]["outcome"]) == (failed, worked, "ok")
     assert found["did"] == did
     assert ("harbours of the north" in found["said"]) == bool(did)
+
+
+def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "work/6b4f8d22-2222-4333-8444-555566667777.jsonl")
+    made.user("build the lock")
+    for number, (command, output) in enumerate(
+        (
+            ("go build ./lock 2>&1 | head -20", "lock/gate.go:12:7: undefined: sluiceGate"),
+            ("grep -n sluiceGate lock/gate.go", "12: undefined: sluiceGate"),
+            ("go build ./lock", ""),
+        )
+    ):
+        made.call(f"g{number}", "Bash", command=command)
+        made.outcome(f"g{number}", output)
+    run("memory", "archive", str(made.path), env=NOW)
+    found = attempt(ran, "fix", "gate.go:40:9: undefined: sluiceGate", env=NOW).result["errors"]
+    assert [(one["command"], one["ended"]["command"]) for one in found] == [
+        ("go build ./lock 2>&1 | head -20", "go build ./lock")
+    ]  # fmt: skip
 
 
 def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
