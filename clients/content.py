@@ -175,7 +175,7 @@ def plan(steps: object, *text_names: str) -> list[Item]:
         text = next((string(row.get(name)) for name in text_names if row.get(name)), "")
         if text:
             found.append({"id": str(number), "text": text, "status": string(row.get("status"))})
-    return [{"kind": "plan", "whole": True, "steps": found}] if found else []
+    return [{"kind": "plan", "whole": True, "steps": found}] if found or steps == [] else []
 
 
 def given_text(given: object) -> str:

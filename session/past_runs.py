@@ -15,7 +15,7 @@ from session.inject import checks
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
 _ORDER = ("ok", "", "running", "failed", "stopped")
-_LIKE, _MOST_STEPS, _MOST_SAID = 0.6, 4, 40
+_LIKE, _MOST_STEPS, _MOST_SAID = 0.6, 4, 400
 """How like an error a line is: the share of its words, and of its pairs of words. Calls told before an end."""
 
 

@@ -23,15 +23,15 @@ def difference(files: Sequence[dict[str, Any]], *, whole: bool = True) -> None:
             sign = "-" if text.startswith(f"--- {one['path']}") else "+"
             text = f"{sign} {one['path']} ({size(one['bytes'])}): {one['what']}"
         elif text and not whole:
-            text = "\n".join(_in_short(one["path"], text.splitlines()[2:]))
-        for line in text.splitlines():
+            text = "\n".join(_in_short(one["path"], text.split("\n")[2:]))
+        for line in text.removesuffix("\n").split("\n") if text else ():
             style = "bold" if line.startswith(("+++ ", "--- ")) else _COLOURS.get(line[:1], "dim")
             screen.print(safe(line, style), soft_wrap=True)
 
 
 def _in_short(path: str, lines: Sequence[str]) -> Iterator[str]:
     """What changes by the lines of a diff, each once: those that only open a part in a row, then the others."""
-    every = {sign: Counter(line[1:].strip(" ,") for line in lines if line[0] == sign) for sign in "+-"}
+    every = {sign: Counter(line[1:].strip(" ,") for line in lines if line[:1] == sign) for sign in "+-"}
     added, removed = every["+"] - every["-"], every["-"] - every["+"]
     yield f"{path}: {added.total()} lines added, {removed.total()} removed; --diff shows them"
     for sign, found in (("+", added), ("-", removed)):

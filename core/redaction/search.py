@@ -20,7 +20,7 @@ from core.redaction import (
 )
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
-from core.redaction.tokens import find_made
+from core.redaction.tokens import find_random, holds_made
 from core.redaction.values import Name, Span, family, is_in_field
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -116,8 +116,10 @@ def _spans(text: str) -> list[Span]:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(names + others))
-    spans += find_made(text, words)
-    if not (is_anchored or spans or len(_dull) > _MOST_DULL):
+    is_made = holds_made(words)
+    if is_made:
+        spans += find_random(text)
+    if not (is_anchored or spans or is_made or len(_dull) > _MOST_DULL):
         _dull.update([word for word in words if len(word) <= _LONGEST_DULL and not may_be_login(word)])
     return spans
 

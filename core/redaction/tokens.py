@@ -74,10 +74,9 @@ _NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
-def find_made(text: str, words: set[str]) -> list[Span]:
-    """The same where one of the words holds any; what surrounds a word may make a token public, never the other way."""
-    long = [word for word in words if len(word) >= MIN_TOKEN]
-    return find_random(text) if any(len(word) > _LONGEST_ENCODED or find_random(word) for word in long) else []
+def holds_made(words: set[str]) -> bool:
+    """Whether one of the words by itself holds such a token, be it that what surrounds it makes it public."""
+    return any(len(word) > _LONGEST_ENCODED or find_random(word) for word in words if len(word) >= MIN_TOKEN)
 
 
 def find_random(text: str) -> list[Span]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clients.edits import changed, now_at
-from core.names import defined_in, is_file
+from core.names import is_file
 from core.project import relative
 from core.store.sessions import place_rows
 from memory.archive.shown_places import names_at
@@ -113,20 +113,24 @@ class SessionPlaces:
 
     def _look_up(self, path: str, text: str) -> None:
         """Move the places of a file to where the names stand in its text: a formatter may have moved them unseen."""
-        rows = text.split("\n", _MOST_ROWS)
-        for name, place in list(self._in(path)[0].items()):
-            at = place["line"] - 1
-            if at < len(rows) and name in rows[at]:
+        rows = text.split("\n")
+        known = self._in(path)[0].values()
+        wrong = {one["name"]: one for one in known if one["name"] not in "".join(rows[one["line"] - 1 : one["line"]])}
+        if not wrong or len(rows) > _MOST_ROWS:
+            return
+        nearest: dict[str, int] = {}
+        for _, name, line, defines in names_at([(path, at, row, True) for at, row in enumerate(rows, 1)]):
+            place = wrong.get(name)
+            if place is None or (place["defines"] and not defines):
                 continue
-            found = (n for n, row in enumerate(rows) if name in row)
-            if place["defines"]:
-                found = (n for n in found if defined_in(rows[n]) == name)
-            near = min(found, key=lambda n: abs(n - at), default=None)
-            if near is None:
-                self._drop(path, name)
-            else:
-                place["line"] = near + 1
+            if name not in nearest or abs(line - place["line"]) < abs(nearest[name] - place["line"]):
+                nearest[name] = line
+        for name, place in wrong.items():
+            if name in nearest:
+                place["line"] = nearest[name]
                 self._changed[path, name] = place
+            else:
+                self._drop(path, name)
 
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""

@@ -42,8 +42,8 @@ def meant(vault: str, records: list[Record], listed: Iterable[str], target: str)
     name, _, heading = target.partition("#")
     wanted = os.path.basename(name).removesuffix(_ENDING).lower()
     number = _NUMBER.search(name)
-    if number is not None:
-        named = [one for one in records if one.number == number[0]]
+    named = [one for one in records if number is not None and one.number == number[0]]
+    if named:
         exact = [one for one in named if os.path.splitext(one.filename)[0].lower() == wanted]
         return [one.path for one in exact or named if not heading or _has_heading(one, heading)]
     for folder in (vault, os.path.join(vault, decisions.FOLDER)):

@@ -27,7 +27,11 @@ _ARCHIVE_SHARE = 0.6
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
-_AGAIN = ("prompt", "tool", "turn")  # the next one catches up: of these counts what they waited before our code began
+_AGAIN = (
+    "prompt",
+    "tool",
+    "turn",
+)  # the next one catches up: of these counts what they waited, where a transcript has the rest
 
 
 class Call:
@@ -80,7 +84,7 @@ class Call:
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
             if not context.is_off(event["cwd"]):
                 waited = 0.0
-                if self._deadline is not None and event["kind"] in _AGAIN:
+                if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
                     waited = self._deadline.waited = waited_s()
                     if waited >= self._seconds():
                         time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
@@ -225,7 +229,7 @@ class Deadline:
 
 def waited_s() -> float:
     """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
-    told = files.start_of(f"/proc/{os.getpid()}/schedstat", 100).split()
+    told = files.start_of("/proc/self/schedstat", 100).split()
     return int(told[1]) / 1e9 if len(told) > 1 else 0.0
 
 

@@ -43,8 +43,9 @@ MOST_QUERIES = 2
 MEMORY_CHARS = 150
 _EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
 _AT_WORK, _DONE, _STEP_CHARS = "in_progress", "completed", 90
-_LATE_PLAN = 60
-"""Calls after which a plan that was not touched may be over: of 6 plans the one that was had stood for 68."""
+_LATE_PLAN, _CUT_PLAN = 60, 60
+"""Calls after which a plan that was not touched may be over: of 6 plans the one that was had stood for 68.
+Of a plan with so many steps the others were not stored."""
 _STANDING = 0.42
 """Of the budget, what the lines above the places may take."""
 _QUERY_FILES, _QUERY_CHARS = 3, 48
@@ -194,7 +195,7 @@ def _plan(about: Session) -> str:
     """How far the agent is in its own plan, and the step at which it is, where it changed the plan lately."""
     steps = about["plan"]
     at = next((text for _, text, status in steps if status == _AT_WORK), "")
-    if not at or about.get("plan_at", [0])[0] <= about["calls"] - _LATE_PLAN:
+    if not at or len(steps) >= _CUT_PLAN or about.get("plan_at", [0])[0] <= about["calls"] - _LATE_PLAN:
         return ""
     done = sum(status == _DONE for *_, status in steps)
     return f'**Plan:** {done} of {len(steps)} steps done, at: "{clip(one_line(at), _STEP_CHARS, _STEP_CHARS // 2)}"'

@@ -148,20 +148,24 @@ def test_what_is_wrong_with_the_records_is_listed(run: Run, vault: Path) -> None
         "---\nstatus: done\nsuperseded-by: 0999\n---\n# X\n\n[[0203-signpost]] [[0203#Nowhere]] [[notes]]\n"
         "[[0007]] [[tts: said]] [[gone]]\n"
     )
-    (decisions / "README.md").write_text("| [0203](0203-signpost.md) | a |\n| [0404](0404-none.md) | b |\n")
+    (vault / "notes-2024-plan.md").write_text("# Plan\n")
+    (decisions / "0302-y.md").write_text("---\nstatus: accepted\n---\n# Y\n\n[[notes-2024-plan]]\n")
+    (decisions / "README.md").write_text(
+        "| [0302](0302-y.md) | y |\n| [0203](0203-signpost.md) | a |\n| [0404](0404-none.md) | b |\n"
+    )
     done = run("vault", "adr", "audit", env={"VAULT_PATH": str(vault)}, ok=False)
     result = done.result
-    assert (done.code, result["ok"], result["total"]) == (1, False, 4)
+    assert (done.code, result["ok"], result["total"]) == (1, False, 5)
     assert result["missing_status"] == ["0007-again.md"]
     assert result["non_canonical_status"] == [{"filename": "0301-x.md", "status": "done"}]
-    assert result["status_counts"] == {"shipped": 1, "accepted": 1, "done": 1}
+    assert result["status_counts"] == {"shipped": 1, "accepted": 2, "done": 1}
     assert result["superseded_by_missing_targets"] == [{"from": "0301-x.md", "target": "0999"}]
     links = result["wiki_links"]
     assert [(one["line"], one["target"]) for one in links["broken"]] == [(7, "0203#Nowhere"), (8, "gone")]
     assert [(one["target"], len(one["candidates"])) for one in links["ambiguous"]] == [("0007", 2)]
     assert links["skipped_custom"] == 1
     assert result["index"] == {
-        "exists": True, "rows": 2, "missing_from_index": ["0007-again.md", "0007-queue.md", "0301-x.md"],
+        "exists": True, "rows": 3, "missing_from_index": ["0007-again.md", "0007-queue.md", "0301-x.md"],
         "extra_in_index": ["0404-none.md"],
     }  # fmt: skip
 

@@ -154,14 +154,20 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("kind", "waited", "works"),
-    [("UserPromptSubmit", "1", True), ("UserPromptSubmit", "70", False), ("PreCompact", "70", True)],
-)
+    ("kind", "transcript", "waited", "works"),
+    [
+        ("UserPromptSubmit", "t.jsonl", "1", True), ("UserPromptSubmit", "t.jsonl", "70", False),
+        ("UserPromptSubmit", "", "70", True), ("PreCompact", "t.jsonl", "70", True),
+    ],
+)  # fmt: skip
 def test_one_that_waited_too_long_for_a_processor_says_nothing(
-    run: Run, home: Path, tmp_path: Path, kind: str, waited: str, works: bool
+    run: Run, home: Path, tmp_path: Path, kind: str, transcript: str, waited: str, works: bool
 ) -> None:
-    """What a prompt says stands in the transcript for the next event; what a compaction calls for is done anyway."""
-    payload = {"hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables"}
+    """A prompt stands in the transcript for the next event; where there is none, and before a compaction, it works."""
+    payload = {
+        "hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables",
+        "transcript_path": str(tmp_path / transcript) if transcript else "",
+    }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", _WAITED, waited, "hook", "claude"],
         input=json.dumps(payload).encode(),

@@ -275,3 +275,9 @@ def test_every_known_form_is_seen_without_a_digit() -> None:
                     assert may_hold_secret(text), (kind, text)
                     assert redact(text)[1], (kind, text)
     assert looked > 100
+
+
+def test_a_token_that_was_public_is_redacted_elsewhere() -> None:
+    token = "8fK2pQ7xLm4Zt" + "9RvB3nWc6YdH1sJ"
+    assert redact(f'the etag: "{token}" of the page')[0].count(token) == 1
+    assert token not in redact(f"the deploy value is {token} since today")[0]

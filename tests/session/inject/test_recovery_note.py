@@ -106,6 +106,14 @@ def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, call
     assert (line in compacted(run, path).splitlines()) is told
 
 
+def test_a_plan_that_was_cleared_is_not_told(run: Run, path: Path) -> None:
+    made = session(path)
+    for call, todos in (("p", [{"content": "Double the delay", "status": "in_progress"}]), ("q", [])):
+        made.call(call, "TodoWrite", todos=todos)
+        made.outcome(call, "ok")
+    assert "**Plan:**" not in compacted(run, path)
+
+
 def test_a_line_is_told_once_by_the_name_it_defines() -> None:
     names: Any = [
         {
