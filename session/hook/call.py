@@ -229,7 +229,7 @@ class Deadline:
 
 def waited_s() -> float:
     """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
-    told = files.start_of("/proc/self/schedstat", 100).split()
+    told = files.start_of(f"/proc/{os.getpid()}/schedstat", 100).split()
     return int(told[1]) / 1e9 if len(told) > 1 else 0.0
 
 
