@@ -1,22 +1,20 @@
-"""`make demo`: replay a recorded pi session through a compaction, each step a process of its own in a throwaway home.
+"""`make demo`: replay a recorded pi session through a compaction, each hook a process of its own in a throwaway home.
 
-What an agent's hooks do, in their order: at the end of each turn `checkpoint save` (and the turn's texts are archived
-with `memory import`), before the compaction `checkpoint flush`, after it `inject recovery`. Then the note's own
-queries are run, and the facts that the summary dropped are looked for in what comes back. The session is a real one of
-pi, but its model was scripted, and with it the summary: on sessions of real models `make recovery-bench` measures.
+The session file grows line by line beside the project's files, and the hooks that `joelclaw install pi` adds run in
+their order: `prompt`, `turn_end`, `before_compaction`, `after_compaction`. Then each fact that the summary dropped is
+asked for in plain words. The session is a real one of pi, but its model was scripted, and with it the summary: on
+sessions of real models `make recovery-bench` measures.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,20 +27,7 @@ from rich.text import Text
 
 FOLDER = Path(__file__).resolve().parent
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
-SESSION = "demo"
-WRITING_TOOLS = ("edit", "write")
-TEXT_CHARS = 600
-OUTCOME_CHARS = 200
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One user prompt, and what followed until the next."""
-
-    prompt: str
-    at_ms: int
-    texts: list[tuple[str, str]] = field(default_factory=list)
-    saves: list[tuple[float, list[str]]] = field(default_factory=list)
+RECORDED_FOLDER = "/home/dev/buoyline"
 
 
 def milliseconds(entry: dict[str, Any]) -> int:
@@ -50,99 +35,119 @@ def milliseconds(entry: dict[str, Any]) -> int:
     return int(datetime.fromisoformat(entry["timestamp"].replace("Z", "+00:00")).timestamp() * 1000)
 
 
-def turns(entries: list[dict[str, Any]], window: int) -> Iterator[Turn | dict[str, Any]]:
-    """The transcript as turns, and its compaction entry where it stands."""
-    turn: Turn | None = None
-    for entry in entries:
-        if entry["type"] == "compaction":
-            if turn:
-                yield turn
-            turn = None
-            yield entry
-            continue
-        message = entry.get("message")
-        if message is None:
-            continue
-        text = " ".join(part["text"] for part in message["content"] if part["type"] == "text")
-        if message["role"] == "user":
-            if turn:
-                yield turn
-            turn = Turn(text, milliseconds(entry))
-        if turn is None:
-            continue
-        calls = [part for part in message["content"] if part["type"] == "toolCall"]
-        ran = [call["arguments"]["command"] for call in calls if call["name"] == "bash"]
-        if message["role"] == "toolResult":  # what came of it goes with the message that called the tool
-            role, said = turn.texts[-1]
-            turn.texts[-1] = (role, f"{said}\n{text[:OUTCOME_CHARS]}")
-            continue
-        turn.texts.append((message["role"], "\n".join([text[:TEXT_CHARS], *(f"$ {command}" for command in ran)])))
-        if message["role"] == "assistant":
-            files = [call["arguments"]["path"] for call in calls if call["name"] in WRITING_TOOLS]
-            turn.saves.append((100 * message["usage"]["totalTokens"] / window, files))
-    if turn:
-        yield turn
-
-
+@dataclass
 class Stage:
-    """Where the commands run, and what each has cost."""
+    """A throwaway home with the project and its session file, where commands run; and what each has cost."""
 
-    def __init__(self, home: str) -> None:
-        self.home = home
-        self.costs: dict[str, list[float]] = {}
+    home: Path
+    costs: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def project(self) -> Path:
+        """The project's folder."""
+        return self.home / "buoyline"
+
+    @property
+    def transcript(self) -> Path:
+        """The client's session file."""
+        return self.home / "session.jsonl"
 
     def run(self, *words: str, at_ms: int, stdin: str = "") -> str:
-        """Spawn `joelclaw` at the recorded time, and return its stdout."""
-        environment = {**os.environ, "JOELCLAW_HOME": self.home, "JOELCLAW_NOW_MS": str(at_ms)}
+        """Spawn `joelclaw` in the project at the recorded time, and return its stdout."""
+        environment = {**os.environ, "JOELCLAW_HOME": str(self.home / "joelclaw"), "JOELCLAW_NOW_MS": str(at_ms)}
         environment["PATH"] = os.pathsep.join((str(Path(JOELCLAW).parent), environment.get("PATH", os.defpath)))
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed command has its bytecode
         began = time.perf_counter()
         done = subprocess.run(
-            [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=environment, check=False
-        )
+            [JOELCLAW, *words], input=stdin, text=True, capture_output=True, env=environment, cwd=self.project,
+            check=False,
+        )  # fmt: skip
         took = (time.perf_counter() - began) * 1000
         if done.returncode:
             raise SystemExit(f"joelclaw {' '.join(words)}\n{done.stdout}{done.stderr}")
-        self.costs.setdefault(" ".join(words[:2]) if words[0] != "recall" else "recall", []).append(took)
+        self.costs.setdefault("recall" if words[0] == "recall" else " ".join(words), []).append(took)
         return done.stdout
 
-    def json(self, *words: str, at_ms: int, stdin: str = "") -> Any:
-        """The result in the envelope."""
-        return json.loads(self.run(*words, at_ms=at_ms, stdin=stdin))["result"]
+    def write(self, path: str, text: str) -> None:
+        """Write one of the project's files."""
+        file = self.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
 
-def archive(stage: Stage, turn: Turn, number: int) -> None:
-    """Keep the turn's texts as episodes, each with its prompt and its neighbours as context."""
-    lines = []
-    for i, (role, text) in enumerate(turn.texts):
-        around = [turn.texts[j][1] for j in sorted({0, i - 1, i + 1} - {i}) if 0 <= j < len(turn.texts)]
-        line = {"id": f"{SESSION}-{number}-{i}", "collection": "episodes", "text": f"{role}: {text}"}
-        lines.append({**line, "context": "\n".join(around), "session": SESSION, "created_at": turn.at_ms})
-    stage.run("memory", "import", "-", at_ms=turn.at_ms, stdin="\n".join(map(json.dumps, lines)))
+@dataclass
+class Session:
+    """The session as pi's extension sees it."""
+
+    stage: Stage
+    window: int
+    identity: str = ""
+    prompts: list[str] = field(default_factory=list)
+    percent: float = 0
+
+    def hook(self, event: str, at_ms: int, **more: object) -> str:
+        """Report an event as the extension does, and return the text that it hands to the model."""
+        payload = {
+            "session_id": self.identity, "transcript_path": str(self.stage.transcript), "cwd": str(self.stage.project),
+            "messages": self.prompts[-12:], "percent": self.percent, **more,
+        }  # fmt: skip
+        answer = json.loads(self.stage.run("hook", "pi", event, at_ms=at_ms, stdin=json.dumps(payload)))
+        return "\n".join(message["content"] for message in answer["messages"])
+
+    def record(self, entry: dict[str, Any]) -> None:
+        """Append what pi recorded to its session file."""
+        with self.stage.transcript.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def answer(self, message: dict[str, Any], at_ms: int) -> None:
+        """What the model answered: its edits are made, and its turn ends."""
+        for call in (part for part in message["content"] if part["type"] == "toolCall"):
+            given = call["arguments"]
+            if call["name"] == "write":
+                self.stage.write(given["path"], given["content"])
+            elif call["name"] == "edit":
+                text = (self.stage.project / given["path"]).read_text()
+                for edit in given["edits"]:
+                    text = text.replace(edit["oldText"], edit["newText"])
+                self.stage.write(given["path"], text)
+        self.percent = 100 * message["usage"]["totalTokens"] / self.window
+        self.hook("turn_end", at_ms)
 
 
-def save(stage: Stage, turn: Turn) -> list[dict[str, Any]]:
-    """A checkpoint at the end of each of the model's turns."""
-    results = []
-    for percent, files in turn.saves:
-        words = ["checkpoint", "save", "--session", SESSION, "--percent", f"{percent:.1f}", "--message", turn.prompt]
-        for file in files:
-            words += ["--file", file]
-        results.append(stage.json(*words, at_ms=turn.at_ms))
-    return results
+def text_of(message: dict[str, Any]) -> str:
+    """What was said in a message."""
+    return " ".join(part["text"] for part in message["content"] if part["type"] == "text")
 
 
-def told(results: list[dict[str, Any]]) -> str:
-    """What the checkpoints of one prompt did, in a few words."""
-    words = []
-    for result in results:
-        if result["recalled"]:
-            words.append(f"recalled {result['hits']}")
-        if result["written"]:
-            words.append("task remembered")
-    if not words:
-        words = ["tracked" if results[-1]["zone"] == "cold" else "nothing new to ask"]
-    return ", ".join(dict.fromkeys(words))
+def cut(text: str) -> str:
+    """The beginning of a prompt, for a row of its own."""
+    return text if len(text) <= 56 else text[:55] + "…"
+
+
+def replay(session: Session, entries: list[dict[str, Any]], track: Table) -> tuple[str, str, int]:
+    """Up to the compaction: returns the client's summary, the recovery note, and when it was."""
+    for entry in entries:
+        at_ms, message = milliseconds(entry), entry.get("message")
+        if entry["type"] == "compaction":
+            session.hook("before_compaction", at_ms)
+            session.record(entry)
+            track.add_row(cut(session.prompts[-1]), f"{session.percent:.0f} %")
+            track.add_row("[bold]compaction[/]", f"{entry['tokensBefore']} tokens")
+            return entry["summary"], session.hook("after_compaction", at_ms), at_ms
+        if entry["type"] == "session":
+            session.identity = entry["id"]
+            session.record(entry)
+            session.hook("session_start", at_ms, source="startup")
+            continue
+        if message and message["role"] == "user":
+            if session.prompts:
+                track.add_row(cut(session.prompts[-1]), f"{session.percent:.0f} %")
+            session.hook("prompt", at_ms, prompt=text_of(message))
+            session.prompts.append(text_of(message))
+        session.record(entry)
+        if message and message["role"] == "assistant":
+            session.answer(message, at_ms)
+    raise SystemExit("the recorded session has no compaction")
 
 
 def bare_python() -> float:
@@ -155,20 +160,18 @@ def bare_python() -> float:
     return statistics.median(times)
 
 
-def show_facts(console: Console, facts: list[dict[str, str]], summary: str, note: str, found: str) -> tuple[int, int]:
-    """What became of each fact; returns how many came back, and how many of them are in the note itself."""
-    table = Table(title="What the session knew before the compaction", title_justify="left", expand=False)
-    for heading in ("kind", "fact", "scripted summary", "recovery note", "its queries"):
+def show_facts(console: Console, stage: Stage, facts: list[dict[str, str]], note: str, at_ms: int) -> int:
+    """Ask for each fact in plain words, show what came back; returns how many did."""
+    table = Table(title="What the session knew, and the summary dropped", title_justify="left", expand=False)
+    for heading in ("asked for", "fact", "recovery note", "recall"):
         table.add_column(heading)
-    back = noted = 0
+    back = 0
     for fact in facts:
-        needle = fact["needle"]
-        marks = [needle in text for text in (summary, note, found)]
-        back += any(marks[1:])
-        noted += marks[1]
-        table.add_row(fact["kind"], needle, *("[green]yes[/]" if mark else "[dim]-[/]" for mark in marks))
+        marks = [fact["needle"] in text for text in (note, stage.run("recall", fact["ask"], "--raw", at_ms=at_ms))]
+        back += any(marks)
+        table.add_row(fact["ask"], fact["needle"], *("[green]yes[/]" if mark else "[dim]-[/]" for mark in marks))
     console.print(table)
-    return back, noted
+    return back
 
 
 def show_costs(console: Console, stage: Stage) -> None:
@@ -185,47 +188,32 @@ def show_costs(console: Console, stage: Stage) -> None:
 
 
 def main() -> int:
-    """Replay, and show what was remembered, what the agent got back and what it cost."""
+    """Replay, and show what the agent got back, what can be found again, and what it cost."""
     console = Console(width=min(Console().width, 118))
     scenario = json.loads((FOLDER / "scenario.json").read_text())
-    entries = [json.loads(line) for line in (FOLDER / "pi-session.jsonl").read_text().splitlines()]
     with tempfile.TemporaryDirectory(prefix="joelclaw-demo-") as home:
-        stage = Stage(home)
-        console.rule("[bold]A recorded pi session, replayed through joelclaw")
+        stage = Stage(Path(home))
+        for path, text in scenario["files"].items():
+            stage.write(path, text)
+        recorded = (FOLDER / "pi-session.jsonl").read_text().replace(RECORDED_FOLDER, str(stage.project))
+        console.rule("[bold]A recorded pi session, replayed through joelclaw's hooks")
         track = Table(title="While the context fills", title_justify="left")
-        for heading in ("prompt", "context", "zone", "checkpoint save"):
-            track.add_column(heading)
-        summary, note, after_ms, number = "", "", 0, 0
-        for item in turns(entries, scenario["client"]["contextWindow"]):
-            if isinstance(item, dict):
-                summary, after_ms = item["summary"], milliseconds(item)
-                stage.json("checkpoint", "flush", "--session", SESSION, at_ms=after_ms)
-                track.add_row("[bold]compaction[/]", f"{item['tokensBefore']} tokens", "", "checkpoint flush")
-                note = stage.run("inject", "recovery", "--session", SESSION, "--raw", at_ms=after_ms)
-                continue
-            if note:
-                break
-            number += 1
-            archive(stage, item, number)
-            results = save(stage, item)
-            prompt = item.prompt if len(item.prompt) <= 52 else item.prompt[:51] + "…"
-            track.add_row(f"{number}. {prompt}", f"{item.saves[-1][0]:.0f} %", results[-1]["zone"], told(results))
+        track.add_column("prompt")
+        track.add_column("context", justify="right")
+        session = Session(stage, scenario["client"]["contextWindow"])
+        summary, note, after_ms = replay(session, [json.loads(line) for line in recorded.splitlines()], track)
         console.print(track)
-        kept = "what the summary kept: pi compacted by itself, its model and so this text were scripted"
+        kept, got = "what pi's summary kept (its model was scripted)", "what joelclaw hands the agent"
         console.print(Panel(Text(summary.strip()), title=kept, title_align="left"))
-        console.print(
-            Panel(Text(note.strip()), title="what the agent gets back", title_align="left", border_style="green")
-        )
-        queries = re.findall(r'recall "([^"]+)"', note)
-        hits = [hit for query in queries for hit in stage.json("recall", query, at_ms=after_ms)["hits"]]
-        found = "\n".join(f"{hit['observation']}\n{hit['context']}" for hit in hits)
-        back, noted = show_facts(console, scenario["facts"], summary, note, found)
+        console.print(Panel(Text(note.strip()), title=got, title_align="left", border_style="green"))
+        back = show_facts(console, stage, scenario["facts"], note, after_ms)
         show_costs(console, stage)
     total = len(scenario["facts"])
-    console.print(f"[bold]{back} of {total}[/] facts that the scripted summary dropped came back:")
-    console.print(f"{noted} are in the note, the others come from its queries; the recovery note had {len(queries)}.")
-    console.print("The summary was scripted to drop them: this shows how the parts work together. It does not show")
-    console.print("what a real compaction loses: `make recovery-bench` measures that on your own sessions.")
+    console.print(f"[bold]{back} of {total}[/] facts that the scripted summary dropped were found again.")
+    console.print(
+        "The questions are ours, and the summary was scripted: this shows how the parts work together, not what a real "
+        "compaction loses. `make recovery-bench` measures that on your own sessions."
+    )
     return 0 if back else 1
 
 
