@@ -138,3 +138,18 @@ def test_only_the_newest_signposts_are_looked_into(run: Run, home: Path, harbour
     assert asked(run, query, harbour) == OLD
     db.execute(f"{row} WHERE kind = 'compaction-recovery' AND session_id = ?", ("i19", OLD))
     assert asked(run, query, harbour) == NEW
+
+
+def test_the_task_of_a_session_is_no_hit_beside_its_own_turns(run: Run) -> None:
+    """It repeats the prompts, one behind the other."""
+    asked, answered = "Why do the tide mails repeat?", "assistant: The tide sweep compares the wrong reading."
+    percent = ("--percent", "60", "--message")
+    for session in ("with-turns", "without"):
+        run("checkpoint", "save", "--session", session, *percent, f"{asked} Look at the sweep of {session}")
+    for number, text in enumerate((f"user: {asked}", answered)):
+        line = {"id": f"e{number}", "collection": "episodes", "text": text, "session": "with-turns"}
+        run("memory", "import", "-", stdin=json.dumps(line))
+    hits = run("recall", "tide mails repeat sweep").json["result"]["hits"]
+    tasks = [hit["session"] for hit in hits if hit["observation"].startswith("Task: ")]
+    assert tasks == ["without"], hits
+    assert "agent: The tide sweep compares the wrong reading." in [hit["observation"] for hit in hits]
