@@ -16,7 +16,7 @@ complete -c joelclaw -n "__joelclaw_at ''" -a how -d 'Commands that were run her
 complete -c joelclaw -n "__joelclaw_at ''" -a fix -d 'What was done after an error like this, and what then worked.'
 complete -c joelclaw -n "__joelclaw_at ''" -a search -d 'Search everything: synced notes, memories, what sessions said, events.'
 complete -c joelclaw -n "__joelclaw_at ''" -a lost -d 'What the last compaction dropped, and how to get each back.'
-complete -c joelclaw -n "__joelclaw_at ''" -a report -d 'All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.'
+complete -c joelclaw -n "__joelclaw_at ''" -a report -d 'All sessions of the last hours: what hooks cost, injections, hits, memories that were used, errors.'
 complete -c joelclaw -n "__joelclaw_at ''" -a briefing -d 'Where a repository was left, and its newest memories.'
 complete -c joelclaw -n "__joelclaw_at ''" -a note -d 'Keep a thought: an observation with the tag note.'
 complete -c joelclaw -n "__joelclaw_at ''" -a hook -d 'Read an agent'"'"'s hook event from stdin and answer it. Always exits 0.'

@@ -38,7 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "report",
         "report",
-        "All sessions of the last hours: what hooks cost, injections, hit and echo rates, errors.",
+        "All sessions of the last hours: what hooks cost, injections, hits, memories that were used, errors.",
         (HOURS, _HTML, _TO),
     ),
     Command(

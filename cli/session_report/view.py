@@ -27,6 +27,7 @@ _CURVE = 60
 _LINE_CHARS, _ERROR_CHARS = 150, 100
 _TEXT_LINES = 4
 _INDENT = " " * 18
+_OUTCOMES = {"echo": "used", "fizzle": "ignored"}
 _CHOSEN = {
     "project": "The newest of this folder's project. For another: joelclaw session show ID",
     "last": "None of this folder's project is known; this is the newest of all. For another: joelclaw session show ID",
@@ -97,7 +98,7 @@ def draw_session(screen: Console, life: Any) -> None:
         _some(life["recalls"], "recall"),
         "" if percent is None else f"{percent:.0f} % {life['zone']}",
         f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens",
-        f"memories {memories['injected']}, echo {memories['echo']}, fizzle {memories['fizzle']}",
+        _some_memories(memories),
         f"{_some(hooks['count'], 'hook')}, {_ms(hooks['p50'])} median, {_ms(hooks['totalMs'])} together",
     ]
     screen.print(safe(" · ".join(filter(None, parts))))
@@ -127,7 +128,7 @@ def draw_report(screen: Console, result: Any) -> None:
         "late": f"{plain(hooks['late'])}, failed {plain(hooks['failed'])}, degraded {plain(hooks['degraded'])}",
         "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
         "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
-        "echo rate": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
+        "memories used": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",
         "errors": safe(errors["total"], "bold red" if errors["total"] else ""),
     }
     screen.print(pairs(figures))
@@ -169,6 +170,13 @@ def _some(number: int, word: str) -> str:
     return f"{plain(number)} {word}{'s' * (number != 1)}"
 
 
+def _some_memories(memories: Any) -> str:
+    if not memories["injected"]:
+        return ""
+    given = plain(memories["injected"]) + (" memory" if memories["injected"] == 1 else " memories")
+    return f"{given}: {memories['echo']} used, {memories['fizzle']} ignored"
+
+
 def _print(screen: Console, line: Text, full: bool) -> None:
     screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
 
@@ -187,7 +195,8 @@ def _moment(screen: Console, one: Any, *, full: bool) -> None:
     if len(lines) > len(shown):
         screen.print(safe(f"{_INDENT}… {len(lines) - len(shown)} more lines: --full", "dim"))
     for handed in one.get("memories", ()):
-        text = safe(f"{_INDENT}{handed['outcome']:<7}", "green" if handed["outcome"] == "echo" else "dim")
+        outcome = _OUTCOMES.get(handed["outcome"], "")
+        text = safe(f"{_INDENT}{outcome:<8}", "green" if handed["outcome"] == "echo" else "dim")
         _print(screen, text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim")), full)
 
 

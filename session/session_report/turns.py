@@ -50,14 +50,17 @@ def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mappi
             parts = [f"task of {_count(about, 'taskChars')} characters", f"{_count(about, 'filesCount')} files"]
             parts += [f"{_count(about, 'recallHits')} memories", f"{_count(about, 'queriesCount')} queries"]
             kind, line = "checkpoint", ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
+        elif action == "task.recalled" and not about.get("returned"):
+            continue
         elif action in ("memory.recall.completed", "task.recalled"):
             of = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
             asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
             kind, line = "recall", f"{_count(about, 'returned')}{of}{asked}"
         elif action in ("memory.echo", "memory.fizzle"):
-            outcome, identifier = action.rpartition(".")[2], str(about.get("memoryId", ""))
-            said = f"the agent said {_count(about, 'termsMatched')} of its words" if outcome == "echo" else "not used"
-            kind, line = "feedback", f"{outcome}: {texts.get(identifier) or identifier} ({said})"
+            identifier = str(about.get("memoryId", ""))
+            used = f"used, the agent said {_count(about, 'termsMatched')} of its words"
+            outcome = used if action == "memory.echo" else "ignored"
+            kind, line = "feedback", f"{outcome}: {texts.get(identifier) or identifier}"
         elif action == "compaction.inject.skipped":
             kind, line = "skipped", f"no note: {about.get('reason', '')}"
         elif action == "memory.recall.started":

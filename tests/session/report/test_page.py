@@ -83,7 +83,7 @@ def test_a_session_s_page_tells_what_the_command_tells(html: str) -> None:
     assert f"Session {SESSION}" in read.text
     assert MEMORY in read.text and "Session Recovery" in read.text
     assert "then mend the retry of the receipts, please" in read.text
-    for word in ("warm from 47 % on", "the summary has 24 characters", "median", "PreCompact", "echo", "context  ▃▄▆"):
+    for word in ("warm from 47 % on", "the summary has 24 characters", "median", "PreCompact", "used", "context  ▃▄▆"):
         assert word in read.text
     assert "--full" not in read.text, "the page has all of it"
 

@@ -114,6 +114,6 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     plain = [" ".join(line.split()) for line in lines]
     assert plain[0] == "last 24 hours"
     assert "hooks 6; 5.0 ms median, 8.0 ms in 95 of 100" in plain
-    assert "echo rate not enough yet, 0 of 0 judged" in plain
+    assert "memories used not enough yet, 0 of 0 judged" in plain
     assert "client event count p50 p95 late failed" in plain
     assert {"claude PostToolUse 5 5 7 0 0", "claude Stop 1 8 8 0 1"} < set(plain)

@@ -52,8 +52,7 @@ def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
         ],
     })  # fmt: skip
     assert [one["text"] for _, one in rest] == [
-        "fizzle: the jars (not used)", "echo: the jars (the agent said 3 of its words)", "fizzle: the jars (not used)",
-        "fizzle: m-2 (not used)",
+        "ignored: the jars", "used, the agent said 3 of its words: the jars", "ignored: the jars", "ignored: m-2",
     ]  # fmt: skip
     assert {one["kind"] for _, one in rest} == {"feedback"}
 
