@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
-"""The header of a `.pyc` file (magic number, flags, source time and size), and of the pack (magic number, index size).
-"""
+"""The header of a `.pyc` file (magic number, flags, source time and size), and of the pack (magic number, format, index
+size)."""
+_FORMAT = 1
+"""Of the pack; also in its name. What is read as another format than it has may take any memory."""
+_BEGINNING = MAGIC_NUMBER + _FORMAT.to_bytes(4, "little")
 _MASK = 0xFFFF_FFFF
 _TAG = sys.implementation.cache_tag
 
@@ -34,7 +37,7 @@ class Pack:
     """The pack, where Python keeps the bytecode of `core`, as a finder of modules (`sys.meta_path`)."""
 
     def __init__(self) -> None:
-        self.path = f"{_ROOT}/core/__pycache__/rooms.{_TAG}.pack"
+        self.path = f"{_ROOT}/core/__pycache__/rooms-{_FORMAT}.{_TAG}.pack"
         self._descriptor = -1
         self._index: dict[str, Entry] = {}
         self._begin = 0
@@ -45,7 +48,7 @@ class Pack:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             head = os.pread(self._descriptor, _HEAD, 0)
             length = int.from_bytes(head[8:], "little")
-            if head[:4] != MAGIC_NUMBER or not 0 < length < 1 << 20:
+            if head[:8] != _BEGINNING or not 0 < length < 1 << 20:
                 return False
             index = marshal.loads(os.pread(self._descriptor, length, _HEAD))  # noqa: S302  # as Python its own files
         except (OSError, ValueError, EOFError, TypeError):
@@ -107,7 +110,7 @@ class Pack:
             index[name] = (is_package, time, size, at, at + len(code))
             at += len(code)
         listed = marshal.dumps(index)
-        head = MAGIC_NUMBER + bytes(4) + len(listed).to_bytes(8, "little")
+        head = _BEGINNING + len(listed).to_bytes(8, "little")
         self._write(head + listed + b"".join(code for _, _, _, code in modules.values()))
 
     def _write(self, data: bytes) -> None:

@@ -41,6 +41,8 @@ class Call:
         self._agent = agent
         self._name = name
         self._began = began
+        self._watched, self._waited = time.monotonic(), waited_s()
+        """When the deadline begins, and what was waited before: what is waited behind it, it sees itself."""
         self._config = config.Config({})
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
@@ -85,12 +87,11 @@ class Call:
             if not context.is_off(event["cwd"]):
                 waited = 0.0
                 if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
-                    waited = self._deadline.waited = waited_s()
+                    waited = self._deadline.waited = self._waited
                     if waited >= self._seconds():
                         time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
                 self._context = context
-                left = (self._seconds() - waited) * _ARCHIVE_SHARE - (time.perf_counter() - self._began)
-                until = time.monotonic() + left
+                until = self._watched + (self._seconds() - waited) * _ARCHIVE_SHARE
                 self._texts = pipeline.answer(event, context, silent=client.silent, until=until)
         return client.answer(event, self._texts)
 

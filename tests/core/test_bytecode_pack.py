@@ -13,6 +13,8 @@ import pytest
 from conftest import PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from faults import read_only
 
+from core import bytecode_pack
+
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 # As the installed script; then where each module of ours came from.
 DRIVER = """
@@ -65,7 +67,7 @@ def emit(tree: Path, home: Path, run: Run) -> Emit:
 
 def pack_of(tree: Path) -> Path:
     """Where the pack lies."""
-    return tree / "core" / "__pycache__" / f"rooms.{sys.implementation.cache_tag}.pack"
+    return tree / "core" / "__pycache__" / Path(bytecode_pack.Pack().path).name
 
 
 def packed(spawned: Spawned) -> set[str]:
@@ -118,7 +120,12 @@ def test_a_module_that_is_gone_is_not_imported_from_the_pack(tree: Path, emit: E
         emit()
 
 
-@pytest.mark.parametrize("damage", ["empty", "half the index", "half the code", "zeros behind the index", "of another"])
+DAMAGES = (
+    "empty", "half the index", "half the code", "zeros behind the index", "of another Python", "of another format",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_pack_is_passed_over_and_written_anew(tree: Path, emit: Emit, damage: str) -> None:
     first = emit()
     pack = pack_of(tree)
@@ -130,14 +137,27 @@ def test_a_damaged_pack_is_passed_over_and_written_anew(tree: Path, emit: Emit, 
             "half the index": whole[: index // 2],
             "half the code": whole[: (len(whole) + index) // 2],
             "zeros behind the index": whole[:index] + bytes(len(whole) - index),
-            "of another": b"\0\0\r\n" + whole[4:],
+            "of another Python": b"\0\0\r\n" + whole[4:],
+            "of another format": whole[:4] + bytes([whole[4] + 1]) + whole[5:],
         }[damage]
     )
     after = emit()
     assert packed(after) | plain(after) == plain(first)
+    assert not packed(after) or not damage.startswith("of another")
     again = emit()
     assert plain(again) == FIRST
     assert pack.stat().st_size == len(whole)
+
+
+def test_a_pack_under_the_name_of_before_is_neither_read_nor_changed(tree: Path, emit: Emit) -> None:
+    """A version that does not know the format of this one finds none that it could take for its own."""
+    emit()
+    before = pack_of(tree).rename(pack_of(tree).with_name(f"rooms.{sys.implementation.cache_tag}.pack"))
+    data = before.read_bytes()
+    assert packed(emit()) == set()
+    assert before.read_bytes() == data
+    assert pack_of(tree) != before
+    assert plain(emit()) == FIRST
 
 
 def test_nothing_is_written_where_bytecode_is_not(tree: Path, emit: Emit) -> None:

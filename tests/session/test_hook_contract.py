@@ -145,9 +145,12 @@ def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path,
 
 _WAITED = """
 import sys
+from cli import piped
 from session.hook import call
-waited = float(sys.argv.pop(1))
-call.waited_s = lambda: waited
+waited = [float(one) for one in sys.argv.pop(1).split()]
+call.waited_s = lambda: waited[0]
+read = piped.read_object
+piped.read_object = lambda most: (waited.reverse(), read(most))[1]  # it has begun: from now on it waited for the last
 from cli.main import main
 main()
 """
@@ -158,12 +161,16 @@ main()
     [
         ("UserPromptSubmit", "t.jsonl", "1", True), ("UserPromptSubmit", "t.jsonl", "70", False),
         ("UserPromptSubmit", "", "70", True), ("PreCompact", "t.jsonl", "70", True),
+        ("UserPromptSubmit", "t.jsonl", "0 70", True), ("UserPromptSubmit", "t.jsonl", "70 71", False),
     ],
 )  # fmt: skip
 def test_one_that_waited_too_long_for_a_processor_says_nothing(
     run: Run, home: Path, tmp_path: Path, kind: str, transcript: str, waited: str, works: bool
 ) -> None:
-    """A prompt stands in the transcript for the next event; where there is none, and before a compaction, it works."""
+    """A prompt stands in the transcript for the next event; where there is none, and before a compaction, it works.
+
+    What it waits after its start (the second figure) is in the time that it takes already.
+    """
     payload = {
         "hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables",
         "transcript_path": str(tmp_path / transcript) if transcript else "",
