@@ -69,11 +69,16 @@ _PRINTERS = tuple(
 )
 """In each command, or path, of which what is returned may be a secret."""
 
-# What hides a secret: colours of a terminal, zero-width marks, encoded signs, the word for "password" elsewhere.
+# What hides a secret: colours of a terminal, signs that do not show, encoded ones, the word for "password" elsewhere.
 _ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
-INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""As ranges; Python takes those of `_HIDING` for printable, and those of the last plane."""
+_SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 SIGNS = {
-    **dict.fromkeys("\u00a0\u2007\u2009\u200a\u202f\u3000", " "), "\uff1a": ":", "\uff1d": "=",
+    **dict.fromkeys(_SPACES, " "), "\uff1a": ":", "\uff1d": "=",
     "%3d": "=", "%3a": ":", "%26": "&", "%22": '"', "\\u003d": "=", "\\u003a": ":", "\\u0026": "&", "\\u0022": '"',
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
 }  # fmt: skip
@@ -82,7 +87,11 @@ FOREIGN = (
     "パスワード", "비밀번호",
 )  # fmt: skip
 _ASCII = tuple(word for word in FOREIGN if word.isascii())
-_OTHERS = (*INVISIBLE, *(sign for sign in (*SIGNS, *FOREIGN) if not sign.isascii()))
+_HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\uff1a\uff1d").union(
+    _SPACES, map(chr, range(0xFE00, 0xFE0F))
+)
+_OTHERS = tuple(word for word in FOREIGN if not word.isascii())
+_SEVEN_BITS = bytes(range(128))
 _ENCODED = tuple(sign for sign in SIGNS if sign.isascii())
 
 
@@ -187,13 +196,22 @@ def may_hold_secret(text: str) -> bool:
 
 def is_obfuscated(text: str, lower: str) -> bool:
     """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
-    if not text.isascii() and any(sign in lower for sign in _OTHERS):
+    if not text.isascii() and (_is_hiding(text) or any(word in lower for word in _OTHERS)):
         return True
     if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
         any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in ANNOUNCING)
     )
+
+
+def _is_hiding(text: str) -> bool:
+    """Whether it holds a sign that does not show, other than behind an emoji, whose form it chooses."""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _SEVEN_BITS)
+    signs = data.decode("utf-8", "surrogatepass")
+    if not signs.isprintable() or b"\xf3\xa0" in data or not _HIDING.isdisjoint(signs):
+        return True
+    return "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1])
 
 
 def may_be_login(word: str) -> bool:

@@ -52,10 +52,10 @@ def _find_obfuscated(text: str) -> list[Span]:
     import re
     from bisect import bisect_right
 
-    firsts = re.escape("".join({one[0] for one in ("\x1b", *INVISIBLE, *SIGNS, *FOREIGN)}))
+    firsts = re.escape("".join({one[0] for one in ("\x1b", *SIGNS, *FOREIGN)}))
     pattern = re.compile(
-        f"(?=[{firsts}])"
-        f"(?:({_ESCAPE}|[{INVISIBLE}])|({'|'.join(map(re.escape, SIGNS))})"
+        f"(?=[{firsts}{INVISIBLE}])"
+        f"(?:({_ESCAPE}|[{INVISIBLE}]+)|({'|'.join(map(re.escape, SIGNS))})"
         f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
         re.IGNORECASE,
     )
@@ -74,6 +74,8 @@ def _find_obfuscated(text: str) -> list[Span]:
         places += (start, end)
         size += len(meant)
         done = end
+    if not done:
+        return _spans(text)
     plain.append(text[done:])
     places.append(len(text))
     spans = _spans("".join(spaced) + text[done:])

@@ -178,6 +178,36 @@ def test_strange_characters(text: str) -> None:
     assert "abcdef" not in clean and "abc12345" not in clean
 
 
+# Overrides and isolates of direction, joiners, operators, tags, selectors of variants, fillers, a mark of a file.
+HIDDEN = (
+    "\u202e", "\u2063", "\u2066", "\u200b", "\u200e", "\u00ad", "\ufeff", "\u034f", "\u180e", "\u3164", "\ufe0f",
+    "\U000e0041", "\U000e0100", "\U0001d173", "\u2064\u2064\U000e007f",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", HIDDEN, ids=ascii)
+@pytest.mark.parametrize(
+    "text",
+    ["pass|word: |~", "the pass|word is| ~", "API|_KEY|=~", "Authoriz|ation: Bear|er |~", "gh|p_~", "--to|ken |~"],
+)
+def test_a_sign_that_does_not_show_hides_no_secret(sign: str, text: str) -> None:
+    secret = "hunter2" + "Q9x" * 10
+    given = "✓ ran\n" + text.replace("|", sign).replace("~", secret) + "\nthe next line"
+    assert may_hold_secret(given)
+    clean, kinds = redact(given)
+    assert kinds and not leaves(secret, clean)
+    assert clean.startswith("✓ ran\n") and clean.endswith("\nthe next line")
+
+
+def test_signs_that_do_not_show_stay_where_there_is_no_secret() -> None:
+    for text in (
+        "⚠\ufe0f no password is needed",
+        "👩\u200d💻 token\u200dize 2",
+        "\u202bשלום\u202c pass\u2063word: required",
+    ):
+        assert redact(text) == (text, ())
+
+
 MEGABYTE = 1_000_000
 PLAIN = ("a", "aB3", "://", "=", "ey" + "J", "sk" + "-", "\\", "x\n", "🔥", "[redacted:")
 HOSTILE = [
