@@ -136,6 +136,8 @@ def family(name: str) -> str:
     which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
     announce none.
     """
+    if not name.isascii():  # what does not show is no part of it
+        name = "".join(char for char in name[:129] if char.isascii() or char.isalnum())
     words = words_of(name) if len(name) <= 128 else []
     while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
         words.pop()

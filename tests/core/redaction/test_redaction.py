@@ -197,6 +197,8 @@ def test_a_sign_that_does_not_show_hides_no_secret(sign: str, text: str) -> None
     clean, kinds = redact(given)
     assert kinds and not leaves(secret, clean)
     assert clean.startswith("✓ ran\n") and clean.endswith("\nthe next line")
+    if sign != "\u3164":  # a letter, for Unicode
+        assert redact_value({f"pass{sign}word": "hunter"}) == {f"pass{sign}word": "[redacted:password]"}
 
 
 def test_signs_that_do_not_show_stay_where_there_is_no_secret() -> None:
