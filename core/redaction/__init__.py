@@ -62,12 +62,10 @@ COMMANDS = (
 """What a command that is given or prints a secret has in it."""
 
 _PRINTERS = tuple(
-    "secret|base64 -|op read|op item|bw get|pass show|pass |vault|--with-decryption|print-|get-login|session-token"
-    "|configure get|versions access|access-token|keys list|find-generic|find-internet|whoami -t|doppler|chamber"
-    "|output -raw|config get|config:get|heroku config|auth token|sops|gpg|credential|openssl rand|berglas|credstash"
-    "|kwallet|printenv|.netrc|.pgpass|.vault-token".split("|")
+    "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|configure get|whoami -t|doppler|chamber"
+    "|output -raw|config get|config:get|heroku config|infisical|sops|gpg|openssl rand|berglas|kwallet|.netrc".split("|")
 )
-"""In each command, or path, of which what is returned may be a secret."""
+"""In a command, or path, of which what is returned may be a secret, beside the names of secrets."""
 
 # What hides a secret: colours of a terminal, signs that do not show, encoded ones, the word for "password" elsewhere.
 _ESCAPES = ("\x1b[", "\\u001b[", "\\x1b[", "\\033[")
@@ -138,8 +136,7 @@ def redact_call(command: str, path: str, output: str) -> str:
 def prints_secret(command: str, path: str) -> bool:
     """Whether it is worth judging a command and a path together with what was returned."""
     told = f"{command}\n{path}".lower()
-    names = "$" in command and ("echo" in told or "printf" in told) and any(part in told for part in NAME_PARTS)
-    return names or any(word in told for word in _PRINTERS)
+    return any(part in told for part in NAME_PARTS) or any(word in told for word in _PRINTERS)
 
 
 def redact_value(value: object) -> object:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 from core import TYPE_CHECKING, shell_command
-from core.redaction.values import Span, family, is_placeholder
+from core.names import is_file
+from core.redaction import ANNOUNCING
+from core.redaction.values import Span, family, is_placeholder, is_told
 
 if TYPE_CHECKING:
     from core.shell_command import Step
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
 _PRINTS = tuple(
     (words.split()[0], words.split()[1:])
     for words in (
-        "op read|op item get|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get|vault read"
-        "|aws SecretString|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token"
-        "|aws configure get|gcloud versions access|gcloud auth print-access-token|gcloud auth print-identity-token"
+        "op read|op item get|op env|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get"
+        "|vault read|keyring get|ansible-vault view|aws-vault env|chamber env|doppler env|aws SecretString"
+        "|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token|aws configure get"
+        "|gcloud versions access|gcloud auth print-access-token|gcloud auth print-identity-token"
         "|az keyvault secret show|az account get-access-token|az keys list|security find-generic-password"
         "|security find-internet-password|kubectl get secret|kubectl get secrets|oc get secret|oc whoami -t"
         "|doppler secrets|infisical secrets|chamber read|chamber export|terraform output -raw|tofu output -raw"
@@ -29,6 +32,13 @@ _PRINTS = tuple(
 )
 _FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpass$|\.git-credentials$|\.vault-token$)")
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
+# A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
+_CHOOSING = re.compile(
+    r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head|tail"
+    r"|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|-[ce])\b|\b(?:echo|printf) [^;|&]{0,200}\$"
+)
+_CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
+_NOT_CHOSEN = frozenset(["", "key", "auth", "authorization"])
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+[→\t]")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
@@ -36,7 +46,7 @@ _MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
 _BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
     "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
-    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id".split()
+    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path".split()
 )
 _FAULT = re.compile(
     r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
@@ -54,9 +64,10 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     """
     steps = [step for step in shell_command.steps(command) if step["words"][0] not in ("cd", "export", "set", "source")]
     printing = [_prints(step, command) for step in steps]
-    if not any(printing) and not (not command and _FILES.search(path)):
+    chosen = not any(printing) and not (not command and _FILES.search(path))
+    if chosen and not (_chooses(steps) if command else family(path.rpartition("/")[2].removesuffix(".txt"))):
         return []
-    alone = all(printing) or len({step["mark"] for step in steps[:-1]} - {"|"}) == 0
+    alone = not chosen and (all(printing) or len({step["mark"] for step in steps[:-1]} - {"|"}) == 0)
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
@@ -74,7 +85,7 @@ def _prints(step: Step, command: str) -> bool:
         return any(family(word) for word in words[1:])
     if program == "base64" and not {"-d", "-D", "--decode"}.isdisjoint(words):
         return any(family(word) for word in re.findall(r"\w+", command) if word != "base64")
-    if program == "pass" and len(words) == 2:
+    if program in ("pass", "gopass") and len(words) == 2:
         return words[1] not in ("ls", "git", "init", "version", "help") and not words[1].startswith("-")
     if program in _READERS and any(_FILES.search(word) for word in words[1:]):
         return True
@@ -86,19 +97,26 @@ def _prints(step: Step, command: str) -> bool:
     return any(program == name and given.issuperset(wanted) for name, wanted in _PRINTS)
 
 
+def _chooses(steps: list[Step]) -> bool:
+    words = [word for step in steps if step["program"] not in ("git", "joelclaw") for word in step["words"]]
+    words = [word for word in words if not is_file(word) and word != "/etc/passwd"]
+    kinds = {family(name) for word in words for name in _CHOSEN.findall(word)}
+    return not kinds <= _NOT_CHOSEN and any(map(_CHOOSING.search, words))
+
+
 def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
     """Where the secrets of a line are; none in a fault, in prose, or in a field that is public.
 
-    Of an output that is not of such a command alone, only a word of its own can be one.
+    Of an output that is not of such a command alone, only a word of its own can be one, that looks like a secret.
     """
     text = line.rstrip("\r ,")
     start = numbered.end() if (numbered := _NUMBER.match(text)) else len(text) - len(text.lstrip())
     if len(text) - start < _LEAST or _FAULT.search(text):
         return []
     if not alone:
-        word = text[start:]
-        is_one = len(word.split()) == 1 and not (word.isalpha() or word.isdigit() or "." in word[:-1] or ":" in word)
-        return [(start, len(text))] if is_one and not is_placeholder(word) else []
+        word = text[start:].strip("\"'")
+        is_one = len(word.split()) == 1 and not any(part in word.lower() for part in ANNOUNCING)
+        return [(start, len(text))] if is_one and is_told(word, "password") else []
     if members := list(_MEMBER.finditer(text, start)):
         return [one.span(2) for one in members if _is_secret(one.group(1), one.group(2))]
     field = _FIELD.match(text, start)

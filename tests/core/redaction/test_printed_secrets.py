@@ -46,6 +46,69 @@ def test_what_such_a_command_prints(command: str) -> None:
     assert SECRET not in told and FAULT in told
 
 
+CHOOSING = """\
+jq -r '.db.password' config.json
+jq -r '.[0].login.password|@text' < items.json
+yq '.stringData.db_password' secret.yaml
+grep -oP '(?<=TIDES_PASSWORD=).*' .env
+awk -F= '/TIDES_PASSWORD/{print $2}' .env
+sed -n 's/^TIDES_PASSWORD=//p' .env
+python3 -c "import os; print(os.environ['TIDES_PASSWORD'])"
+node -e 'console.log(process.env.API_TOKEN)'
+consul kv get tides/db/password
+etcdctl get /tides/password --print-value-only
+npm config get //registry.npmjs.org/:_authToken
+kubectl exec deploy/tides -- printenv TIDES_PASSWORD
+ssh db1 'cat /etc/tides/password'
+sqlite3 -noheader tides.db 'select api_token from account'
+gopass prod/tides
+keyring get tides ann
+""".splitlines()
+
+
+@pytest.mark.parametrize("command", CHOOSING)
+def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
+    told = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
+    assert SECRET not in told and f"the end of it\n{FAULT}" in told
+
+
+def test_a_file_that_is_called_after_a_secret() -> None:
+    assert SECRET not in redact_call("", "/etc/tides/db_password.txt", f"     1\t{SECRET}\n")
+    code = "     1\tpassword2\n     2\texport2();"
+    assert redact_call("", "src/db_password.ts", code) == code
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chamber exec tides -- env",
+        "ansible-vault view group_vars/vault.yml",
+    ],
+)
+def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> None:
+    told = redact_call(command, "", f"PATH=/usr/bin\nTIDES_PIN={SECRET}\n{FAULT}\n")
+    assert told == f"PATH=/usr/bin\nTIDES_PIN=[redacted:secret]\n{FAULT}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("grep -rl password src", "src/auth/v2.py\nREADME2.md"),
+        ("grep -c password src/a.py", "12"),
+        ("grep -rhoE 'token_[a-z0-9]+' src", "token_v2\ntoken_x9"),
+        ("git log -1 --format=%h --grep password", "a1b2c3d"),
+        ("cat src/token.ts", "export2{\n}x9;"),
+        ("jq -r '.usage.output_tokens' a.json", "b12c3x9"),
+        ("jq -r '.secret.name' a.json", "tides-db-v2"),
+        ("cut -d: -f1 /etc/passwd", "www-data\nuser1000"),
+        ("env | grep TOKEN | cut -d= -f1", "API_TOKEN2\nTOKEN_4"),
+        ("joelclaw vault read password", "harbour-2\nabc123x"),
+    ],
+)
+def test_what_is_named_like_a_secret_and_prints_none(command: str, output: str) -> None:
+    assert redact_call(command, "", output) == output
+
+
 @pytest.mark.parametrize(
     ("command", "output"),
     [
