@@ -34,8 +34,9 @@ _FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpas
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
 _CHOOSING = re.compile(
-    r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head|tail"
-    r"|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|-[ce])\b|\b(?:echo|printf) [^;|&]{,200}\$"
+    r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head"
+    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|-[ce])\b"
+    r"|\b(?:echo|printf) [^;|&]{0,200}\$"
 )
 _CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
 _NOT_CHOSEN = frozenset(["", "key", "auth", "authorization"])
