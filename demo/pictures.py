@@ -10,7 +10,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 import tempfile
 from io import StringIO
 from pathlib import Path
@@ -20,32 +19,12 @@ from rich.console import Console
 from rich.text import Text
 
 WIDTH = 100
-NOW_MS = "1790000000000"
+NOW_MS = "1795300000000"
 OUT = FOLDER.parent / "docs" / "pictures"
 FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
-NOTES = (
-    "We renew the lease every 10 s instead of raising it: a long lease delays recovery after a crash",
-    "The deploy day is Tuesday, because the harbour masters read their mail on Wednesday",
-    "I prefer the standard library over another dependency",
-)
 # Run first, and not shown.
-BEFORE = (
-    (
-        "memory",
-        "write",
-        "We renew the lease every 10 s instead of raising it: a long lease delays recovery after a crash",
-    ),
-    (
-        "memory",
-        "write",
-        "The deploy day is Tuesday, because the harbour masters read their mail on Wednesday",
-        "-c",
-        "rules",
-    ),
-    ("memory", "write", "I prefer the standard library over another dependency", "-c", "preferences"),
-    ("memory", "archive", str(FOLDER / "pi-session.jsonl"), "--agent", "pi"),
-)
-PICTURES = {"recall": ("recall", "why not raise the lease", "--limit", "3")}
+BEFORE = (("memory", "archive", str(FOLDER / "pi-session.jsonl"), "--agent", "pi"),)
+PICTURES = {"recall": ("recall", "why do the stale-buoy mails repeat", "--limit", "2")}
 
 
 def on_terminal(words: tuple[str, ...], environment: dict[str, str]) -> str:
@@ -104,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

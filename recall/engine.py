@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 50  # of each search; more than 50 changes nothing at 10 (docs/recall.md)
 _WIDER, _DIAGNOSTICS = 2, 10
+_FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
 _ALIKE, _LEAST_ALIKE = 0.75, 8  # the share of their words, or of so many, that texts which say the same have in common
 _QUERY_CHARS = 4_000  # a longer query is one that was pasted: its first and last part stand for it
@@ -170,6 +171,8 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
     scored.sort(key=lambda one: -one[0])  # stable: equal scores stay as ranked
     told: list[tuple[set[str], Hit]] = []
     for score, document, entry in scored:
+        if score < _FAR * scored[0][0]:
+            break
         said = set(words.split(document["text"]))
         for others, better in told:
             same = better["session"] == document["session_id"] != "" and better["project"] == document["project"]

@@ -84,12 +84,14 @@ def _summary(screen: Console, result: dict[str, Any]) -> None:
 
 
 def _marked(query: str) -> re.Pattern[str]:
-    """What is marked of a text: the words of a query however they end, and words that begin so."""
+    """What is marked of a text: the words of a query however they end, and words that begin with a long one."""
     stems = {
-        _ENDING.sub("", word) if word.isalpha() and len(word) > _SHORT_WORD else word for word in query_terms(query)
+        re.escape(_ENDING.sub("", word) if word.isalpha() and len(word) > _SHORT_WORD else word)
+        + (r"\w*" if len(word) >= _SHORT_WORD else r"s?(?!\w)")  # `not` begins `nothing`
+        for word in query_terms(query)
     }
-    longest = sorted(map(re.escape, stems), key=len, reverse=True)
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(longest) or chr(0)})\w*", re.IGNORECASE)
+    longest = sorted(stems, key=len, reverse=True)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(longest) or chr(0)})", re.IGNORECASE)
 
 
 def _told(hit: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ LINES = [
     {"id": "alpha", "text": "The tide gauge reading interval is nine minutes or so", "project": "acme/alpha",
      "verdict": "allow"},
     {"id": "global", "text": "Whoever changes a tide gauge notes it in the harbour office's book", "verdict": "allow"},
-    {"id": "distant", "text": "A reading of the lamps of the buoys tells when they are changed",
+    {"id": "distant", "text": "A gauge reading of the lamps of the buoys tells when they are changed",
      "project": "acme/alpha", "verdict": "allow"},
 ]  # fmt: skip
 

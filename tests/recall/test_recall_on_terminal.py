@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,10 @@ def test_more_of_a_conversation_is_offered_only_where_it_is_more(home: Path, run
     screen(home, *QUERY)
     alone = screen(home, "recall", "show", "1", "--before", "0", "--after", "0")
     assert any("--before 5 --after 5" in row for row in alone)
+
+
+def test_a_short_word_is_marked_where_it_stands_alone(run: Run, home: Path) -> None:
+    run("memory", "write", "Do not raise the lease: nothing else renews it, and leases end")
+    out = on_terminal(home, "recall", "why not raise the lease", env={"NO_COLOR": "", "FORCE_COLOR": "1"}).out
+    marked = re.findall(r"\x1b\[[0-9;]*m([a-z]+)\x1b\[0m", out)
+    assert {"not", "raise", "lease", "leases"} <= set(marked) and "nothing" not in marked, out

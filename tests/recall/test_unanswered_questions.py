@@ -85,3 +85,11 @@ def test_nonsense_finds_nothing_where_there_is_much(run: Run, query: str, among:
 )
 def test_a_small_store_lacks_most_words(absent: float, documents: int, left: float) -> None:
     assert ranking.answerable(absent, documents) == pytest.approx(left)
+
+
+def test_what_shares_one_common_word_is_no_hit_beside_what_holds_the_question(run: Run) -> None:
+    lease, other = "We renew the lease every ten seconds and do not raise it", "The crane is not painted in winter"
+    for text in (lease, other):
+        run("memory", "write", text)
+    assert [hit["observation"] for hit in run("recall", "why not raise the lease").result["hits"]] == [lease]
+    assert run("recall", "crane not painted").result["hits"][0]["observation"] == other
