@@ -43,7 +43,7 @@ _FORMS = tuple(
 """How tokens of known forms begin, which may have no digit at all."""
 LOGINS = (
     *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
-    *("sign in ", "/pass", ":pass", "net use"),
+    *("logging in ", "sign in ", "/pass", ":pass", "net use"),
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "BasicAuth(", "basic_auth(",

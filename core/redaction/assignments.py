@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
     r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
-    r"(=>|={1,3}|:(?!:)|,(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
+    r"(=>|={1,3}|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
@@ -100,7 +100,7 @@ def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:
     """Whether it is a variable that a call is given, `connect(password=given_bytes)`, or a type: `Option<String>`."""
     end = at + len(value)
-    if text[end : end + 1] == "<" and value[:1].isupper() and value.isalnum():
+    if text[end : end + 1] == "<" and value.isalnum() and (value[:1].isupper() or ">(" in text[end : end + 40]):
         return text[end + 1 : end + 2].isalpha() and not text.startswith("<br", end)
     is_name = kind == "password" and "_" in value and value.replace("_", "a").isalpha()
     return is_name and text[end : end + 1] == ")"

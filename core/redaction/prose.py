@@ -20,8 +20,8 @@ _FAMILIES = LOOSE | frozenset(["secret", "token", "api-key", "private-key"])
 _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
     " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
-    " actually temporarily ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet: ist:"
-    " to:".split()
+    " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
+    " ist: to:".split()
 )
 _SURE = frozenset("is was are will should has were be".split())
 _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
@@ -29,7 +29,7 @@ _PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
 # With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
 _OPENERS = frozenset(
     "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below used"
-    " given shared field".split()
+    " given shared field there this today yesterday du de do da del".split()
 )
 _LEADING = _LINKS | _OPENERS
 _BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
@@ -43,15 +43,15 @@ _NOT_TOLD = frozenset(
     " change update login account auth protected encrypted based generator validator strength storage".split()
 )
 _TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
-_CHANGED_IT = r"passw[^\n]{0,160}?\b(?:changed?|set|reset|updated?|rotated) it to "
+_CHANGED_IT = r"(?:passw|\bpw\b)[^\n]{0,160}?\b(?:(?:changed?|set|reset|updated?|rotated) it to|one is|it['’]s) "
 _LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _CREDENTIALS = (
     r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?)"
     r"(?:[ \t]for [^\n:]{1,40}:|[ \t]*[:=]|[ \t]+(?:are|is|were|was|=|-|–|—))"
-    r"|l(?<!\wl)og(?:(?:ged)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as))"
+    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as))"
     r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-    r"(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+[/|:][ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
+    r"(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+(?:[/|:]|with|using)[ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
 _HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
 _USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"

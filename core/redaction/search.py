@@ -109,9 +109,9 @@ def _spans(text: str) -> list[Span]:
         spans += find_assigned(text, names)
     if others:
         spans += find_told(text, lower, others)
-    if "passw" in lower and (" it to " in lower or "passwords" in lower):
-        spans += find_apart(text, lower)
     holds = lower.__contains__
+    if (holds("passw") or holds(" pw ")) and any(map(holds, (" it", "passwords", " one is "))):
+        spans += find_apart(text, lower)
     if any(map(holds, logins)) or (any(map(holds, _PASSES_OF)) and any(map(holds, _USERS))):
         spans += find_logins(text, lower)
     if _is_structured(text, lower, names + others, calls):
@@ -155,7 +155,7 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                 if kind:
                     flag = _is_flag(name, text[end], kind)
                     element = sign == ">" and (before == "<" or "=" in text[end : end + 6])
-                    if sign in "=:," or element or (flag and sign != "-"):
+                    if sign in "=:,|" or text.startswith(("??", " ??"), end) or element or (flag and sign != "-"):
                         found[end] = (start, end, kind)
                     if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
                         others.append((start, end, kind))

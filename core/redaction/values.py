@@ -72,14 +72,15 @@ _REFERENCES = (
 )  # fmt: skip
 _SAYINGS = (
     "your-", "your_", "my-api-key", "insert-", "process.env", "os.environ", "required|", "nullable|", "string|",
-    "sometimes|", "pk_live_", "pk_test_",
+    "sometimes|", "pk_live_", "pk_test_", "replace-me", "replace_me",
 )  # fmt: skip
+_ENDINGS = ("-here", "_here", "example", "examplekey")
 # `$X`, `$x[…`, `$x.y`, `$x->…`, `$1` and `:x` of SQL, `@x`, `%X%`.
 _VARIABLE = r"(?s)\$(?:\d+|[^\W\d]\w*|[A-Za-z_.]+|\w+[\[(-])\Z|\$[^\n]*->|[:@][A-Za-z_]+\Z|%(?:[^\n]*%|[a-z])\Z"
 _CODE = r"[!*]?(?!\d)[\w.]+[(\[]|\w+::|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Za-z_][\w.]*[?!]+\.\w|&(?:\[|mut |'\w)"
 # What its last word says of a name of the code: `Uint8Array`, `Web3Credentials`, `passwordSchema`.
 _CODE_WORDS = frozenset(
-    "array buffer bytes str type schema request response config options props input ref provider".split()
+    "array buffer bytes str string type schema request response config options props input ref provider".split()
 )
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 # How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
@@ -210,7 +211,7 @@ def is_placeholder(value: str) -> bool:
     ):
         return True
     low = value.lower()
-    if low in _NOT_VALUES or low.startswith(_SAYINGS) or low.strip("[]()<>{}*&").rstrip("?") in _NOT_VALUES:
+    if low.strip("[]()<>{}*&").rstrip("?") in _NOT_VALUES or low.startswith(_SAYINGS) or low.endswith(_ENDINGS):
         return True
     if _HOLLOW.issuperset(value):
         return True
