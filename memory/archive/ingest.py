@@ -47,6 +47,8 @@ class Ingested:
         self.client, self.reason = client, reason
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
         self.items: list[Item] = []
+        self.is_new = False
+        """Nothing of the session's transcript was read before."""
 
     def add(self, stored: tuple[int, int, int], piece: Piece) -> None:
         """Count what came of a piece (`SessionArchive.store`)."""
@@ -118,6 +120,7 @@ def ingest_file(
                 tries += 1
                 continue
             ingested.add(stored, piece)
+            ingested.is_new = ingested.is_new or found is None
             ingested.bad_lines += bad + too_long
             ingested.bytes += end - offset
             progress(end - offset)

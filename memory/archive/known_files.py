@@ -54,6 +54,8 @@ class Archived:
             "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
             "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "skippedCount": 0, "skipped": [],
         }  # fmt: skip
+        self.has_new = False
+        """One of them has what was said in a session that the archive did not know."""
 
     def take(self, client: str, new: Ingested | None = None) -> None:
         """Count a transcript of a client, and what is new of it."""
@@ -62,6 +64,7 @@ class Archived:
         told["agents"][client] = told["agents"].get(client, 0) + 1
         told["unchanged"] += new is None or not new.bytes
         if new is not None:
+            self.has_new = self.has_new or (new.is_new and new.added > 0)
             told["episodes"]["added"] += new.added
             told["episodes"]["updated"] += new.updated
             for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):

@@ -1,20 +1,27 @@
 """Transcripts that lie on disk: telling whose they are, and ingesting many. Off the hot path."""
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import apsw
 
 from clients import content, registry
+from core import TYPE_CHECKING
 from core import files as home_files
 from core.errors import Failure
 from core.store import documents, sqlite
 from core.store.sessions import segments
 from memory.archive import ingest
 from memory.archive.ingest import Ingested
-from memory.archive.known_files import SUBAGENT, Archived, File
+from memory.archive.known_files import SUBAGENT, Archived
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    import apsw
+
+    from memory.archive.known_files import File
 
 _NO_LINES = "no JSON lines"
 _NO_CLIENT = "no transcript of a known client"

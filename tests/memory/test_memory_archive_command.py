@@ -100,6 +100,10 @@ def test_a_request_is_offered_as_a_question_where_what_the_agent_said_answers_it
     assert offered == ["joelclaw recall 'Why does the harbour gauge stall at night'"]
     best = run(*offered[0].replace("'", "").split()[1:]).result["hits"][0]
     assert (best["origin"], "watchdog" in best["observation"]) == ("agent", True)
+    made.assistant("The watchdog is fixed.")
+    grown = run("memory", "archive", "--all", env=env).json
+    assert grown["result"]["episodes"]["added"] == 1
+    assert [one["command"] for one in grown["next_actions"]] == ["joelclaw recall <query>"], "no session is new"
 
 
 def test_all_looks_where_the_clients_were_told_to(run: Run, clients: Path, tmp_path: Path) -> None:
