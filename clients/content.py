@@ -168,14 +168,14 @@ def outcome(call: object, text: str, failed: bool, process: str = "") -> Outcome
     return {**made, "process": process} if process else made
 
 
-def plan(steps: object, *text_names: str) -> list[Item]:
-    """A plan that a tool was given as a list of steps; nothing where it is none."""
+def plan(call: object, steps: object, *text_names: str) -> list[Item]:
+    """A plan that a call was given as a list of steps; nothing where it is none."""
     found: list[PlanStep] = []
     for number, row in enumerate(rows(steps), 1):
         text = next((string(row.get(name)) for name in text_names if row.get(name)), "")
         if text:
             found.append({"id": str(number), "text": text, "status": string(row.get("status"))})
-    return [{"kind": "plan", "whole": True, "steps": found}] if found or steps == [] else []
+    return [{"kind": "plan", "call": string(call), "whole": True, "steps": found}] if found or steps == [] else []
 
 
 def given_text(given: object) -> str:

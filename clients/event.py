@@ -118,6 +118,7 @@ class Plan(TypedDict):
     """The agent's plan: all of it, or, with `whole` False, steps that are added or changed."""
 
     kind: Literal["plan"]
+    call: str
     whole: bool
     steps: list[PlanStep]
 

@@ -87,7 +87,7 @@ def _items(entry: dict[str, Any], agent: str) -> list[Item]:
             from clients import edits
 
             behind += edits.edited(call, edits.of_unified(wanted["target"], diff))
-        behind += content.plan(tool.get("plan"), "text")
+        behind += content.plan(call, tool.get("plan"), "text")
     at = content.parse_timestamp(entry.get("at"))
     unique = f"{agent}:{identifier}" if identifier else ""
     text = text_field(entry, "text")

@@ -176,16 +176,16 @@ def _of_queue(entry: dict[str, Any], at: int | None) -> list[Item]:
     return [{"kind": "queue", "operation": operation, "text": text, "at": at}, *_ended(given, "task-id", "summary")]
 
 
-def _plan(tool: str, given: dict[str, Any]) -> list[Item]:
+def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Item]:
     """What a call makes of the plan. A new task's number is its place: they are counted from 1."""
     if tool == "TodoWrite":
-        return content.plan(given.get("todos"), "content")
+        return content.plan(call, given.get("todos"), "content")
     if tool not in ("TaskCreate", "TaskUpdate"):
         return []
     identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
     text = string(given.get("subject"))
     step: PlanStep = {"id": str(identifier or ""), "text": text, "status": string(status)}
-    return [{"kind": "plan", "whole": False, "steps": [step]}]
+    return [{"kind": "plan", "call": call, "whole": False, "steps": [step]}]
 
 
 def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
@@ -205,6 +205,6 @@ def _of_assistant(entry: dict[str, Any], at: int | None) -> list[Item]:
             elif name in _STOPPERS:
                 process = string(fields.get(_STOPPERS[name])) or string(fields.get("shell_id"))
                 behind.append({"kind": "ended", "process": process, "text": "", "failed": None})
-            behind += _plan(name, fields)
+            behind += _plan(string(part.get("id")), name, fields)
     found = content.said("assistant", content.text_of(given), at, _id(entry), tools)
     return [*found, *behind, *content.usage(message.get("usage"), _USED, message.get("model"))]

@@ -151,7 +151,7 @@ def _of_response(entry: dict[str, Any], payload: dict[str, Any]) -> list[Item]:
     tool = content.tool(call_of(payload), name, files_of(name, given), command, given)
     if name == "write_stdin":
         tool["process"] = str(fields.get("session_id") or "")
-    plan = content.plan(fields.get("plan"), "step") if name == "update_plan" else []
+    plan = content.plan(call_of(payload), fields.get("plan"), "step") if name == "update_plan" else []
     return [*content.said("assistant", "", at, tools=[tool]), *plan]
 
 

@@ -86,7 +86,7 @@ def _of_assistant(entry: dict[str, Any], at: int | None, named: str) -> list[Ite
 
             outcomes += edits.edited(identifier, edits.of_unified(tool["target"], diff))
         if name == "write_todos":
-            plans += content.plan(table(wanted).get("todos"), "description")
+            plans += content.plan(identifier, table(wanted).get("todos"), "description")
     found = content.said("assistant", content.text_of(given), at, named, tools)
     return [*found, *outcomes, *plans, *content.usage(entry.get("tokens"), ("input",), entry.get("model"))]
 

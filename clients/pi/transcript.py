@@ -70,7 +70,7 @@ def _of_result(message: dict[str, Any]) -> list[Item]:
         from clients import edits
 
         found += edits.edited(message.get("toolCallId"), edits.of_numbered("", diff))
-    return [*found, *content.plan(steps, "text", "content")]
+    return [*found, *content.plan(message.get("toolCallId"), steps, "text", "content")]
 
 
 def _of_assistant(message: dict[str, Any], at: int | None, named: str) -> list[Item]:

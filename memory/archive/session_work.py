@@ -228,7 +228,7 @@ class SessionWork:
                 number = number if value.is_late else stored
             elif isinstance(value, str):
                 name_rows.save_compaction(db, session, number, extra, value)
-            else:
+            elif (call := self._pending.get(_key(value["call"]))) is None or call.outcome != "failed":
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
         name_rows.save_names(db, session, names.changed.values())

@@ -38,11 +38,11 @@ def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
 
 def test_a_plan_has_the_steps_that_say_something() -> None:
     steps = [{"text": "", "content": "one", "status": "done"}, {"text": 7}, "two", {"text": "three", "status": 1}]
-    assert content.plan(steps, "text", "content") == [{
-        "kind": "plan", "whole": True,
+    assert content.plan("c1", steps, "text", "content") == [{
+        "kind": "plan", "call": "c1", "whole": True,
         "steps": [{"id": "1", "text": "one", "status": "done"}, {"id": "3", "text": "three", "status": ""}],
     }]  # fmt: skip
-    assert content.plan({"text": "x"}, "text") == content.plan([{"text": ""}], "text") == []
+    assert content.plan("", {"text": "x"}, "text") == content.plan("", [{"text": ""}], "text") == []
 
 
 def test_the_characters_of_a_value_are_those_of_its_texts() -> None:

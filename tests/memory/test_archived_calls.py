@@ -96,6 +96,20 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
 
+def test_a_plan_whose_call_failed_is_none(
+    run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
+) -> None:
+    for call, text, failed in (("t1", "Measure", False), ("t2", "Weigh", True)):
+        transcript.call(call, "TodoWrite", todos=[{"content": text, "status": "in_progress"}])
+        transcript.outcome(call, "ok", failed=failed)
+    transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
+    transcript.outcome("t3", "<tool_use_error>Task not found</tool_use_error>", failed=True)
+    run("memory", "archive", str(transcript.path))
+    session = session_rows.session(store(), SESSION)
+    assert session is not None
+    assert session["plan"] == [["1", "Measure", "in_progress"]]
+
+
 def test_claude_tasks_are_added_and_changed(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
@@ -275,10 +289,11 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
         *codex_call("k5", "write_stdin", "Chunk ID: 4\nProcess exited with code 2\nOutput:\nerror: comb_wall missing",
                     session_id=77),
         *codex_call("p1", "update_plan", "Plan updated", plan=[{"step": "Count", "status": "completed"}]),
+        *codex_call("p2", "update_plan", "failed to parse function arguments: missing field", plan=[{"step": "Guess"}]),
         of_codex({"message": "They count hives.", "replacement_history": [asked]}, "compacted"),
     ]  # fmt: skip
     path = write_lines(tmp_path / "rollout.jsonl", lines)
-    assert run("memory", "archive", str(path)).result["calls"] == 6
+    assert run("memory", "archive", str(path)).result["calls"] == 7
     db = store()
     assert kept(db, "cx-1") == [
         ("exec_command", "", "bun test", "failed", "error TS2304: bee_queen"),
@@ -287,6 +302,7 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
         ("write_stdin", "", "", "ok", ""),
         ("write_stdin", "", "", "ok", ""),
         ("update_plan", "", "", "ok", ""),
+        ("update_plan", "", "", "failed", "failed to parse function arguments: missing field"),
     ]
     assert "wax_cell = 6" in call_rows.calls(db, "cx-1")[1]["passage"]
     session = session_rows.session(db, "cx-1")
@@ -320,6 +336,8 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         result(4, "b", "fine\nwarp.ts(3,1): error TS1: loomState\n\nCommand exited with code 2", failed=True),
         result(5, "c", "half\n\nCommand aborted", failed=True),
         result(6, "d", "2 todos", details={"todos": todos}),
+        message(7, role="assistant", content=[call("e", "todo", action="clear")]),
+        result(8, "e", "no such action", failed=True, details={"todos": todos[:1]}),
         {"type": "compaction", "id": "c0", "parentId": "6", "timestamp": AT, "summary": "## Goal\nweave"},
     ]  # fmt: skip
     path = write_lines(tmp_path / "pi.jsonl", lines)
@@ -330,6 +348,7 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         ("bash", "", "npm test", "failed", "warp.ts(3,1): error TS1: loomState"),
         ("bash", "", "sleep 9", "", ""),
         ("todo", "", "", "ok", ""),
+        ("todo", "", "", "failed", "no such action"),
     ]
     session = session_rows.session(db, "pi-1")
     assert session is not None
@@ -348,6 +367,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         call("w2", "run_shell_command", {"command": "make"}, shell),
         call("w3", "write_todos", {"todos": [{"description": "Bake", "status": "in_progress"}]}, "ok"),
         call("w4", "run_shell_command", {"command": "rm -r /"}, "no", "cancelled"),
+        call("w5", "write_todos", {"todos": [{"description": "Burn"}]}, "two todos are in progress", "error"),
     ]
     said = {"id": "g1", "timestamp": AT, "type": "gemini", "content": "I bake."}
     waiting = [{key: value for key, value in one.items() if key != "result"} for one in done]
@@ -365,6 +385,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         ("run_shell_command", "", "make", "failed"),
         ("write_todos", "", "", "ok"),
         ("run_shell_command", "", "rm -r /", ""),
+        ("write_todos", "", "", "failed"),
     ]
     session = session_rows.session(db, "gm-1")
     assert session is not None
@@ -382,6 +403,7 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         tool("bash", command="mkdir x", given="mkdir x"),
         tool("bash", command="rm x", given="rm x", done=False),
         tool("todowrite", plan=[{"text": "Predict", "status": "pending"}], outcome="ok"),
+        tool("todowrite", plan=[{"text": "Guess", "status": "pending"}], outcome="invalid", failed=True),
     ]
     entries = [
         {"id": "m1", "role": "user", "text": "predict", "tools": [], "at": 1},
@@ -397,6 +419,7 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         ("bash", "", "mkdir x", "ok", ""),
         ("bash", "", "rm x", "", ""),
         ("todowrite", "", "", "ok", ""),
+        ("todowrite", "", "", "failed", "invalid"),
     ]
     session = session_rows.session(db, "oc-1")
     assert session is not None

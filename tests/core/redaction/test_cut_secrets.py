@@ -42,7 +42,7 @@ def kept(place: str, text: str) -> str:
     )]  # fmt: skip
     work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
     work.add(content.outcome("c1", text if place in ("output", "error") else "fine", place == "error", ""), 0)
-    [plan] = content.plan([{"content": text if place == "plan" else "x", "status": "pending"}], "content")
+    [plan] = content.plan("c", [{"content": text if place == "plan" else "x", "status": "pending"}], "content")
     work.add(plan, 0)
     work.add({"kind": "summary", "text": text if place == "summary" else "none", "at": 1}, 0)
     work.store(db, {**ABOUT, "plan": []}, prompts=0, anew=True, now=1)
