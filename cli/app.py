@@ -20,8 +20,6 @@ from cli.stdout import is_terminal, write_out
 from core.errors import Failure
 
 _NAME = "joelclaw"
-_ABOUT = "Lets a coding agent keep what a context compaction throws away."
-_AFTER = "--json, anywhere: one JSON object on stdout, the default when stdout is not a terminal."
 # Typer brings its own copy of click in some versions and depends on it in others; its base class is public in both.
 _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -36,8 +34,6 @@ def run_app(words: list[str], *, as_json: bool) -> int:
             reference.print_overview(" ".join(words))
             return 0
         words = [*words, "--help"]
-    elif sorted(words) == ["--all", "--help"]:
-        words = ["--help"]
     terminal = is_terminal()
     printed = io.StringIO()  # Typer has its own ways with a stdout that nobody reads
     try:
@@ -98,8 +94,9 @@ def _spelled_out(words: Sequence[str]) -> list[str]:
             spelt.append("true")
         elif word in taking and rest:
             spelt.append(rest.pop(0))
-    behind = ["--"] if any(word[:1] == "-" for word in loose) else []
-    return [*words[:start], *spelt, *behind, *loose]
+    if any(word[:1] == "-" for word in loose):
+        return [*words[:start], *spelt, "--", *loose]
+    return [*words[:start], *loose, *spelt]  # a flag at the end without its value takes no word of the text
 
 
 @cache
@@ -107,7 +104,7 @@ def _parser(*, rich: bool) -> Any:
     """What takes the words of any command apart; called, it returns `(command, words by parameter)`."""
     style: dict[str, Any] = {"rich_markup_mode": "rich" if rich else None, "add_completion": False}
     style["context_settings"] = {"help_option_names": ["--help", "-h"]}
-    app = typer.Typer(name=_NAME, help=_ABOUT, epilog=_AFTER, **style)
+    app = typer.Typer(name=_NAME, help=reference.ABOUT, **style)
     groups: dict[str, typer.Typer] = {"": app}
     for command in reference.every():
         group, _, name = command.path.rpartition(" ")

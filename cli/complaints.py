@@ -23,7 +23,9 @@ _OTHERS = {
     **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
     **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
     **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
-    "remember": "memory write", "write": "memory write", "forget": "memory forget", "check": "doctor",
+    "remember": "memory write", "write": "memory write", "check": "doctor",
+    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")},
+    **dict.fromkeys(("find", "ask", "query"), "recall"), "delete": "memory forget",
 }  # fmt: skip
 """What other programs call it, or what is mistyped: what it is here."""
 _LONGEST_WORD, _LONGEST_MESSAGE = 60, 2_000
@@ -150,8 +152,12 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     if wanted:
         typed = " ".join(words[: 1 + bool(path)])
         return usage("USAGE", f"there is no command {_short(typed)!r}", f"did you mean `joelclaw {wanted}`?")
-    inside = [one.path for one in every() if not path or one.path.startswith(path + " ")]
-    return usage("USAGE", message, f"use one of: {', '.join(inside)}")
+    if path:
+        inside = [one.path for one in every() if one.path.startswith(path + " ")]
+        return usage("USAGE", message, f"use one of: {', '.join(inside)}")
+    message = f"there is no command {_short(words[0])!r}" if words and words[0][:1] != "-" else message
+    known = ", ".join(commands.FOLDERS)
+    return usage("USAGE", message, f"use one of: {known}; joelclaw --help --all says what each does")
 
 
 def _short(text: str, most: int = _LONGEST_WORD) -> str:
@@ -183,7 +189,8 @@ def _in_quotes(command: Command, rest: list[str]) -> str:
         (known if word.partition("=")[0] in takes else text).append(word)
         if rest and takes.get(word):
             known.append(rest.pop(0))
-    return shlex.join(["joelclaw", *command.path.split(), *map(_short, known), _short(" ".join(text))])
+    behind = ["--"] if text and text[0][:2] == "--" else []
+    return shlex.join(["joelclaw", *command.path.split(), *map(_short, known), *behind, _short(" ".join(text))])
 
 
 def _path_meant(words: Sequence[str], group: str) -> str:
@@ -193,8 +200,8 @@ def _path_meant(words: Sequence[str], group: str) -> str:
     if meant or not typed or (group and len(typed) == 1):
         return meant or ""
     paths = [*(command.path for command in every()), *GROUPS]
-    inside = {path: path for path in paths if not group or path.startswith(group + " ")}
+    inside = {path.removeprefix(group).lstrip(): path for path in paths if path.startswith(f"{group} ".lstrip())}
     last = {path.split()[-1]: path for path in paths}
-    asked = ((" ".join(typed), inside), (typed[0], inside), (typed[-1] if group else typed[0], last))
+    asked = ((" ".join(typed[bool(group) :]), inside), (typed[0], inside), (typed[-1] if group else typed[0], last))
     near = (names[one] for text, names in asked for one in get_close_matches(text, names, 1, 0.72))
     return next(near, "")

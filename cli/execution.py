@@ -68,8 +68,8 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
 
 
 def is_text(word: str) -> bool:
-    """Whether a word that begins with a dash is a text, such as a bullet: no short flag has a blank in it."""
-    return word[:2] != "--" and len(word.split(None, 1)) > 1
+    """Whether a word that begins with a dash is a text, such as a bullet: no flag has a blank in its name."""
+    return (word[:2] != "--" or word[:3] == "---") and len(word.split(None, 1)) > 1
 
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, code: str) -> None:

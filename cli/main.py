@@ -54,11 +54,12 @@ def _hook(words: Sequence[str]) -> int:
 
 def _not_read(words: list[str], *, as_json: bool) -> int:
     """What needs more than the declarations: our own background jobs, the versions, and all that Typer explains."""
-    if words[:1] == ["--version"] or words in (["--help"], ["-h"]) or not (words or as_json):
+    helped = {*words} & {"--help", "-h"} and {*words} <= {"--help", "-h", "--all"}
+    if words[:1] == ["--version"] or helped or not (words or as_json):
         from cli import reference
         from cli.stdout import write_out
 
-        write_out(reference.versions() if "--version" in words else reference.first_page())
+        write_out(reference.versions() if "--version" in words else reference.first_page(whole="--all" in words))
         return 0
     if words[:1] == ["background"]:
         from cli.session import background

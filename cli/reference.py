@@ -11,19 +11,20 @@ from cli.parameter import Command, Parameter
 from core import VERSION, envelope
 from core.store.sqlite import apsw
 
+ABOUT = "Lets a coding agent keep what a context compaction throws away."
 GROUPS = {
-    "sessions": "Archived sessions, searched and read.",
+    "sessions": "Search and read archived sessions.",
     "memory": "Write, find, move and forget memories.",
-    "knowledge": "Folders of markdown: sync and search.",
-    "vault": "Notes of one folder: read and search.",
-    "otel": "What happened: emit, search and follow events.",
+    "knowledge": "Sync and search folders of markdown.",
+    "vault": "Read and search the notes of one folder.",
+    "otel": "Emit, search and follow events.",
     "o11y": "All events of one session or machine.",
     "session": "All sessions, and one in detail, on a terminal or as a page.",
-    "store": "Keep the local file small; set up, fill and compare a Typesense cluster.",
+    "store": "Prune the local store; set up, fill and compare a Typesense cluster.",
     "checkpoint": "What one session is doing, saved as its context fills.",
     "inject": "Short texts to hand to an agent.",
     "idle": "Compact sessions while they are idle.",
-    "compaction": "What a compaction should do: decide, prepare, serialize, summarize.",
+    "compaction": "Decide, prepare, serialize and summarize a compaction.",
 }
 _FIRST_PAGE = {
     "Find earlier work": "recall show how fix lost search",
@@ -38,17 +39,18 @@ def every() -> tuple[Command, ...]:
     return tuple(command for word in FOLDERS for command in declared(word) if command.path.partition(" ")[0] == word)
 
 
-def first_page() -> str:
-    """The help of `joelclaw` alone: what people type, the first clause of each, and where the rest is."""
-    lines = ["Usage: joelclaw COMMAND [options]", "", "Lets a coding agent keep what a context compaction throws away."]
-    for wanted, names in _FIRST_PAGE.items():
+def first_page(*, whole: bool = False) -> str:
+    """The help of `joelclaw` alone: what people type, or all commands, the first clause of each; where the rest is."""
+    lines = ["Usage: joelclaw COMMAND [options]", "", ABOUT]
+    for wanted, names in ({"All commands": " ".join(FOLDERS)} if whole else _FIRST_PAGE).items():
         lines += ["", wanted]
         for name in names.split():
             command = named(name)
             words = [name, *(one.metavar for one in (command.parameters if command else ()) if not one.flags)]
             about = re.split(" ?[.:;(]", command.help if command else GROUPS[name])[0]
             lines.append(f"  {' '.join(words):<18}{about}")
-    lines += ["", "Its options: joelclaw COMMAND --help", "All commands: joelclaw --help --all; versions: --version"]
+    lines += ["", "Options of one: joelclaw COMMAND --help"]
+    lines += ["Version: joelclaw --version" if whole else "All commands: joelclaw --help --all; version: --version"]
     return "\n".join([*lines, "JSON instead of text: --json, the default when stdout is not a terminal", ""])
 
 

@@ -54,7 +54,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
 
 
 def _unknown(identifier: str) -> Failure:
-    fix = "ids are in the hits of `joelclaw recall` and in `joelclaw memory recent`; nothing was changed"
+    fix = "`joelclaw memory list` prints the ids; the first 8 characters of one will do; nothing was changed"
     return Failure("MEMORY_NOT_FOUND", f"there is no memory with the id {identifier}", fix)
 
 

@@ -55,13 +55,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "mcp",
         "cli.installation.mcp_server:run",
-        "Serve recall, remember, how, fix, show, forget and session as MCP tools to the agent that starts it.",
+        "Serve MCP tools (recall, remember, how, fix, show, forget, session) to the agent that starts it.",
         code="USAGE",
     ),
     Command(
         "status",
         "cli.installation.status:run",
-        "Store, counts, versions, sessions and last events. Exit 0 even if `healthy` is false: see `problems`.",
+        "Store, counts, versions, sessions and last events. Exit 0 even if something is wrong: see `problems`.",
         code="USAGE",
         view="cli.installation.view:overview",
     ),
@@ -76,7 +76,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _switch(
         "trust",
-        "Let a project's files choose what is recalled, also from global memories.",
+        "Let a project's files choose what is recalled: also from global memories.",
         _TRUSTED,
         "TRUST_INVALID_ARGS",
     ),

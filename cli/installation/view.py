@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.terminal import console, drawn, filled, pairs, plain, rows_table, safe, size
+from core.quoting import clip
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SIGNS = {"ok": ("✓ ", "green"), "note": ("· ", "dim"), "warning": ("! ", "yellow"), "error": ("✗ ", "bold red")}
-_MOST_ROWS = 10
+_MOST_ROWS, _MOST_CHARS = 10, 160
 
 
 def difference(files: Sequence[dict[str, Any]], *, whole: bool = True) -> None:
@@ -33,12 +34,16 @@ def _in_short(path: str, lines: Sequence[str]) -> Iterator[str]:
     """What changes by the lines of a diff, each once: those that only open a part in a row, then the others."""
     every = {sign: Counter(line[1:].strip(" ,") for line in lines if line[:1] == sign) for sign in "+-"}
     added, removed = every["+"] - every["-"], every["-"] - every["+"]
-    yield f"{path}: {added.total()} lines added, {removed.total()} removed; --diff shows them"
+    lines = "line" if added.total() == 1 else "lines"
+    yield f"{path}: {added.total()} {lines} added, {removed.total()} removed; --diff shows them"
     for sign, found in (("+", added), ("-", removed)):
         said = {text: f"{text}  {count} times" if count > 1 else text for text, count in found.items()}
         opening = dict.fromkeys(text.rstrip(" :{[") for text in said if text[-1:] in ("{", "["))
         rows = [told for text, told in said.items() if any(map(str.isalnum, text)) and text[-1] not in "{["]
-        yield from (f"{sign} {row}" for row in [", ".join(filter(None, opening)), *rows][:_MOST_ROWS] if row)
+        rows = [row for row in (", ".join(filter(None, opening)), *rows) if row]
+        yield from (f"{sign} {clip(row, _MOST_CHARS)}" for row in rows[:_MOST_ROWS])
+        if len(rows) > _MOST_ROWS:
+            yield f"{sign} … and {len(rows) - _MOST_ROWS} more"
 
 
 @drawn
@@ -92,8 +97,9 @@ def _changes(screen: Console, result: dict[str, Any]) -> None:
 def overview(screen: Console, result: Any) -> None:
     """Whether all is well, then what there is."""
     problems = result["problems"]
-    said, style = ("healthy", "bold green") if result["healthy"] else ("something is wrong", "bold red")
-    screen.print(safe(said, style), safe(", with warnings" if problems and result["healthy"] else "", "yellow"), sep="")
+    said, style = ("nothing is wrong", "bold green") if result["healthy"] else ("something is wrong", "bold red")
+    warned = ", but read the warnings" if problems and result["healthy"] else ""
+    screen.print(safe(said, style), safe(warned, "yellow"), sep="")
     _print_findings(screen, problems)
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
@@ -134,7 +140,7 @@ def report(screen: Console, result: Any) -> None:
     counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
     said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
-    verdict = "nothing is wrong, but read the notes" if result["notes"] else "all is well"
+    verdict = "nothing is wrong" + ", but read the notes" * bool(result["notes"])
     well = [verdict] if not (result["errors"] or result["warnings"]) else []
     screen.print(safe(", ".join(well + said), style))
     lines = {name: _of_client(facts) for name, facts in result["clients"].items()}

@@ -28,7 +28,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "backup",
         "cli.store.keeping:backup",
-        "Copy the memory, the sessions and the settings into one file, while agents keep running.",
+        "Copy the memory, the sessions and the settings into one file; agents keep running.",
         P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
         P("force", ("--force",), "overwrite an existing file", kind="flag"),
     ),

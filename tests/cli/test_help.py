@@ -105,6 +105,9 @@ def test_the_first_page_fits_a_screen_and_says_where_the_rest_is(run: Run, home:
     assert {"recall", "show", "how", "fix", "lost", "install", "doctor"} <= named
     assert named <= {command.path.split()[0] for command in COMMANDS}, "each can be typed"
     every_row = run("--help", "--all").out
+    assert len(every_row.splitlines()) <= 45 and "--json" in every_row and "--version" in every_row
+    assert without_style(on_terminal(home, "--help", "--all", columns=80).out) == every_row
+    assert max(map(len, every_row.splitlines())) <= 80
     assert all(f"\n  {name} " in every_row for name in {command.path.split()[0] for command in COMMANDS})
 
 

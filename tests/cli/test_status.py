@@ -188,7 +188,7 @@ def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatc
 def test_on_a_terminal(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key")
     shown = without_style(on_terminal(home, "status").out)
-    assert shown.startswith("healthy")
+    assert shown.startswith("nothing is wrong\n")
     assert "observations" in shown
     for log in ("store.db-wal", "store.db-shm"):  # whole pages in the log would heal the file
         (home / log).unlink()

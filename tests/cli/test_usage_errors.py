@@ -106,6 +106,11 @@ def test_on_a_terminal_json_asks_for_the_envelope(home: Path) -> None:
         ("setup", "install"),
         ("init", "install"),
         ("list", "session list"),
+        ("import x", "memory import"),
+        ("export", "memory export"),
+        ("find x", "recall"),
+        ("delete x", "memory forget"),
+        ("stats", "memory stats"),
         ("memory tag ID git push", "memory tag ID --add git,push"),
         ("memory recent 20", "memory recent --count 20"),
     ],
@@ -150,6 +155,25 @@ def test_a_text_may_begin_with_a_dash(run: Run) -> None:
     assert run("memory", "write", "-5 degrees", "--nope", ok=False).code == 2
 
 
+def test_an_error_is_searched_as_it_was_printed(run: Run, told: Told) -> None:
+    for words in ("recall", "fix", "how", "search"):
+        assert run(words, "--- FAIL: TestSpool", "--json").result["query"] == "--- FAIL: TestSpool"
+    fix = "put a query that has a flag in it in quotes: joelclaw fix -- '--race is no flag of this'"
+    assert told("fix", "--race is no flag of this")["fix"] == fix
+
+
+def test_a_flag_without_its_value_is_told_as_such(told: Told) -> None:
+    message = told("recall", "why", "--budget")["error"]["message"]
+    assert "--budget" in message and "requires an argument" in message
+
+
+def test_an_id_that_is_unknown_is_answered_with_where_ids_are_printed(run: Run, home: Path) -> None:
+    fix = run("memory", "pin", "zzz", ok=False).json["fix"]
+    assert "`joelclaw memory list`" in fix
+    known = run("memory", "write", "the harbour pumps stand still at night").result["id"]
+    assert known in on_terminal(home, "memory", "list").out
+
+
 def test_show_alone_says_what_can_be_shown(told: Told) -> None:
     assert "joelclaw show 1" in told("show")["fix"] and "joelclaw session show" in told("show")["fix"]
 
@@ -166,9 +190,11 @@ def test_a_file_that_is_not_there_is_wrong_usage(run: Run, words: str) -> None:
     assert "nope: No such file" in done.json["error"]["message"]
 
 
-def test_an_unknown_command_names_those_there_are(told: Told) -> None:
-    fix = told("xyzzy")["fix"]
-    assert all(command.path in fix for command in COMMANDS)
+def test_an_unknown_command_names_those_there_are_in_few_rows(told: Told) -> None:
+    fix, message = told("xyzzy")["fix"], told("xyzzy")["error"]["message"]
+    assert all(command.path.split()[0] in fix for command in COMMANDS)
+    assert len(fix) < 400 and "joelclaw --help --all" in fix and message == "there is no command 'xyzzy'"
+    assert "memory write" in told("memory", "qqqqqqq")["fix"]
     assert told("xyzzy")["next_actions"][0]["command"] == "joelclaw --help"
 
 

@@ -18,6 +18,8 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from doctors import FILES
 from terminal import ended, on_terminal, without_style
 
+from cli.installation.view import difference
+
 CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
 CLAUDE_EVENTS = [*CODEX_EVENTS[:5], "SubagentStop", "SessionEnd"]
 GEMINI_EVENTS = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]
@@ -503,6 +505,21 @@ def test_what_is_agreed_to_fits_a_screen_and_is_shown_whole_where_that_is_wanted
     answering(home, user, project, "", "install", "claude", "--yes")
     gone = answering(home, user, project, "n\n", "uninstall", "claude").out.partition("uninstall? [y/N]")[0]
     assert f"{path}: 0 lines added, 86 removed" in gone and '- "hooks", "SessionStart"' in gone
+
+
+def test_a_long_change_says_how_much_of_it_is_not_shown(
+    home: Path, user: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = user / FILES["claude"]
+    path.parent.mkdir()
+    path.write_text(json.dumps({"model": "x", "env": {f"NUMBER_{number}": "a word" for number in range(40)}}))
+    before = answering(home, user, project, "n\n", "install", "claude").out.partition("install? [y/N]")[0]
+    assert "1 line added, 1 removed" in before and max(map(len, before.splitlines())) <= 200
+    rows = "".join(f'+  "number": {number}\n' for number in range(14))
+    difference([{"path": "a.json", "diff": f"--- a.json\n+++ a.json\n{rows}"}], whole=False)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "a.json: 14 lines added, 0 removed; --diff shows them"
+    assert (len(told), told[-1]) == (12, "+ … and 4 more")
 
 
 def test_the_text_of_whole_files_is_told_where_it_is_wanted(install: Install, user: Path) -> None:
