@@ -100,7 +100,7 @@ class Client:
 
     def settings(self) -> Settings:
         """Where its settings lie."""
-        return self._module("install").Settings(self)  # type: ignore[no-any-return]
+        return self._module("install").Settings(self.name, self.events)  # type: ignore[no-any-return]
 
     def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
         """What its own settings say of compactions, for a session in a folder."""

@@ -6,10 +6,10 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from clients.client import Client
+    from clients.event import Kind
 
 # The first line of a file with rules.
 ABOUT_RULES = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
@@ -60,9 +60,10 @@ class Settings:
     has_servers = False  # it starts MCP servers
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
-    def __init__(self, client: Client) -> None:
-        self.name = client.name
-        self._kinds = client.events
+    def __init__(self, name: str, kinds: Mapping[str, Kind]) -> None:
+        """Of the client of that name, whose events are of those kinds."""
+        self.name = name
+        self._kinds = kinds
 
     @property
     def events(self) -> tuple[Event, ...]:

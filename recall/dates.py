@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from core.clock import DAY_MS
-from recall.ranking import Span
 
 _EPOCH = date(1970, 1, 1)
 _MONTHS = (
@@ -22,8 +21,11 @@ _Days = tuple[date, date, tuple[int, int]]
 """First and last day, and the days before and after that are close to them."""
 
 
-def named(words: Sequence[str], now: int) -> Span | None:
-    """The first time that the words of a query name, None where they name none; `now` in ms since the epoch."""
+def named(words: Sequence[str], now: int) -> tuple[int, int, tuple[int, int]] | None:
+    """The first time that the words of a query name, None where they name none; `now` in ms since the epoch.
+
+    Its start and end, and the days before and after that are close to it.
+    """
     zone = (time.localtime(now / 1000).tm_gmtoff or 0) * 1000
     today = _EPOCH + timedelta(milliseconds=now + zone)
     for at in range(len(words)):
@@ -34,7 +36,7 @@ def named(words: Sequence[str], now: int) -> Span | None:
         if days is not None:
             first, last, slack = days
             start, end = ((day - _EPOCH).days * DAY_MS - zone for day in (first, last + timedelta(1)))
-            return Span(start, end, now, slack)
+            return start, end, slack
     return None
 
 

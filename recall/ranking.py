@@ -151,7 +151,8 @@ def time_named(query: str, now: int) -> Span | None:
 
             found = dates.named(said, now)
             if found is not None:
-                return found
+                start, end, slack = found
+                return Span(start, end, now, slack)
     return None
 
 

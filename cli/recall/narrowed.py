@@ -46,10 +46,11 @@ def _time(flag: str, given: str, now: int, code: str) -> tuple[int, int]:
         return moment, moment + (clock.DAY_MS - 1 if len(given.strip()) == len("2026-05-31") else 0)
     from recall import dates
 
-    span = dates.named(words.split(given), now)
-    if span is None or span.start is None:
+    found = dates.named(words.split(given), now)
+    if found is None:
         raise usage(code, f"{flag} {given[:60]!r} is not a time", f"give {flag} 2w, 36h, 2026-05-31 or 'last week'")
-    return span.start, span.end - 1
+    start, end, _ = found
+    return start, end - 1
 
 
 def looked_at(limit: int | None) -> int:

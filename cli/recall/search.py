@@ -102,7 +102,7 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
 
 def query_of(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
-    from recall.by_name.search import places_asked
+    from recall.by_name.asked import places_asked
     from recall.query import Query
 
     project, given = options["project"] or "", options["session"] or ""

@@ -19,8 +19,6 @@ from session.session_report import listing
 from session.session_report import report as reports
 from session.state import state_file
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""Stands in every page of ours: a browser loads nothing for it, and runs no script."""
 _CODE = "SESSION_INVALID_ARGS"
 _HEAD_BYTES = 1_024
 
@@ -91,6 +89,8 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
     if to == "-":
         write_out(page)
         return 0
+    from cli.session_report.view import POLICY
+
     path = os.path.join(tempfile.mkdtemp(prefix="joelclaw-"), files.safe_name(name)) if to is None else to
     path = os.path.abspath(path)
     data = page.encode("utf-8", "replace")

@@ -11,12 +11,13 @@ from rich.text import Text
 
 from cli.answer import Answer
 from cli.recall.view import age
-from cli.session_report.sessions import POLICY
 from cli.terminal import drawn, pairs, plain, rows_table, safe, told
 from core import clock, ids
 from core.output import shown_line
 from core.quoting import clip
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Stands in every page of ours: a browser loads nothing for it, and runs no script."""
 ZONES = {"cold": "blue", "warm": "yellow", "hot": "red"}
 _KINDS = {
     "zone": "yellow", "compaction": "bold magenta", "checkpoint": "magenta", "injection": "green", "recall": "cyan",

@@ -49,7 +49,7 @@ class Settings(settings.Settings):
 
 def compaction(client: Client, folder: str) -> CompactionSettings:
     """The settings in force for a session in `folder`; None for what no file says, or says wrongly."""
-    about = Settings(client)
+    about = Settings(client.name, client.events)
     try:
         with open(about.below(_FILE, project=False), "rb") as handle:
             own = _table(handle.read(project_file.SETTINGS_BYTES + 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, words
 from core.store.sessions import found_calls
 from recall import hit, ranking
+from recall.by_name.asked import holds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from core.records import Filters, Hit
     from core.records import FoundCall as Found
-    from recall.by_name.search import QueryNames
+    from recall.by_name.asked import QueryNames
     from recall.query import Scope
 
 COLLECTION = "calls"
@@ -146,12 +147,6 @@ def _begins(command: str, query: str) -> bool:
     if len(query.split()) < _LEAST_WORDS or query not in command:
         return False
     return command.startswith(query) or any(f"{mark} {query}" in command for mark in ("&&", "||", ";", "|"))
-
-
-def holds(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a text has something of what is wanted, in upper or lower case."""
-    lower = text.lower()
-    return bool(text) and any(word.lower() in lower for word in wanted)
 
 
 def _essence(match: Match) -> str:

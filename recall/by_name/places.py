@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import apsw
 
     from core.records import Call, Hit, Place, Session
-    from recall.by_name.search import Asked
+    from recall.by_name.asked import Asked
     from recall.query import Query
 
 COLLECTION = "work"

@@ -64,7 +64,7 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
         "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),
         "compactions": max(row["compactions"], kinds.count("compaction")),
-        "recalls": kinds.count("recall"),
+        "recalls": sum(event["action"] in telling.RECALLS for event in events),
         "injections": {
             "count": kinds.count("injection"),
             "tokens": sum(one["tokens"] for one in injected),

@@ -24,6 +24,7 @@ _READ_CHARS, _VALUE_CHARS = 4_000, 80
 _ORDER = {"start": 0, "compaction": 2, "skipped": 3, "injection": 3}
 """Of what has the same time; the rest stands between."""
 _OWN = ("session-lifecycle", "gateway-context", "memory-enforcer", "memory-feedback", "recall-cli")
+RECALLS = ("memory.recall.completed", "task.recalled")
 
 
 def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mapping[str, str]) -> list[Timed]:
@@ -52,7 +53,7 @@ def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mappi
             kind, line = "checkpoint", ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
         elif action == "task.recalled" and not about.get("returned"):
             continue
-        elif action in ("memory.recall.completed", "task.recalled"):
+        elif action in RECALLS:
             of = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
             asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
             kind, line = "recall", f"{_count(about, 'returned')}{of}{asked}"

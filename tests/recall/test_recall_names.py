@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recall import snippet
 from recall.by_name import calls
-from recall.by_name.search import QueryNames
+from recall.by_name.asked import QueryNames
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 HARBOUR = "11111111-2222-4333-8444-555555555555"

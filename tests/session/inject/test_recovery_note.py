@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core import quoting
 from core.records import Place
-from recall.by_name import search
+from recall.by_name.asked import places_asked
 from session.inject import recovery_note, where
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
@@ -310,7 +310,7 @@ def test_queries_name_the_files_that_hold_most() -> None:
     names = where.shown_as(dict.fromkeys(place["file"] for place in [*many, *few]))
     asked = recovery_note.queries([*many, *few], names, commands=True)
     assert asked == ["hooks.go", "part0.go part1.go part2.go commands"]
-    assert all(search.places_asked(query) for query in asked)
+    assert all(places_asked(query) for query in asked)
     assert recovery_note.queries([], {}, commands=True) == []
 
 

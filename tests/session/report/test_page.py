@@ -14,7 +14,7 @@ from lived_session import MEMORY, live
 from terminal import on_terminal
 from test_one_way_out import ACTS, NASTY
 
-from cli.session_report.sessions import POLICY
+from cli.session_report.view import POLICY
 
 VOID = ("meta", "br")
 ASKS = re.compile(r"(?:src|href|srcset|action|data|poster)\s*=|url\s*\(|@import|https?://", re.IGNORECASE)
