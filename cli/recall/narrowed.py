@@ -8,6 +8,7 @@ from core import TYPE_CHECKING, clock, config, files, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
 from core.store.sessions import id_beginnings, session_rows
+from core.store.upkeep import completeness
 from recall import categories
 
 if TYPE_CHECKING:
@@ -71,12 +72,12 @@ def by_session(result: Any, limit: int | None) -> None:
 
 def unknown(result: RecallResult) -> list[str]:
     """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
+    db = sqlite.open_reading()
+    if db is not None and not result["hits"]:
+        completeness.compare(db)
     if files.is_store_older():
         _tell_loss(result)
-        if result["hits"]:
-            return []
-    db = sqlite.open_reading()
-    if db is None:
+    if db is None or result["hits"]:
         return []
     given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
     known: dict[str, list[str]] = {}
@@ -103,7 +104,7 @@ def _tell_loss(result: RecallResult) -> None:
     from session import settings_faults
 
     lacking = settings_faults.of_store()
-    if lacking is not None and lacking["code"] == "STORE_LOST":
+    if lacking is not None and (lacking["code"] == "STORE_LOST" or not result["hits"]):
         settings_faults.tell_older(clock.now_ms())  # as an event, and not once more at the end of this command
         result["warnings"] = [runnable(f"{lacking['message']}; {lacking['fix']}")]
         tell(f"joelclaw: {result['warnings'][0]}\n")

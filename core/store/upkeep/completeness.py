@@ -7,7 +7,6 @@ mark. What was found stays in `store.db.older` until the user has read it, and r
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 
 from core import TYPE_CHECKING, files
 from core.errors import Failure
@@ -85,6 +84,8 @@ def is_lost(store: str) -> None:
 
 
 def _locked(store: str) -> AbstractContextManager[object]:
+    from contextlib import nullcontext
+
     return nullcontext() if files.only_look else files.FileLock(store + ".lock", _LOCK_WAIT_S)
 
 

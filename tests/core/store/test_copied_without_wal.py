@@ -69,6 +69,18 @@ def test_a_home_copied_without_its_log(run: Run, filled: Path, tmp_path: Path) -
     assert "it had come to event 1, and 2 were stored" in problem["message"]
 
 
+def test_a_recall_that_finds_nothing_tells_it(run: Run, filled: Path) -> None:
+    for name in ("store.db-wal", "store.db-shm"):  # with all that was not folded into the file
+        (filled / name).unlink()
+    for _ in range(2):
+        asked = run("recall", "scheduler gateway")
+        (warning,) = asked.result["warnings"]
+        assert "older than what was acknowledged" in warning and "joelclaw restore FILE" in warning
+        assert asked.err == f"joelclaw: {warning}\n"
+    run("memory", "write", NOTE)
+    assert "warnings" not in run("recall", "scheduler gateway").result
+
+
 def test_an_older_store_put_back(run: Run, filled: Path, tmp_path: Path) -> None:
     fold_log(filled)
     shutil.copy(filled / "store.db", tmp_path / "old.db")
