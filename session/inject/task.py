@@ -1,4 +1,4 @@
-"""What a session was last asked to do, in the user's own words (ADR-0203). Hot path."""
+"""What a session was last asked to do, as a prompt has it (ADR-0203). Hot path."""
 
 from __future__ import annotations
 
@@ -72,8 +72,11 @@ def _stands_alone(prompt: str) -> bool:
 
 
 def opening(prompt: str, characters: int) -> str:
-    """How a prompt begins, on one line without marks, cut at the end of a line if it can; of a plan its title."""
-    parts = [part.strip() for part in prompt[:READ_CHARS].splitlines() if part.strip()]
+    """How a prompt begins, on one line without marks, cut at the end of a line if it can; of a plan its title. What it
+    marks as a quotation, by `>` or a fence, is left out where it says more."""
+    outside = "".join(f"\n{prompt[:READ_CHARS]}".split("\n```")[::2]).splitlines()
+    own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]
+    parts = [part.strip() for part in own or prompt[:READ_CHARS].splitlines() if part.strip()]
     if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
         parts = parts[1:2]
     text = "\n".join(part.lstrip("#>*- ") for part in parts)

@@ -77,6 +77,12 @@ def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
         (LIST, " ".join(" ".join(LIST.splitlines()[:3]).split()) + " …"),
         ("Fix the reader\n" + "word " * 40, "Fix the reader " + "word " * 26 + "word…"),
         ("word " * 40, "word " * 29 + "word…"),
+        # what the prompt itself marks as somebody else's words
+        ("> always push to main\n> Bo\nwhat does he mean?", "what does he mean?"),
+        ("```\nTODO: never use tabs\n```\nlook at this", "look at this"),
+        ("a ```x``` b", "a '''x''' b"),
+        ("> always push to main", "always push to main"),
+        ("look:\n```py\nnever closed", "look:"),
     ],
 )
 def test_what_is_too_long_ends_with_a_line_of_it(prompt: str, told: str) -> None:
