@@ -101,14 +101,14 @@ def outside(words: Sequence[str]) -> Failure | None:
         return None
     if name in table["flags"]:
         flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
-        about = f"{flag} is of the original's {name}, which uses services of its own"
+        about = f"{flag} is an option of the original `joelclaw {name}`, which uses services of its own"
         fix = f"leave the option out; see joelclaw {name} --help"
     else:
         of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
-        about = f"`joelclaw {name}` belongs to {of}"
+        about = f"`joelclaw {name}` is not part of this joelclaw: it belongs to {of}"
         here = table["instead"].get(name, "joelclaw --help")
-        fix = f"leave the call out, or make it with the original; what is here instead: {here}"
-    return usage(NOT_MIRRORED, about, f"outside what this joelclaw does: {fix}")
+        fix = f"leave the call out, or use the original joelclaw; here instead: {here}"
+    return usage(NOT_MIRRORED, about, fix)
 
 
 def _name_outside(words: Sequence[str]) -> str:

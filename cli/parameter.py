@@ -100,14 +100,14 @@ HITS = Parameter(
     "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
 )
 RAW = Parameter("raw", ("--raw",), "print only the text, no JSON", kind="flag")
-VERBATIM = Parameter("verbatim", ("--verbatim",), "only the text, exactly as stored; not to a terminal", kind="flag")
+VERBATIM = Parameter(
+    "verbatim", ("--verbatim",), "only the text, exactly as stored; refused on a terminal", kind="flag"
+)
 TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --window", kind="whole", low=0, metavar="N")
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
-ADAPTER = Parameter(
-    "adapter", ("--adapter",), "accepted as by the public CLI; there is one adapter", default="", metavar="NAME"
-)
+ADAPTER = Parameter("adapter", ("--adapter",), "accepted and ignored: there is one adapter", default="", metavar="NAME")
 
 ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""

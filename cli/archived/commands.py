@@ -4,7 +4,7 @@ from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _WHICH = P("session", (), "its id, its beginning, or its transcript file", required=True, metavar="SESSION", file=True)
-_MIRRORED = "accepted as by the public CLI: only this machine's archive is searched"
+_MIRRORED = "accepted and ignored: only this machine's archive is searched"
 _MARKDOWN = "markdown also puts the same text into `markdown`"
 
 COMMANDS: tuple[Command, ...] = (
@@ -15,7 +15,7 @@ COMMANDS: tuple[Command, ...] = (
         P("query", (), "what to look for", required=True, metavar="QUERY"),
         P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
         P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
-        P("raw", ("--raw",), "search only what was said and done, not what was noted of a session", kind="flag"),
+        P("raw", ("--raw",), "search only what was said and done, not what was noted about a session", kind="flag"),
         P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
         P("source", ("--source",), _MIRRORED, default="both", choices=("typesense", "ssh", "local", "both")),
         P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),

@@ -78,7 +78,7 @@ def inspect(options: dict[str, Any]) -> Answer:
         pattern = re.compile(options["around"], re.IGNORECASE)
     except re.error as error:
         fix = "put a \\ before characters such as ( [ * ?"
-        raise usage(_CODE, f"--around is no regular expression: {error}", fix) from None
+        raise usage(_CODE, f"--around is not a regular expression: {error}", fix) from None
     read = _read(options["session"])
     result = sessions.inspect(read, pattern, options["before"], options["after"])
     again = f"joelclaw sessions extract {quoted(read.session)} --query {quoted(options['around'])}"

@@ -31,7 +31,7 @@ def schedule(options: dict[str, Any]) -> Answer:
     session_id = session_of(options["session"], _CODE)
     percent, tokens, window = (options[name] for name in ("percent", "tokens", "window"))
     if percent is None and (tokens is None) != (window is None):
-        raise usage(_CODE, "tokens and window go together", "give --tokens and --window, or --percent")
+        raise usage(_CODE, "--tokens and --window go together", "give --tokens and --window, or --percent")
     result = timers.schedule(
         session_id,
         config.load(),
@@ -72,7 +72,7 @@ def _listed() -> list[dict[str, Any]]:
 def run(options: dict[str, Any]) -> Answer:
     """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
     if options["once"] and options["until_empty"]:
-        raise usage(_CODE, "--once and --until-empty exclude each other", "give one of them")
+        raise usage(_CODE, "--once and --until-empty cannot be used together", "give one of them")
     from core.process.process_group import Interrupts
     from session.idle import run as running
 

@@ -71,7 +71,7 @@ COMMANDS: tuple[Command, ...] = (
         "Find out why nothing is remembered: runs the hooks and reads the store. Exit 1 if something does not work.",
         P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
         P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
-        P("fix", ("--fix",), "fix what is safe: our entries, file modes, leftovers, the log", kind="flag"),
+        P("fix", ("--fix",), "fix what is safe to fix: our entries, file modes, leftover files", kind="flag"),
         view="cli.installation.view:report",
     ),
     _switch(

@@ -24,7 +24,7 @@ def install(options: dict[str, Any]) -> Answer:
     """Put hooks, an extension or a plugin into the clients named; with `--list` say what is where."""
     if options["list"]:
         if options["agent"] or options["all"]:
-            raise usage(_CODE, "--list shows every client", "leave the names and --all out")
+            raise usage(_CODE, "--list takes no client", "leave the names and --all out")
         both = product(registry.rows(), (False, True))
         rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
@@ -80,7 +80,7 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
 def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[dict[str, str]]]:
     names = list(dict.fromkeys(options["agent"]))
     if options["all"] and names:
-        raise usage(_CODE, "--all and a name exclude each other", "name some clients, or give --all alone")
+        raise usage(_CODE, "--all and a name cannot be used together", "name some clients, or give --all alone")
     if names:
         return [registry.row(name).settings() for name in names], []
     chosen, skipped = [], []

@@ -64,9 +64,9 @@ def _meant(options: dict[str, Any]) -> "tuple[switches.Scope, str, str]":
     """What is switched, its name, and who chose it: `flag`, `session` (the one around the command) or `folder`."""
     given = (options["session"] or "").strip()
     if (options["session"] is not None) + options["project"] + options["everywhere"] > 1:
-        raise usage(_CODE, "--session, --project and --everywhere exclude each other", "give one of them")
+        raise usage(_CODE, "--session, --project and --everywhere cannot be used together", "give one of them")
     if options["session"] is not None and not given:
-        raise usage(_CODE, "--session names no session", "give its id")
+        raise usage(_CODE, "--session is empty", "give its id")
     if options["everywhere"]:
         return switches.EVERYWHERE, "", "flag"
     around = given or ("" if options["project"] else session_around())
@@ -89,7 +89,7 @@ def exclude(options: dict[str, Any]) -> Answer:
     """Exclude a folder, or no more; or list those that are excluded."""
     folder, removed = options["folder"] or ".", options["remove"]
     if (options["folder"] is not None) + options["list"] + (removed is not None) > 1:
-        raise usage(_CODE, "FOLDER, --list and --remove exclude each other", "give one of them")
+        raise usage(_CODE, "FOLDER, --list and --remove cannot be used together", "give one of them")
     known = switches.sound()[0]["excluded"]
     if options["list"]:
         return Answer({"excluded": known}, said="" if known else "No folder is excluded.")

@@ -100,7 +100,7 @@ def supersede(options: dict[str, Any]) -> Answer:
         back = curation.undo_supersede(db, options["id"], **about)
         return Answer(back, [_show(back)])
     if options["text"] is None:
-        raise usage(CODE, "there is no text that says what holds now", f"{call} 'what holds now'")
+        raise usage(CODE, "no new text was given", f"{call} 'what holds now'")
     text, (db, about) = _text(options), writing(options["id"])
     result = curation.supersede(db, options["id"], text, **about, config=config.load())
     undo = f"joelclaw memory supersede {result['superseded']['id']} --undo"

@@ -62,7 +62,7 @@ def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
 def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
         fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
-        raise usage(CODE, "--session goes with no ids, and cannot be undone: its tool calls are deleted", fix)
+        raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
     db, about = writing()
     names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"

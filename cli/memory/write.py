@@ -23,7 +23,7 @@ _UTF8_BYTES = 4  # the most that one character takes
 def run(options: dict[str, Any]) -> Answer:
     """Store the text, or what stdin holds when it is `-`."""
     if options["for_all"] and options["project"]:
-        raise usage("MEMORY_INVALID_ARGS", "--project and --global exclude each other", "give one of them")
+        raise usage("MEMORY_INVALID_ARGS", "--project and --global cannot be used together", "give one of them")
     settings = config.load()
     longest = settings.get_int("memory.max_chars")
     text = read_stdin(longest) if options["text"] == "-" else options["text"] or ""

@@ -18,7 +18,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel emit",
         "cli.otel.emit:run",
-        "Record an event. Without an action in the words, stdin holds it as a JSON object.",
+        "Record an event. Without ACTION, stdin holds it as a JSON object.",
         P("action_word", (), "what happened, as dotted words", metavar="ACTION"),
         P("action", ("--action",), "the same, as a flag; takes precedence over the word"),
         P("source", ("--source",), "what kind of session (default cli)"),
@@ -68,7 +68,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel prune",
         "cli.otel.search:prune",
-        "Drop old events.",
+        "Delete old events.",
         P("days", ("--days",), "days to keep (retention.events_days, 90)", kind="number", low=0, high=36_500),
     ),
     Command(

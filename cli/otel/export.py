@@ -21,7 +21,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     """Send what waits, or what else the flags ask for."""
     background = background_process.stop_in_time()
     if options["status"] and options["to"] is not None:
-        raise usage("OTEL_INVALID_ARGS", "--status and --to exclude each other", "give one of them")
+        raise usage("OTEL_INVALID_ARGS", "--status and --to cannot be used together", "give one of them")
     settings = config.load()
     if options["status"]:
         about = export.status(sqlite.open_reading(), settings)

@@ -5,8 +5,8 @@ from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _BUDGETS = ("auto", "lean", "balanced", "deep")
 _SESSION = "only this session's memories (its id, or a beginning that means one)"
-_BATCH = "one query a line from FILE (- is stdin), one JSON line each (of a file without the query)"
-_TIME = "only what is newer than: 2w (h, d, w, mo, y) ago, a day such as 2026-05-31, or `last week`"
+_BATCH = "read one query a line from FILE (- is stdin), print one JSON line each"
+_TIME = "only what is newer than this: 2w (h, d, w, mo, y), a day such as 2026-05-31, or `last week`"
 _COLLECTION = "only vault_notes, memory_observations, run_chunks or otel_events (a beginning will do)"
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -25,11 +25,11 @@ COMMANDS: tuple[Command, ...] = (
         P("tag", ("--tag",), "only what has this tag (may be repeated: all of them)", many=True),
         P("collection", ("--collection",), COLLECTIONS_AND_CALLS, metavar="NAMES"),
         P("session", ("--session",), _SESSION, metavar="ID"),
-        P("project", ("--project",), "only this project's memories (NAME or OWNER/NAME), and those of none"),
+        P("project", ("--project",), "only memories of this project (NAME or OWNER/NAME) and of none"),
         P("everywhere", ("--everywhere",), "do not rank any project first, not even the current folder's", "flag"),
         P("since", ("--since",), _TIME, metavar="TIME"),
-        P("until", ("--until",), "only what is older than, likewise", metavar="TIME"),
-        P("by", ("--by",), "session: the best hit of each, and how many more it has", choices=("session",)),
+        P("until", ("--until",), "only what is older than this; the same forms", metavar="TIME"),
+        P("by", ("--by",), "session: only the best hit of each, and how many more there are", choices=("session",)),
         P("explain", ("--explain",), "how each score was computed, and why others were dropped", kind="flag"),
         P("exit_code", ("--exit-code",), "exit 1 if nothing is found, as grep does", kind="flag"),
         P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
@@ -52,7 +52,7 @@ COMMANDS: tuple[Command, ...] = (
             f"cli.recall.past:{name}",
             about,
             P("query", (), what, required=True, metavar="QUERY"),
-            P("limit", ("--limit", "-n"), "most of them", kind="whole", default=most, low=1, high=100),
+            P("limit", ("--limit", "-n"), "how many at most", kind="whole", default=most, low=1, high=100),
             RAW,
             view="cli.recall.view:lines",
         )
@@ -70,7 +70,7 @@ COMMANDS: tuple[Command, ...] = (
         P("limit", ("--limit", "-n"), "most hits of each", kind="whole", default=5, low=1, high=100),
         P("filter", ("--filter", "-f"), "such as type:=adr or source:=[a,b], joined by &&", default=""),
         P("facet", ("--facet",), "also count hits by type, source, project, category or tags", default=""),
-        P("semantic", ("--semantic", "-s"), "search by meaning too; always on", kind="flag"),
+        P("semantic", ("--semantic", "-s"), "accepted and ignored: search by meaning is always on", kind="flag"),
         view="cli.recall.view:everywhere",
     ),
 )

@@ -27,12 +27,12 @@ def run(options: dict[str, Any]) -> Answer | int:
     """`joelclaw recall QUERY` or `--batch FILE`."""
     names = collections(options["collection"] or "", CODE, also=("calls",))
     if options["everywhere"] and options["project"]:
-        raise usage(CODE, "--project and --everywhere exclude each other", "give one of them")
+        raise usage(CODE, "--project and --everywhere cannot be used together", "give one of them")
     if options["explain"] and (options["raw"] or options["verbatim"]):
         raise usage(CODE, "--explain prints more than --raw can", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None or options["by"]:
-            raise usage(CODE, "--batch excludes a query and --by", "give one of them")
+            raise usage(CODE, "--batch takes no query and no --by", "give one of them")
         from cli.recall import batch
 
         return batch.run(options, names)

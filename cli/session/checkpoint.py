@@ -91,7 +91,7 @@ def _turn(given: dict[str, Any]) -> dict[str, Any]:
     tokens = _number(given, _MOST_TOKENS, "tokens")
     window = _number(given, _MOST_TOKENS, "window", least=1)
     if percent is None and tokens is not None and window is None:
-        raise usage(CODE, "tokens mean nothing without the window", "give --window too, or --percent")
+        raise usage(CODE, "--tokens needs --window", "give --window too, or --percent")
     return checkpoint.turn_of(
         role="".join(_texts(given, "role")[:1]),
         messages=_texts(given, "message", "messages"),

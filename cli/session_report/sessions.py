@@ -99,7 +99,7 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, has no folder, or is one of joelclaw's own files", fix)
     try:
         if os.path.exists(path) and os.path.getsize(path) and POLICY not in files.start_of(path, _HEAD_BYTES):
-            raise Failure("PAGE_NOT_WRITTEN", f"{path} is there, and is not a page of ours", "name another file")
+            raise Failure("PAGE_NOT_WRITTEN", f"{path} is not a page of joelclaw", "name another file")
         home_files.sweep_beside(path)
         files.write_whole(path, data)
     except OSError as error:

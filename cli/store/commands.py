@@ -15,12 +15,12 @@ COMMANDS: tuple[Command, ...] = (
     _store(
         "pull",
         "Copy the whole memory of the cluster into the local file.",
-        P("leave", ("--leave",), "afterwards queue nothing for the cluster any more", kind="flag"),
+        P("leave", ("--leave",), "afterwards send nothing to the cluster any more", kind="flag"),
     ),
     _store("verify", "Compare the local file with the cluster, document by document."),
     _store(
         "prune",
-        "Drop what the settings retention.* say is old or too much, and give its room back. Runs once a day by itself.",
+        "Delete what the settings retention.* call too old or too much, and free the space. Runs by itself once a day.",
         P("dry_run", ("--dry-run",), "only say what would be deleted", kind="flag"),
         module="keeping",
     ),

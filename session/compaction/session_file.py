@@ -98,7 +98,7 @@ def _opened(path: str, buffer: int = 1024 * 1024) -> Iterator[BinaryIO]:
         with open(path, "rb", buffering=buffer) as handle:
             yield handle
     except (FileNotFoundError, NotADirectoryError):
-        raise usage("TRANSCRIPT_NOT_FOUND", f"there is no {path!r}", "name an existing session file") from None
+        raise usage("TRANSCRIPT_NOT_FOUND", f"{path!r} does not exist", "name an existing session file") from None
     except OSError as error:
         fix = f"check its permissions and its disk, or name a session file of {_titles()}"
         raise Failure("TRANSCRIPT_UNREADABLE", f"{path} cannot be read: {error.strerror}", fix) from None

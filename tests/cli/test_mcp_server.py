@@ -84,7 +84,7 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
             told, _ = await call("remember", text=f"{NOTE} {len(given)}", **given)
             assert (f"of {whose}," if whose else "of no project,") in told
         refused, failed = await call("remember", **{"text": NOTE, "global": "yes"})
-        assert failed and "global is no boolean" in refused
+        assert failed and "global is not a boolean" in refused
 
     serve(home, tmp_path, use)
 

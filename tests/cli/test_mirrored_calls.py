@@ -129,7 +129,7 @@ def test_what_is_outside_is_refused_by_name(run: Run) -> None:
         envelope = json.loads(done.out)
         told = (done.code, envelope["ok"], envelope["result"], envelope["error"]["code"])
         assert told == (2, False, None, complaints.NOT_MIRRORED), line
-        assert "outside" in envelope["fix"] and "joelclaw" in envelope["fix"]
+        assert "original" in envelope["error"]["message"] + envelope["fix"] and "joelclaw" in envelope["fix"]
 
 
 def test_every_name_outside_stands_in_the_docs() -> None:

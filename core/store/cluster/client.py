@@ -79,7 +79,7 @@ def key(config: Config) -> str:
     if not found or not found.isascii() or not found.isprintable():
         raise Failure(
             KEY_MISSING,
-            "the cluster's key has characters that no key has" if found else "the cluster's key is not set",
+            "the cluster's key has characters that a key cannot have" if found else "the cluster's key is not set",
             "set TYPESENSE_API_KEY, or store.key_command in config.toml to a command that prints it",
         )
     return found
