@@ -325,7 +325,7 @@ _joelclaw() {
     "store init") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store sync") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store push") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
-    "store pull") if [[ $word == -* ]]; then offered="--leave --json --help -h"; fi ;;
+    "store pull") if [[ $word == -* ]]; then offered="--events --leave --json --help -h"; fi ;;
     "store verify") if [[ $word == -* ]]; then offered="--json --help -h"; fi ;;
     "store prune") if [[ $word == -* ]]; then offered="--dry-run --json --help -h"; fi ;;
     "backup") if [[ $word == -* ]]; then offered="--force --json --help -h"; else compopt -o filenames 2>/dev/null; local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$word")); return; fi ;;

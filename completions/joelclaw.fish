@@ -598,6 +598,7 @@ complete -c joelclaw -n "__joelclaw_at 'store sync'" -l json -d 'one JSON object
 complete -c joelclaw -n "__joelclaw_at 'store sync'" -l help -s h -d 'what this command takes'
 complete -c joelclaw -n "__joelclaw_at 'store push'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'store push'" -l help -s h -d 'what this command takes'
+complete -c joelclaw -n "__joelclaw_at 'store pull'" -l events -d 'every machine'"'"'s events too'
 complete -c joelclaw -n "__joelclaw_at 'store pull'" -l leave -d 'afterwards send nothing to the cluster any more'
 complete -c joelclaw -n "__joelclaw_at 'store pull'" -l json -d 'one JSON object on stdout'
 complete -c joelclaw -n "__joelclaw_at 'store pull'" -l help -s h -d 'what this command takes'

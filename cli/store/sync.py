@@ -9,8 +9,10 @@ from core import config, envelope
 from core.errors import FAILED, Failure
 from core.process import background_process
 from core.store.cluster import sync as replication
+from otel.event import search_text
 from recall.static_vectors import document_vector
 
+_ADAPTERS = document_vector, search_text
 _VERIFY = step("joelclaw store verify", "whether both sides are the same")
 
 
@@ -29,23 +31,23 @@ def sync(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every comm
     background = background_process.stop_in_time()
     settings = config.load()
     if background:
-        replication.in_background(settings, document_vector)
+        replication.in_background(settings, *_ADAPTERS)
         return 0
-    with replication.opened(settings, document_vector) as work:
+    with replication.opened(settings, *_ADAPTERS) as work:
         return Answer(replication.sync(work), [_VERIFY])
 
 
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was."""
-    with replication.opened(config.load(), document_vector) as work, bulk.bar("push") as (_, advance):
+    with replication.opened(config.load(), *_ADAPTERS) as work, bulk.bar("push") as (_, advance):
         return Answer(replication.push(work, advance), [_VERIFY])
 
 
 def pull(options: dict[str, Any]) -> Answer:
     """Fetch whatever the cluster has newer or alone; a run that was cut short goes on where it was."""
-    opened = replication.opened(config.load(), document_vector, enable=False)
+    opened = replication.opened(config.load(), *_ADAPTERS, enable=False)
     with opened as work, bulk.bar("pull") as (_, advance):
-        done = replication.pull(work, advance, leave=options["leave"])
+        done = replication.pull(work, advance, with_events=options["events"], leave=options["leave"])
         return Answer(done, [_VERIFY])
 
 
@@ -58,7 +60,7 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
     different = sum(one["different"] for one in result["collections"].values())
     failure = Failure(
         "STORE_DIFFERS",
-        f"the local file and the cluster differ in {different} documents",
+        f"the local file and the cluster differ in {different} documents and {result['events']['missingThere']} events",
         "run `joelclaw store sync`, or `joelclaw store push` and `pull` if nothing is pending",
     )
     if stdout.is_terminal() and "--json" not in sys.argv:

@@ -102,7 +102,8 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
             fix = "check the node, then `joelclaw store sync`"
             found.append(warning("CLUSTER_UNREACHABLE", "cluster", about, fix))
     if waiting and _is_late(waiting["oldest"]):
-        about = f"{waiting['documents']:,} documents wait for the cluster, the oldest since {waiting['oldest']}"
+        count = waiting["documents"] + waiting["events"]
+        about = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
         found.append(warning("OUTBOX_WAITS", "cluster", about, "joelclaw store sync"))
     return facts, found
 

@@ -14,7 +14,7 @@ from core import json_text
 from core.errors import Failure
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
-from core.store.cluster.mapping import COLLECTIONS, TEXT_FIELD
+from core.store.cluster.mapping import COLLECTIONS, EVENTS, TEXT_FIELD
 
 Row = dict[str, Any]
 VERSION = 1
@@ -53,8 +53,19 @@ def schemas() -> list[Row]:
             *(_field(one, kind, index=False) for one, kind in _KEPT.items()),
         ]
         made.append((remote, fields))
+    facets = ("level", "source", "component", "action", "sessionId", "systemId")
+    of_events = [
+        _field("search_text", "string"),
+        *(_field(one, "string", facet=True) for one in facets),
+        _field("success", "bool"),
+        _field("duration_ms", "float"),
+        *(_field(one, "string", index=False) for one in ("error", "metadata")),
+    ]
     time = {"name": "timestamp", "type": "int64"}
-    return [{"name": name, "default_sorting_field": "timestamp", "fields": [time, *fields]} for name, fields in made]
+    return [
+        {"name": name, "default_sorting_field": "timestamp", "fields": [time, *fields]}
+        for name, fields in (*made, (EVENTS, of_events))
+    ]
 
 
 class Cluster:

@@ -14,13 +14,13 @@ import orjson
 
 from core import clock, ids, words
 from core.errors import Failure
-from core.records import Document
+from core.records import Document, Event
 from core.redaction import redact
-from core.store import documents, sqlite
+from core.store import documents, history, sqlite
 from core.store.cluster import client, mapping, outbox
 from core.store.cluster.client import PAGE
 from core.store.cluster.collections import Cluster
-from core.store.cluster.mapping import COLLECTIONS
+from core.store.cluster.mapping import COLLECTIONS, EVENTS
 from core.store.sessions import segments
 
 Row = dict[str, Any]
@@ -102,9 +102,12 @@ def _clean(text: str) -> str:
 class Exchange:
     """One run with at most `batch` documents in a request; the caller holds `outbox.lock_path()`."""
 
-    def __init__(self, db: apsw.Connection, cluster: Cluster, batch: int, embed: Embed) -> None:
+    def __init__(
+        self, db: apsw.Connection, cluster: Cluster, batch: int, embed: Embed, search_text: Callable[[Event], str]
+    ) -> None:
         self.db = db
         self.cluster = cluster
+        self.search_text = search_text
         self._batch = min(batch, PAGE)
         self._embed = embed
         self._signatures = sqlite.load_vectors(db)
@@ -114,6 +117,7 @@ class Exchange:
         self._me = str(outbox.state(db, "origin") or "")
         self.documents = 0
         """How many were sent."""
+        self.events = 0
         self.refused = 0
         self.received = 0
 
@@ -125,6 +129,11 @@ class Exchange:
             for collection in dict.fromkeys(waiting["collection"] for waiting in batch):
                 self._send([waiting for waiting in batch if waiting["collection"] == collection], collection)
             progress(len(batch))
+        while found := history.behind(self.db, int(outbox.state(self.db, "events") or 0), most=self._batch):
+            if not in_time():
+                return False
+            self._send_events(found)
+            progress(len(found))
         return True
 
     def fetch(self, in_time: Callable[[], bool]) -> None:
@@ -238,23 +247,31 @@ class Exchange:
             outbox.set_state(self.db, number=number)
         vectors = mapping.vectors(self.db, [side.document["rowid"] for _, side in news if side.document is not None])
         rows = [self._to_row(side, vectors, number) for _, side in news]
-        results = self.cluster.import_(COLLECTIONS[collection], rows)
-        trouble = ""
+        outcomes, trouble = self._imported(COLLECTIONS[collection], rows)
         with sqlite.transaction(self.db):
-            for (waiting, _), result in zip(news, results, strict=True):
-                code, said = int(result.get("code", 500)), str(result.get("error", "")) or "it gives no reason"
-                if result.get("success") is True:
-                    self.documents += 1
+            for (waiting, _), refusal in zip(news, outcomes, strict=True):
+                if refusal:
+                    outbox.refuse(self.db, waiting, refusal, now=clock.now_ms())
+                elif refusal is not None:
                     outbox.confirm(self.db, [waiting])
-                elif 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT:
-                    self.refused += 1
-                    outbox.refuse(self.db, waiting, said, now=clock.now_ms())
-                else:  # it waits, and is sent again
-                    trouble = trouble or said
-        if trouble:
-            said = f"the cluster did not accept everything: {' '.join(trouble.split())[:200]}"
-            fix = "check its disk and memory; what it did not accept is kept and sent again"
-            raise Failure(client.REFUSED, said, fix)
+        self.documents += outcomes.count("")
+        _complain(trouble)
+
+    def _imported(self, collection: str, rows: Sequence[Row]) -> tuple[list[str | None], str]:
+        """Why each row is refused ("" if it was accepted, None if it is to be sent again), and the reason for that."""
+        outcomes: list[str | None] = []
+        trouble = ""
+        for result in self.cluster.import_(collection, rows):
+            code, said = int(result.get("code", 500)), str(result.get("error", "")) or "it gives no reason"
+            if result.get("success") is True:
+                outcomes.append("")
+            elif 400 <= code < 500 and code not in _NOT_OF_THE_DOCUMENT:
+                outcomes.append(said)
+            else:
+                outcomes.append(None)
+                trouble = trouble or said
+        self.refused += sum(map(bool, outcomes))
+        return outcomes, trouble
 
     def _to_row(self, side: Side, vectors: dict[int, bytes], number: int) -> Row:
         vector = b""
@@ -268,6 +285,16 @@ class Exchange:
             document["forgotten_at"] = side.forgotten_at or side.version
         about = {"sync_origin": self._me, "sync_batch": number, "sync_content": side.content}
         return {**mapping.to_remote(document, vector), **about}
+
+    def _send_events(self, found: Sequence[tuple[int, Event]]) -> None:
+        rows = [mapping.event_to_remote(event, self.search_text(event)) for _, event in found]
+        outcomes, trouble = self._imported(EVENTS, rows)
+        carried = outcomes.index(None) if None in outcomes else len(outcomes)
+        self.events += outcomes[:carried].count("")
+        if carried:
+            with sqlite.transaction(self.db):
+                outbox.set_state(self.db, events=found[carried - 1][0])
+        _complain(trouble)
 
     def _fetch_from(self, machine: str, collection: str, in_time: Callable[[], bool]) -> None:
         seen = "SELECT max(number) FROM outbox_seen WHERE collection = ? AND origin = ?"
@@ -284,3 +311,9 @@ class Exchange:
                 self.db.execute("INSERT OR REPLACE INTO outbox_seen VALUES (?, ?, ?)", (collection, machine, number))
             if len(rows) < PAGE:
                 break
+
+
+def _complain(trouble: str) -> None:
+    if trouble:
+        said = f"the cluster did not accept everything: {' '.join(trouble.split())[:200]}"
+        raise Failure(client.REFUSED, said, "check its disk and memory; what it did not accept is kept and sent again")

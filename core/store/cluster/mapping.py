@@ -1,4 +1,4 @@
-"""Converts documents to the cluster's form and back. Ids are ours. Hot path.
+"""Converts documents and events to the cluster's form and back. Ids are ours. Hot path.
 
 Server 0.24 does not stem: a document goes with its finished terms, and a forgotten one as id and times alone.
 """
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from core.records import Document
+    from core.records import Document, Event
 
     Row = dict[str, Any]
 
 COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
 """Our names → the server's, without prefix."""
+EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 """The field of a document's text."""
 SEARCHED = "embedding,lexicon,lexicon_context,terms"
@@ -31,6 +32,11 @@ _SAME = (
     "retrieval_priority", "superseded_by", "supersedes", "stale", "fingerprint",
 )  # fmt: skip
 _NULLABLE = ("last_used_at", "forgotten_at")
+_EVENT_DEFAULTS = {
+    **dict.fromkeys(("sessionId", "systemId", "source", "component", "action"), ""),
+    "level": "info",
+    "success": True,
+}
 _LONGEST_TERM = 60
 _tokenizers: list[Any] = []
 
@@ -106,3 +112,22 @@ def from_remote(row: Row, collection: str) -> Document:
             values[name] = int(row[name])
     document["history"] = json_text.loads(row["history"]) if row.get("history") else []
     return document
+
+
+def event_to_remote(event: Event, search_text: str) -> Row:
+    """An event in the cluster's form."""
+    return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
+
+
+def event_from_remote(row: Row) -> Event:
+    """The event of a row."""
+    event: Any = {name: row.get(name, default) for name, default in _EVENT_DEFAULTS.items()}
+    event |= {"id": row["id"], "timestamp": int(row["timestamp"])}
+    event["metadata"] = json_text.loads(row["metadata"]) if row.get("metadata") else {}
+    duration = row.get("duration_ms")
+    if duration is not None:
+        event["duration_ms"] = int(duration) if duration == int(duration) else float(duration)
+    if row.get("error") is not None:
+        event["error"] = row["error"]
+    made: Event = event
+    return made

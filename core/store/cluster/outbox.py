@@ -189,9 +189,16 @@ def waiting(db: apsw.Connection) -> dict[str, Any]:
         "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
     )
     ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
-    times = {"oldest": oldest, "nextTry": state(db, "next_try"), "syncedAt": state(db, "synced_at")}
+    carried = int(state(db, "events") or 0)
+    ((events, first),) = db.execute("SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (carried,))
+    times = {
+        "oldest": min((at for at in (oldest, first) if at is not None), default=None),
+        "nextTry": state(db, "next_try"),
+        "syncedAt": state(db, "synced_at"),
+    }
     return {
         "documents": documents,
+        "events": events,
         "refused": refused,
         "refusal": refusal or "",
         "tries": int(state(db, "tries") or 0),
@@ -214,7 +221,7 @@ def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]
         fix = "check the cluster, then run `joelclaw store sync`; nothing is lost meanwhile"
         wrong.append({"code": code, "message": said, "fix": fix})
     if found["refused"]:
-        said = f"the cluster refuses {found['refused']} documents: {found['refusal']}"
+        said = f"the cluster refuses {found['refused']} documents or events: {found['refusal']}"
         fix = "run `joelclaw store init`, then `joelclaw store push`"
         wrong.append({"code": "TYPESENSE_REFUSED", "message": said, "fix": fix})
     return wrong

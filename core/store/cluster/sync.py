@@ -13,12 +13,13 @@ from core import clock, files
 from core.config import Config
 from core.errors import Failure
 from core.process import background_jobs
-from core.store import curation, sqlite
+from core.records import Event
+from core.store import curation, events, sqlite
 from core.store.cluster import client, exchange, mapping, outbox
 from core.store.cluster.client import PAGE
 from core.store.cluster.collections import VERSION, Cluster
 from core.store.cluster.exchange import Embed, Exchange
-from core.store.cluster.mapping import COLLECTIONS
+from core.store.cluster.mapping import COLLECTIONS, EVENTS
 
 Advance = Callable[[int], None]
 """Called with the number of documents compared or moved since the last call."""
@@ -47,22 +48,31 @@ def push(work: Exchange, advance: Advance) -> dict[str, Any]:
             kinds, _ = _compared(db, work.cluster, name, advance)
             with sqlite.transaction(db):
                 outbox.add(db, kinds, name)
+        found, first = _missing_events(db, work.cluster)
+        if found["missingThere"]:
+            with sqlite.transaction(db):
+                outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), first - 1))
         complete = work.send(lambda: True, advance)
     return _result(work, complete)
 
 
-def pull(work: Exchange, advance: Advance, *, leave: bool) -> dict[str, Any]:
+def pull(work: Exchange, advance: Advance, *, with_events: bool, leave: bool) -> dict[str, Any]:
     """Fetch whatever the cluster has newer or alone; with `leave`, note nothing for it any more."""
-    db = work.db
+    db, fetched = work.db, 0
     with _outcome_noted(db):
         for name in COLLECTIONS:
             theirs = work.cluster.export(COLLECTIONS[name], exclude=mapping.SEARCHED)
             while rows := list(islice(theirs, PAGE)):
                 work.merge((exchange.of_row(row, name) for row in rows), name)
                 advance(len(rows))
+        told = work.cluster.export(EVENTS) if with_events else iter(())
+        while block := [mapping.event_from_remote(row) for row in islice(told, PAGE)]:
+            with sqlite.transaction(db):
+                fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
+            advance(len(block))
         if leave:
             outbox.disable(db)
-    return {"received": work.received, "left": leave, "waiting": outbox.waiting(db)}
+    return {"received": work.received, "events": fetched, "left": leave, "waiting": outbox.waiting(db)}
 
 
 @contextmanager
@@ -82,7 +92,7 @@ def _outcome_noted(db: apsw.Connection) -> Iterator[None]:
 
 def _result(work: Exchange, complete: bool) -> dict[str, Any]:
     return {
-        "sent": {"documents": work.documents},
+        "sent": {"documents": work.documents, "events": work.events},
         "received": work.received,
         "refused": work.refused,
         "complete": complete,
@@ -91,7 +101,14 @@ def _result(work: Exchange, complete: bool) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(config: Config, embed: Embed, *, lock_inherited: bool = False, enable: bool = True) -> Iterator[Exchange]:
+def opened(
+    config: Config,
+    embed: Embed,
+    search_text: Callable[[Event], str],
+    *,
+    lock_inherited: bool = False,
+    enable: bool = True,
+) -> Iterator[Exchange]:
     """The store and the cluster under the lock."""
     with _both(config, durable=True, limit_s=_BACKGROUND_S if lock_inherited else None) as (db, remote):
         # A pull into a home without a cluster leaves no mark of one there.
@@ -101,7 +118,7 @@ def opened(config: Config, embed: Embed, *, lock_inherited: bool = False, enable
             with nullcontext() if lock_inherited else files.FileLock(lock, wait_s=_LOCK_WAIT_S):
                 if enable:
                     outbox.enable(db)
-                yield Exchange(db, remote, config.get_int("store.batch"), embed)
+                yield Exchange(db, remote, config.get_int("store.batch"), embed, search_text)
         except files.LockTimeout:
             raise Failure(
                 "STORE_SYNC_BUSY",
@@ -140,11 +157,11 @@ def initialise(config: Config) -> dict[str, Any]:
     }
 
 
-def in_background(config: Config, embed: Embed) -> None:
+def in_background(config: Config, embed: Embed, search_text: Callable[[Event], str]) -> None:
     """One sync in a background process: it keeps to its time, and a failure is left to `status` to tell."""
     until = time.monotonic() + background_jobs.SYNC_BUDGET_S
     try:
-        with opened(config, embed, lock_inherited=True) as work:
+        with opened(config, embed, search_text, lock_inherited=True) as work:
             again_at = int(outbox.state(work.db, "next_try") or 0)
             if again_at > clock.now_ms():
                 background_jobs.postpone(background_jobs.SYNC, again_at)
@@ -155,17 +172,19 @@ def in_background(config: Config, embed: Embed) -> None:
 
 
 def verify(config: Config, advance: Advance) -> dict[str, Any]:
-    """Compare every document on both sides."""
+    """Compare every document on both sides, and look for ours of the events there."""
     with _both(config, durable=False) as (db, remote):
         found = {name: _compared(db, remote, name, advance) for name in COLLECTIONS}
+        of_events, _ = _missing_events(db, remote)
         differences = [
             {"collection": name, "id": identifier, "kind": kind}
             for name, (kinds, _) in found.items()
             for identifier, kind in kinds.items()
         ]
         return {
-            "same": not differences,
+            "same": not differences and not of_events["missingThere"],
             "collections": {name: {**count, "different": len(kinds)} for name, (kinds, count) in found.items()},
+            "events": of_events,
             "differences": differences[:_MOST_LISTED],
             "waiting": outbox.waiting(db),
         }
@@ -196,3 +215,11 @@ def _compared(
             kinds[side.id] = kind
         advance(1)
     return kinds | dict.fromkeys(sorted(there), _ONLY_THERE), count
+
+
+def _missing_events(db: apsw.Connection, remote: Cluster) -> tuple[dict[str, int], int]:
+    """How many events are here and there, how many of ours are missing there; and the number of the first of those."""
+    there = {row["id"] for row in remote.export(EVENTS, include="id")}
+    here = list(db.execute("SELECT seq, id FROM event ORDER BY seq"))
+    missing = [int(number) for number, identifier in here if identifier not in there]
+    return {"here": len(here), "there": len(there), "missingThere": len(missing)}, min(missing, default=0)

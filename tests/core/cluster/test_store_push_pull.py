@@ -31,9 +31,10 @@ LINES = "\n".join(
 
 @pytest.fixture
 def machine(server: Server, home: Path) -> Machine:
-    """A home with memories of every collection, and a prepared cluster that has nothing."""
+    """A home with memories of every collection and some events, and a prepared cluster that has nothing."""
     made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
     assert made.result("memory", "import", "-", stdin=LINES)["added"] == COUNT
+    made.result("otel", "emit", "build.ok", "--metadata", '{"n": 1}')
     made.result("store", "init")
     return made
 
@@ -44,18 +45,25 @@ def export(machine: Machine) -> list[str]:
 
 
 def test_a_whole_memory_goes_there_and_back(machine: Machine, tmp_path: Path) -> None:
+    machine.result("otel", "emit", "build.failed", "--level", "error", "--error", "no tide table")
     before = machine.verify()
     assert (before["same"], before["code"]) == (False, "STORE_DIFFERS")
     assert before["collections"]["episodes"] == {"here": 107, "there": 0, "same": 0, "different": 107}
     assert len(before["differences"]) == 100
-    assert machine.result("store", "push")["sent"] == {"documents": COUNT}
+    sent = machine.result("store", "push")["sent"]
+    assert sent["documents"] == COUNT
+    assert sent["events"] >= 1
     after = machine.verify()
     assert (after["same"], after["waiting"]["documents"]) == (True, 0)
     assert sum(one["same"] for one in after["collections"].values()) == COUNT
+    assert after["events"]["missingThere"] == 0
     other = Machine(tmp_path / "other", machine.environment)
-    assert other.result("store", "pull")["received"] == COUNT
+    assert other.result("store", "pull", "--events")["received"] == COUNT
     assert export(other) == export(machine)
     assert other.verify()["same"] is True
+    events = other.result("otel", "list", JOELCLAW_STORE_BACKEND="sqlite")["events"]
+    assert [event["metadata"] for event in events if event["action"] == "build.ok"] == [{"n": 1}]
+    assert [event["error"] for event in events if event["action"] == "build.failed"] == ["no tide table"]
     assert other.result("recall", "worker 17 port", JOELCLAW_STORE_BACKEND="sqlite")["hits"]
 
 
@@ -84,7 +92,7 @@ def test_a_push_that_is_killed_goes_on_where_it_was(machine: Machine) -> None:
         stopped(paused(machine.home, "store", "push", commit=commit, env=few))
     machine.result("store", "push")
     assert machine.verify()["same"] is True
-    assert machine.result("store", "push")["sent"] == {"documents": 0}
+    assert machine.result("store", "push")["sent"] == {"documents": 0, "events": 0}
 
 
 def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: Path) -> None:
@@ -108,7 +116,7 @@ def test_what_is_newer_here_is_not_counted_as_received(machine: Machine) -> None
 
 def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
     machine.result("store", "push")
-    for name in ("memory_observations", "episodes", "system_knowledge"):
+    for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
         machine.remove_there(name)
     machine.result("store", "init")
     assert machine.sync()["sent"]["documents"] == 0, "the outbox knows of nothing"

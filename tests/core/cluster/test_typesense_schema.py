@@ -1,4 +1,4 @@
-"""`store init`: collections made, brought up to date, never harmed; and what documents are there."""
+"""`store init`: collections made, brought up to date, never harmed; and what documents and events are there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.records import Document
 from core.store import documents
 from core.store.cluster import collections, mapping
 
-NAMES = ("memory_observations", "episodes", "system_knowledge")
+NAMES = ("memory_observations", "episodes", "system_knowledge", "otel_events")
 
 
 def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
