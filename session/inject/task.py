@@ -72,8 +72,7 @@ def _stands_alone(prompt: str) -> bool:
 
 
 def opening(prompt: str, characters: int) -> str:
-    """How a prompt begins, on one line without marks, cut at the end of a line if it can; of a plan its title. What it
-    marks as a quotation, by `>` or a fence, is left out where it says more."""
+    """How a prompt begins, in a line without marks or quotations, cut at a line's end if it can; a plan's title."""
     outside = "".join(f"\n{prompt[:READ_CHARS]}".split("\n```")[::2]).splitlines()
     own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]
     parts = [part.strip() for part in own or prompt[:READ_CHARS].splitlines() if part.strip()]

@@ -25,7 +25,9 @@ PURGED = "purged"
 """The `write_reason` of an emptied row."""
 _WORD = re.compile(r"\w{3,}")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_UNSEEN = re.compile(
+    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]|\x1b\[[\d;]*m|(?<=\s)(?:[>›#*]+|//+)(?=\s)"
+)
 _DEEPEST = 4
 """How often JSON may stand in JSON."""
 _TEXTS = "text, title, path, tags, history"
@@ -91,9 +93,9 @@ class Selection:
 
 
 def folded(text: str) -> str:
-    """A text in lower case, with one form of each letter, one space between words, and no marks that show nothing."""
-    if not text.isascii():
-        text = normalize("NFKC", normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+    """A text in lower case, with one form of each letter, one space between words, and no mark of quotes or unseen."""
+    text = _UNSEEN.sub("", text)
+    text = text if text.isascii() else normalize("NFKC", normalize("NFKC", text).casefold())
     return " ".join(text.lower().split())
 
 

@@ -23,6 +23,10 @@ FORMS = {
     "two spaces": "Zoë  Quagga \t GmbH",
     "loud": normalize("NFD", "ZOË  QUAGGA\u00a0GMBH"),
     "soft": "Zo\u00adë Quag\u200bga\u2028GmbH",
+    "quoted": "Zoë\n> Quagga\n>  GmbH",
+    "commented": "Zoë\n    # Quagga\n    // GmbH",
+    "overridden": "Zo\u202eë Quagga\ufe0f \u2066GmbH",
+    "coloured": "Zoë \x1b[1;32mQuagga\x1b[0m GmbH",
     "wide": "Ｚｏë Ｑｕａｇｇａ　ＧｍｂＨ",
 }
 
