@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import in_process
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 from faults import attempt
 
@@ -67,7 +67,7 @@ class User:
             copy.parent.mkdir(parents=True)
             shutil.copy(JOELCLAW, copy)
         environment = clean_environment(self.memory, **self.environment())
-        subprocess.run([copy, "install", client], env=environment, cwd=self.project, check=True, capture_output=True)
+        assert in_process.call(str(copy), ("install", client), None, environment, self.project)[0] == 0
         return copy
 
 

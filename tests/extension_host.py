@@ -31,7 +31,7 @@ FAULTS = {
     "flood": "exec yes '<joelclaw-memory'",
 }
 
-FAKE = """#!{python}
+FAKE = """#!{python} -IS
 import json, os, sys, time
 began = time.time()
 given = sys.stdin.read()

@@ -47,7 +47,6 @@ def place(host: Host) -> None:
     (host.folder / "bin" / "joelclaw").symlink_to(JOELCLAW)
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("agent", DRIVERS)
 def test_a_note_is_stored_and_found(host: Host, agent: str) -> None:
     place(host)
@@ -69,7 +68,6 @@ def test_a_note_is_stored_and_found(host: Host, agent: str) -> None:
     assert told["found"] == FRAME.format("recall", NOTE)
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("agent", DRIVERS)
 def test_stored_text_stays_in_its_frame(host: Host, run: Run, agent: str) -> None:
     place(host)
@@ -82,7 +80,6 @@ def test_stored_text_stays_in_its_frame(host: Host, run: Run, agent: str) -> Non
     assert found.count("</joelclaw-memory>") == 1
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("agent", DRIVERS)
 def test_what_is_wrong_is_the_tools_error(host: Host, agent: str) -> None:
     place(host)

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from faults import attempt
 
-pytestmark = pytest.mark.spawned
-
 # A file system without locks: Python's, and those that SQLite takes.
 _REFUSED = """\
 import sys

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     pass
 
-LINEAR_S = 5.0
+LINEAR_S = 2.0
 """A reading that is quadratic takes minutes."""
 
 
@@ -196,7 +196,7 @@ A_LONG_COMMAND_IS_READ_IN_LINEAR = (
 
 def test_a_long_command_is_read_in_linear_time() -> None:
     for piece in A_LONG_COMMAND_IS_READ_IN_LINEAR:
-        text = piece * (100_000 // len(piece))
+        text = piece * (40_000 // len(piece))
         began = time.process_time()
         shell_command.steps(text)
         shell_command.steps(f'"{text}')

@@ -465,7 +465,6 @@ def test_however_it_is_cut_it_comes_to_the_same(
     assert cut["session"] == whole["session"]
 
 
-@pytest.mark.spawned
 def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     run: Run, home: Path, tmp_path: Path, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:

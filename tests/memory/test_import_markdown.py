@@ -145,7 +145,6 @@ def test_pieces_of_markdown(tmp_path: Path, text: str, wanted: list[Any]) -> Non
     assert told(text, tmp_path / "a.md") == wanted
 
 
-@pytest.mark.spawned
 def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp_path: Path) -> None:
     path = tmp_path / "AGENTS.md"
     path.write_text("".join(f"- station {n} reports its gauge every {n + 3} minutes\n" for n in range(50)))

@@ -95,7 +95,6 @@ def test_tags_come_and_go_and_the_memory_grows_no_younger(run: Run, kept: str) -
     assert exported["tags"] == ["keys", "bank"]
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("words", [("edit", "{id}", NEWER), ("tag", "{id}", "--add", "more"), ("pin", "{id}")])
 def test_killed_within_its_commit_it_has_changed_nothing(
     run: Run, home: Path, kept: str, words: tuple[str, ...]

@@ -12,8 +12,6 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from test_memory_observe import EACH, FORM, MODEL, Fake, long_session, made, model, stored, texts
 from test_model_command import runs, script, until
 
-pytestmark = pytest.mark.spawned
-
 __all__ = ["made", "model"]
 
 
@@ -51,6 +49,7 @@ def test_killed_while_the_model_works(
     assert len(texts(home)) == 4
 
 
+@pytest.mark.spawned
 def test_killed_right_after_the_store(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
     """The second range's model kills the command: the first one is stored, and not asked about again."""
     made = long_session(tmp_path / "s.jsonl", 40)

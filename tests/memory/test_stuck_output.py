@@ -95,7 +95,6 @@ class Stuck:
         return int(attempt(self.home, "otel", "search", "hook.timeout", "--hours", "1").result["found"])
 
 
-@pytest.mark.spawned
 def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, LOG)
     home, transcript = stuck.home, stuck.transcript
@@ -118,7 +117,6 @@ def test_a_large_output_that_is_read_in_time_is_kept_whole(tmp_path: Path) -> No
     assert [path for path in slow.iterdir() if path.suffix != ".lock"] == []
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("slow", ["time.sleep(600)", "re = __import__('re').match('(a+)+$', 'a' * 60 + 'b')"])
 def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str) -> None:
     for deadline_ms in ("2000", "8000", "30000"):  # the first that leaves a slow machine the time
@@ -128,7 +126,6 @@ def test_the_hooks_that_give_it_up_do_the_rest_in_time(tmp_path: Path, slow: str
     pytest.fail("hooks were late")
 
 
-@pytest.mark.spawned
 def test_many_outputs_in_one_line_that_are_short_enough_each(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, *(f"SLOW OUTPUT {number} harbour_{number} " * 170 for number in range(400)))
     assert 3 <= stuck.tries("1500") <= 5
@@ -154,7 +151,6 @@ def hostile(size: int, seed: int = 5) -> str:
     return "".join(made)[:size]
 
 
-@pytest.mark.spawned
 def test_hostile_outputs_stop_no_session(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, *(hostile(420_000, seed) for seed in range(6)), slow="")
     assert stuck.tries("2000") <= 4

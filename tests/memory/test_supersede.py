@@ -99,7 +99,6 @@ def test_bad_input_changes_nothing(run: Run, old: str, words: list[str], code: s
     assert recalled(run) == [TUESDAY]
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("undo", [False, True])
 def test_killed_within_its_commit_the_old_state_holds(run: Run, home: Path, old: str, undo: bool) -> None:
     words = ["memory", "supersede", old, "--undo" if undo else FRIDAY]

@@ -94,7 +94,6 @@ def test_what_a_hook_script_writes_is_a_memory_of_its_own(run: Run) -> None:
     assert len(tasks(run)) == 3
 
 
-@pytest.mark.spawned
 @pytest.mark.parametrize("commit", [1, 2])
 def test_killed_while_it_grows_it_is_the_old_one_or_the_new(run: Run, home: Path, commit: int) -> None:
     save(run, 0)

@@ -15,7 +15,7 @@ from conftest import JOELCLAW, Run
 from extension_host import NODE, Host, host
 from pi_session import PiSession, call
 
-pytestmark = [pytest.mark.skipif(NODE is None, reason="node is not installed"), pytest.mark.spawned]
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 __all__ = ["host"]
 
 DRIVER = """

@@ -9,7 +9,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-import pytest
 from conftest import PATIENCE_S, Run
 from faults import paused
 
@@ -35,7 +34,6 @@ def has_answered(process: subprocess.Popen[bytes]) -> bool:
     return bool(select.select([process.stdout], [], [], 0)[0])
 
 
-@pytest.mark.spawned
 def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
     run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
@@ -55,7 +53,6 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
     assert ended and killed, "it comes to a pause behind its answer"
 
 
-@pytest.mark.spawned
 def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
     for commit in range(1, 5):

@@ -16,7 +16,7 @@ from typesense_server import Cluster, Server, cluster, needs_server
 pytestmark = needs_server
 WRITERS = 3
 READERS = 2
-PAUSE_S = 0.2
+PAUSE_S = 0.6
 """Between two commands of a writer or reader: the nodes need the processor for their election."""
 MORE = 3
 """How many writes each writer is to get through before the leader's death, and how many after an election."""
@@ -76,7 +76,7 @@ class Load:
     def _carry(self, machine: Machine) -> None:
         while not self._over.is_set():
             machine.run("store", "sync", JOELCLAW_STORE_TIMEOUT_MS="200")  # it may fail meanwhile
-            time.sleep(0.2)
+            time.sleep(PAUSE_S)
 
     def _read(self) -> None:
         while not self._over.is_set():

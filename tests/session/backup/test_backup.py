@@ -104,7 +104,7 @@ def test_under_twenty_writing_hooks_it_restores_equal(run: Run, filled: Path, tm
     for thread in threads:
         thread.start()
     try:
-        while min(acknowledged) < 2 and not faults:
+        while min(acknowledged) < 1 and not faults:
             time.sleep(0.01)
         turns = acknowledged[:]
         before = {table: rows(home / "store.db", table, "id") for table in ("document", "event")}

@@ -12,8 +12,6 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 from faults import attempt, small_disk, snapshot
 
-pytestmark = pytest.mark.spawned
-
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 # Stops a command before the so-many-th file that it opens to write, renames or removes anywhere.
 _STEPS = """\

@@ -261,7 +261,6 @@ def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: i
     assert left(filled, *MARKS)
 
 
-@pytest.mark.spawned
 def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -> None:
     words = ("memory", "forget", "--purge", "--session", SESSION, "--yes")
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")
@@ -292,7 +291,6 @@ def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -
         assert left(filled, *MARKS) == [], commit
 
 
-@pytest.mark.spawned
 def test_while_hooks_write(run: Run, filled: Path) -> None:
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")
     environment = clean_environment(filled, JOELCLAW_OTEL_BUSY_MS="60000", JOELCLAW_OTEL_DEBUG_LIMIT="1000")
