@@ -14,7 +14,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format completions docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all check check-lint check-tests e2e lint format docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
@@ -69,9 +69,6 @@ lint: $(STAMP)  ## ruff, mypy, and the generated files
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-completions: $(STAMP)  ## write completions/ from the command declarations
-	$(BIN)/python -m cli.installation.completion completions
 
 docs: $(STAMP)  ## write the generated parts of docs/
 	$(BIN)/python -m cogapp -r docs/cli.md docs/configuration.md

@@ -30,7 +30,6 @@ _TRUSTED = (
     P("list", ("--list",), "show the folders that are trusted", kind="flag"),
     P("revoke", ("--revoke",), "stop trusting the folder", kind="flag"),
 )
-_KEPT = ("sessions", "memories", "projects", "tags")
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -89,9 +88,9 @@ COMMANDS: tuple[Command, ...] = (
     _switch("exclude", "Never archive sessions of a folder or its subfolders.", _EXCLUDED),
     Command(
         "completion",
-        "cli.installation.kept_values:run",
+        "cli.installation.completion:run",
         'Print the completion script of a shell, to be sourced: eval "$(joelclaw completion bash)".',
         P("shell", (), "bash, zsh or fish (default: that of $SHELL)", choices=_SHELLS, metavar="SHELL"),
-        P("values", ("--values",), "instead print the values that completion offers for this kind", choices=_KEPT),
+        P("offer", ("--offer",), "instead print what may be the last of these words", many=True, metavar="WORD"),
     ),
 )

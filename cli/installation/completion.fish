@@ -1,12 +1,11 @@
-# fish completion for joelclaw
-# Made from cli/*/commands.py by `make completions`: change that, not this.
-function __joelclaw_at --description 'Whether the words so far name this command'
-    set -l path
-    for word in (commandline -opc)[2..-1]
-        string match -q -- '-*' $word; and continue
-        set -a path $word
-        contains -- "$path" @groups@; or break
+# fish completion for joelclaw, which itself says what may follow
+function __joelclaw_offers
+    set -l words (commandline -opc)[2..-1] (commandline -ct)
+    set -l offers (joelclaw completion --offer=$words 2>/dev/null)
+    if test "$offers" = @files
+        __fish_complete_path (commandline -ct)
+    else
+        printf '%s\n' $offers
     end
-    test "$path" = "$argv[1]"
 end
-complete -c joelclaw -f
+complete -c joelclaw -f -a '(__joelclaw_offers)'

@@ -1,22 +1,15 @@
 #compdef joelclaw
-# Made from cli/*/commands.py by `make completions`: change that, not this.
-#@group
-@function@() {
-  local curcontext=$curcontext state line
-  typeset -A opt_args
-  local -a names
-  names=(
-@names@
-  )
-  _arguments -C@flags@ \
-    '1: :->name' \
-    '*:: :->rest' && return
-  case $state in
-    name) _describe command names ;;
-    rest) (( $+functions[@function@_$line[1]] )) && @function@_$line[1] ;;
-  esac
+# zsh completion for joelclaw, which itself says what may follow
+_joelclaw() {
+  local -a offers
+  offers=(${(f)"$(joelclaw completion "${(@)words[2,CURRENT]/#/--offer=}" 2>/dev/null)"})
+  if [[ $offers[1] == @files ]]; then
+    _files
+  else
+    offers=(${${offers//:/\\:}//$'\t'/:})
+    _describe joelclaw offers
+  fi
 }
-#@tail
 if [ "$funcstack[1]" = "_joelclaw" ]; then
   _joelclaw "$@"
 else

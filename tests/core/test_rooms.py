@@ -29,7 +29,6 @@ SHORT = {
     "core/process/extras.py",  # read by cli and by session
     "cli/knowledge/search.py",  # hot, and alone for that
     "cli/memory/reports.py",  # likewise
-    "cli/installation/kept_values.py",  # likewise: it is run at each press of the tab key
 }
 """Modules that are shorter than that for a reason."""
 
