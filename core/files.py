@@ -207,7 +207,8 @@ class FileLock:
         self._descriptor = -1
 
     def __enter__(self) -> FileLock:
-        touch_private(self._path)
+        if not only_look:
+            touch_private(self._path)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         deadline = time.monotonic() + self._wait_s
         while True:

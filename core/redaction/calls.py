@@ -39,7 +39,6 @@ _CHOOSING = re.compile(
     r"|\b(?:echo|printf) [^;|&]{0,200}\$"
 )
 _CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
-_NOT_CHOSEN = frozenset(["", "key", "auth", "authorization"])
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+[→\t]")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
@@ -102,7 +101,7 @@ def _chooses(steps: list[Step]) -> bool:
     words = [word for step in steps if step["program"] not in ("git", "joelclaw") for word in step["words"]]
     words = [word for word in words if not is_file(word) and word != "/etc/passwd"]
     kinds = {family(name) for word in words for name in _CHOSEN.findall(word)}
-    return not kinds <= _NOT_CHOSEN and any(map(_CHOOSING.search, words))
+    return bool(kinds - {"", "key", "auth", "authorization"}) and any(map(_CHOOSING.search, words))
 
 
 def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:

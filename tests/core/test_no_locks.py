@@ -52,6 +52,10 @@ def test_locks_that_do_not_work_are_told_as_that(home: Path, without: dict[str, 
         told = done.envelope
         assert str(home) in told["error"]["message"] and "another process" not in told["error"]["message"]
         assert "JOELCLAW_HOME" in told["fix"]
+    if by == "fcntl":
+        for words, found in (("status", "problems"), ("doctor", "findings")):
+            told = attempt(home, words, env=env).envelope["result"][found]
+            assert [one["code"] for one in told if one["code"].startswith(("LOCKS", "STORE"))] == ["LOCKS_MISSING"]
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(home), "prompt": "mend the gauge"}
     done = attempt(home, "hook", "claude", stdin=json.dumps(event).encode(), env=env)
     assert (done.code, done.err) == (0, "")
