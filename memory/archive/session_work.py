@@ -328,7 +328,7 @@ class _Names:
         a name stands that the session had not."""
         weight = name_rows.INPUT_WEIGHT if written else name_rows.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
-        at = 0
+        at, is_in_file = 0, is_file(place)
         for name, is_identifier in named:
             known = self._known.get(name)
             if known is None:
@@ -346,7 +346,7 @@ class _Names:
                 known["weight"] = round(faded + weight, 4)
                 if written:
                     known["written"] = max(number, known["written"])
-                if is_file(place) or not is_file(known["place"]):  # a file tells more than a program
+                if is_in_file or not is_file(known["place"]):  # a file tells more than a program
                     known["place"] = place
                 self.changed[name] = known
         return passage_of(text, new, failed=failed) if new or failed else ""

@@ -148,7 +148,8 @@ def _told(rows: list[str], file: str) -> Iterator[Line]:
             in_diff = ""
         else:
             bare = row.lstrip(" ")
-            if digits := _digits(bare):
+            if "0" <= bare[:1] <= "9":
+                digits = _digits(bare)
                 mark = bare[len(digits) : len(digits) + 1]
                 if file and mark and mark in _BARS and len(digits) < _LONGEST_NUMBER:
                     yield file, int(digits), bare[len(digits) + 1 :], True
