@@ -15,7 +15,7 @@ COMMANDS: tuple[Command, ...] = (
     _store(
         "pull",
         "Copy the whole memory of the cluster into the local file.",
-        P("events", ("--events",), "every machine's events too", kind="flag"),
+        P("events", ("--events",), "also the events of all machines", kind="flag"),
         P("leave", ("--leave",), "afterwards send nothing to the cluster any more", kind="flag"),
     ),
     _store("verify", "Compare the local file with the cluster, document by document."),
