@@ -7,7 +7,6 @@ is written to memory too. The store is not opened below the warm zone.
 from __future__ import annotations
 
 from core.quoting import clip_path, one_line
-from session import session_event
 from session.state import rules, schema, state_file
 from session.step import Step
 
@@ -44,22 +43,21 @@ def turn_of(
 
 
 class Checkpoint(Step):
-    """A turn that has ended, or that a compaction ends (`flush`); None where only what one has left is to be done."""
+    """A turn that has ended, or that a compaction ends (`flush`); None where only what one has left is to be done.
+
+    What its task calls for is left to `session.checkpoint_run`.
+    """
 
     name = "task"
 
-    def __init__(
-        self, context: Context, turn: dict[str, Any] | None, *, flush: bool = False, leave_work: bool = False
-    ) -> None:
+    def __init__(self, context: Context, turn: dict[str, Any] | None, *, flush: bool = False) -> None:
         self.context = context
         self.turn = turn
-        self.is_busy_elsewhere = False
         self.hits: list[Memory] | None = None
         """What the recall returned; None where there was none."""
         self.memory_id: str | None = None
         self.plan: Plan
         self.is_flush = flush
-        self._leave_work = leave_work
 
     def change(self, state: SessionState) -> SessionState:
         """The turn, its zone and how often that happened."""
@@ -80,35 +78,6 @@ class Checkpoint(Step):
         """Whether the task is to be recalled for, or to be written."""
         return self.plan["recall"] or self.plan["write"]
 
-    def is_due(self, state: SessionState) -> bool:  # noqa: ARG002  # `change` has planned by it
-        """Whether that is done here."""
-        return self.has_work and not self._leave_work
-
-    def is_busy(self) -> None:
-        """Another process recalls for this task, or writes it."""
-        self.is_busy_elsewhere = True
-
-    def work(self, state: SessionState) -> None:
-        """Recall for the task, and write it to memory."""
-        plan, context = self.plan, self.context
-        project = context.project_of(state)
-        if plan["recall"]:
-            found = context.store.recall(plan["query"], project=project, everywhere=context.serves_all(state))
-            if found is not None:
-                from session.inject.selection import select
-
-                self.hits = select(found, state)
-        if plan["write"]:
-            task, files = state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"][::-1]
-            text = f"Task: {task} | Files: {', '.join(files)}" if files else f"Task: {task}"
-            self.memory_id = context.store.write_task(
-                text, source=state["role"], session=state["sessionId"], project=project, known=state["taskMemoryIds"]
-            )
-
-    def apply(self, state: SessionState) -> SessionState:
-        """The state with what was recalled and written."""
-        return rules.finish(state, self.plan, self.hits, self.memory_id, now=self.context.now)
-
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:  # noqa: ARG002  # late or not
         """The events."""
         context, plan, checkpoint = self.context, self.plan, state["checkpoint"]
@@ -124,6 +93,10 @@ class Checkpoint(Step):
             events.append(("compaction.extract.warm", {"percent": percent}))
         if plan["zone"] == "hot" and not self.is_flush and ("hot" in plan["entered"] or written):
             events.append(("compaction.extract.hot", {"percent": percent, **totals}))
+        if not (events or self.is_flush):
+            return
+        from session import session_event
+
         if self.is_flush:
             last, now = state["lastCompactionAt"], context.now
             captured = {"contextPercent": checkpoint["contextPercentAtCapture"]}
@@ -143,8 +116,7 @@ class Checkpoint(Step):
                 "memoryId": self.memory_id,
             }
             events += [("compaction.before", about | before), ("compaction.checkpoint", about | done)]
-        if events:
-            context.note([session_event.of_state(name, state, about, context.now) for name, about in events])
+        context.note([session_event.of_state(name, state, about, context.now) for name, about in events])
 
 
 def _path(path: str) -> str:

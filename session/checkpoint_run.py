@@ -10,19 +10,70 @@ from session import session_event
 from session.checkpoint import Checkpoint
 from session.context import Context, work_lock
 from session.faults import errors_of, fault_boundary
-from session.state import schema, state_file
+from session.session_store import TASK_TAGS
+from session.state import rules, schema, state_file
 from session.step import run
 
 if TYPE_CHECKING:
     from typing import Any
 
+    import apsw
+
     from core.config import Config
+    from session.records import SessionState
+
+TASK_CATEGORY = "ops"
 _STOP_S = 5
+
+
+class WorkingCheckpoint(Checkpoint):
+    """One that recalls for its task, and writes it to memory, where its zone calls for that."""
+
+    is_busy_elsewhere = False
+
+    def is_due(self, state: SessionState) -> bool:  # noqa: ARG002  # `change` has planned by it
+        """Whether there is something to do."""
+        return self.has_work
+
+    def is_busy(self) -> None:
+        """Another process recalls for this task, or writes it."""
+        self.is_busy_elsewhere = True
+
+    def work(self, state: SessionState) -> None:
+        """Recall for the task, and write it to memory."""
+        plan, context = self.plan, self.context
+        project = context.project_of(state)
+        if plan["recall"]:
+            found = context.store.recall(plan["query"], project=project, everywhere=context.serves_all(state))
+            if found is not None:
+                from session.inject.selection import select
+
+                self.hits = select(found, state)
+        if plan["write"]:
+            self.memory_id = context.store.attempt(
+                "write", lambda db: self._write_task(db, state, project), None, durable=True
+            )
+
+    def _write_task(self, db: apsw.Connection, state: SessionState, project: str) -> str | None:
+        """Write the task over the last of the session's task memories; returns the id."""
+        from memory import session_task
+
+        task, files = state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"][::-1]
+        return session_task.write(
+            db, f"Task: {task} | Files: {', '.join(files)}" if files else f"Task: {task}", category=TASK_CATEGORY,
+            tags=TASK_TAGS, source=state["role"], session=state["sessionId"], project=project,
+            known=state["taskMemoryIds"], now=self.context.now, vectors=self.context.store.has_vectors,
+            config=self.context.config,
+        )  # fmt: skip
+
+    def apply(self, state: SessionState) -> SessionState:
+        """The state with what was recalled and written."""
+        return rules.finish(state, self.plan, self.hits, self.memory_id, now=self.context.now)
 
 
 def save(session_id: str, turn: dict[str, Any], config: Config, *, flush: bool = False) -> dict[str, Any]:
     """Write down the end of a turn, or what a compaction ends, and do what its zone calls for; tells what was done."""
-    return _run(Checkpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
+    return _run(WorkingCheckpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
 
 
 def begin_task_job(context: Context) -> None:
@@ -33,7 +84,7 @@ def begin_task_job(context: Context) -> None:
         lock = work_lock(context.session_id, Checkpoint.name)
         if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
             context.read_previous()  # this event has written
-            _run(Checkpoint(context, None))
+            _run(WorkingCheckpoint(context, None))
 
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
@@ -42,7 +93,7 @@ def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
 
     if context.previous is None and not state_file.exists(context.session_id):
         raise state_file.unknown_session(context.session_id)
-    step = Checkpoint(context, None)
+    step = WorkingCheckpoint(context, None)
     step.takes_lock = not holds_lock
     result = _run(step)
     for fault in context.faults[:1]:
@@ -106,7 +157,7 @@ def _summary(where: str, name: str) -> dict[str, Any]:
     return {**summary, "problem": problem} if problem else summary
 
 
-def _run(step: Checkpoint) -> dict[str, Any]:
+def _run(step: WorkingCheckpoint) -> dict[str, Any]:
     began = time.perf_counter()
     state = run(step.context, (step,))
     if step.is_flush:

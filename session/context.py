@@ -6,8 +6,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from session import session_event
-from session.state import state_file
+from session.state import schema, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,6 +140,8 @@ class Context:
 
             self._switches, aside = switches.sound()
             if aside:
+                from session import session_event
+
                 self.note([session_event.set_aside("switch.set_aside", "", self.session_id, aside, self.now)])
         return self._switches
 
@@ -149,7 +150,7 @@ class Context:
 
     def serves_all(self, state: SessionState) -> bool:
         """Whether the session works on no project of its own, and is told of all: a gateway."""
-        return state["role"] == session_event.GATEWAY
+        return state["role"] == schema.GATEWAY
 
     def project_of(self, state: SessionState, cwd: str = "") -> str:
         """The project that a session works on, by `directory`; "" where it is not known, and for a gateway."""

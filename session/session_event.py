@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from session.state.schema import GATEWAY
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from session.records import SessionState
 
 COMPONENT = "session-lifecycle"
-GATEWAY = "gateway"
 
 
 def event(

@@ -11,7 +11,6 @@ frees the lock of a process that dies.
 from __future__ import annotations
 
 from core import TYPE_CHECKING, files
-from session import session_event
 from session.context import work_lock
 from session.faults import fault_boundary
 from session.state import schema, state_file
@@ -151,6 +150,8 @@ def _write_late(context: Context, steps: Sequence[Step]) -> None:
 
 def _finish(context: Context, steps: Sequence[Step], state: SessionState, aside: str, *, late: bool) -> None:
     if context.set_aside != aside:
+        from session import session_event
+
         about = state["role"], context.session_id, context.set_aside, context.now
         context.note([session_event.set_aside("session.state.set_aside", *about)])
     for step in steps:

@@ -24,7 +24,8 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
     store = SessionStore(config.load(), now)
-    sessions, db = store.left(name, folder, without=""), store.reading()[0] or migrate.in_memory()
+    sessions = startup.last_sessions(store, name, folder, without="")
+    db = store.reading()[0] or migrate.in_memory()
     task, *open_work = startup.left_of(db, sessions, folder, now) or [""]
     if not task.startswith("**Task"):
         task, open_work = "", [task, *open_work] if task else []

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import apsw
+
     from clients.event import HookEvent, Text
     from session.context import Context
     from session.observation_queue import Trigger
@@ -37,6 +39,24 @@ def start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
 
         texts += recovery.repeat(context)
     return texts
+
+
+def keep_summary(context: Context, text: str) -> None:
+    """Store what the client keeps in place of the messages before the compaction that goes on."""
+    session = context.session_id
+
+    def write(db: apsw.Connection) -> None:
+        from core.store import sqlite
+        from core.store.sessions import name_rows, session_rows
+        from memory.archive.plain_text import start
+
+        summary = start(text, name_rows.SUMMARY_CHARS)
+        with sqlite.transaction(db):
+            if not session_rows.is_forgotten(db, session):
+                about = session_rows.session(db, session)
+                name_rows.save_compaction(db, session, about["calls"] if about else 0, context.now, summary)
+
+    context.store.attempt("summary", write, None, durable=False)
 
 
 def recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
@@ -92,7 +112,7 @@ def flush(event: HookEvent, context: Context, steps: list[Step], turn: dict[str,
     """The last checkpoint."""
     from session import checkpoint, daily_log
 
-    last = checkpoint.Checkpoint(context, turn, flush=True, leave_work=True)
+    last = checkpoint.Checkpoint(context, turn, flush=True)
     state = run(context, [last, *steps])
     if last.has_work:
         from session import checkpoint_run

@@ -35,7 +35,9 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
     items = _archive(event, context, until, least=GATHERED_BYTES if kind == "tool" and not silent else 0)
     if kind == "summary":
         if not context.is_excluded(event["cwd"]):
-            context.store.keep_summary(context.session_id, event["summary"])
+            from session.hook import around_compaction
+
+            around_compaction.keep_summary(context, event["summary"])
         return []
     if kind == "before_branch":
         from session.compaction import client_compaction
@@ -85,7 +87,7 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
 
         texts += around_compaction.recover(event, context, [])
         context.read_previous()
-    step = checkpoint.Checkpoint(context, _turn_of(event, context, usage), leave_work=True)
+    step = checkpoint.Checkpoint(context, _turn_of(event, context, usage))
     steps: list[Step] = [step, *_feedback(context, items, ended=kind != "tool")]
     if kind != "tool":
         steps += _idle_timer(event, context, usage)

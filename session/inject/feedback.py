@@ -16,12 +16,19 @@ from session.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Literal
+
+    import apsw
 
     from clients.event import Item, Said
+    from core.config import Config
     from session.context import Context
     from session.records import Memory, Pending, SessionState
-    from session.session_store import Verdict
 
+    Verdict = tuple[str, Literal["echo", "fizzle"], int]
+    """A memory's id, what became of it, and how many of its words the agent said."""
+
+_COMPONENT = "memory-feedback"
 TURNS = 3
 TERMS_LEAST = 3
 _READ_CHARS = 50_000
@@ -73,7 +80,29 @@ class Feedback(Step):
     def follow_up(self, state: SessionState, *, late: bool = False) -> None:
         """Move the priorities of what was judged."""
         if self._verdicts and not late:
-            self._context.store.move_priorities(self._verdicts, role=state["role"], session=state["sessionId"])
+            config, about = self._context.config, (state["role"], state["sessionId"], self._context.now)
+            self._context.store.attempt(
+                self.name, lambda db: move_priorities(db, self._verdicts, about, config), None, durable=False
+            )
+
+
+def move_priorities(
+    db: apsw.Connection, verdicts: Sequence[Verdict], about: tuple[str, str, int], config: Config
+) -> None:
+    """Move the priorities of judged memories, with `memory.echo` and `memory.fizzle`, all or nothing; `about`: the
+    session's role, its id, and the time."""
+    from core.store import document_rows, sqlite
+    from otel import log
+    from session import session_event
+
+    events, (role, session, now) = [], about
+    with sqlite.transaction(db):
+        for identifier, outcome, matched in verdicts:
+            priority = document_rows.move_priority(db, identifier, used=outcome == "echo", at=now)
+            if priority is not None:
+                told = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
+                events.append(session_event.event(f"memory.{outcome}", role, session, told, now, component=_COMPONENT))
+        log.append(db, events, debug_limit=config.get_int("otel.debug_limit"))
 
 
 def remember(state: SessionState, memories: Sequence[Memory], query: str) -> SessionState:

@@ -11,9 +11,9 @@ from session import own_command, session_event
 from session.faults import fault_boundary
 from session.inject import recovery_note
 from session.inject.runner import NO_CHECKPOINT, Decision
-from session.session_event import GATEWAY
 from session.state import rules, schema
 from session.state.rules import JOINT
+from session.state.schema import GATEWAY
 from session.step import Step
 
 TYPE_CHECKING = False

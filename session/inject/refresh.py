@@ -11,14 +11,15 @@ from core.names import names_in_order
 from core.quoting import cost, enclose, one_line
 from session.faults import fault_boundary
 from session.inject.runner import Decision
-from session.session_event import GATEWAY
 from session.state import rules
+from session.state.schema import GATEWAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Hit
+    from session.context import Context
     from session.inject.runner import Situation
     from session.records import SessionState, Text
 
@@ -85,9 +86,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     head = [HEADING, *([STANDS, *stands] if stands else []), *([VAULT, *notes.values()] if notes else [])]
     fresh = [hit for hit in kept_by_somebody(hits, state) if hit["id"] not in state["injectedMemories"]]
     about = {hit["id"]: found for hit in fresh if (found := names_shared(hit, names))}
-    changed = (
-        set() if trigger == NAMED else context.store.changed([hit["id"] for hit in fresh], _since(state, situation))
-    )
+    changed = set() if trigger == NAMED else _changed(context, [hit["id"] for hit in fresh], _since(state, situation))
     memories = select([hit for hit in fresh if asked or hit["id"] in about or hit["id"] in changed], state)
     title = CHANGED if changed else ABOUT
     most = _SHOWN if changed else _ABOUT_SHOWN
@@ -131,6 +130,13 @@ def _names(state: SessionState, situation: Situation) -> list[str]:
 
         found = found if topics.said(situation.message) else []
     return found[:_MOST_ASKED]
+
+
+def _changed(context: Context, identifiers: Sequence[str], since: int) -> set[str]:
+    """Those of these memories that were written or changed since a time."""
+    from core.store import document_rows
+
+    return context.store.attempt("recall", lambda db: document_rows.changed(db, identifiers, since), set())
 
 
 def _is_asked(state: SessionState, situation: Situation) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
 from core.clock import DAY_MS, HOUR_MS
-from core.project import folder_of
+from core.project import folder_of, own_names
 from core.quoting import as_code, clip, enclose, one_line
 from core.store.sessions import call_rows, place_rows, session_rows
 from session.faults import fault_boundary
 from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
-from session.session_event import GATEWAY
+from session.state.schema import GATEWAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.shell_command import Step
     from session.inject.runner import Situation
     from session.records import SessionState, Text
+    from session.session_store import SessionStore
 
 NAME = "startup"
 LEAST = "inject.startup_min_score"
@@ -34,6 +35,7 @@ _CALLS = 200
 """That are looked at, of each session."""
 _EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
 _LEAST_SESSIONS, _MOST_CHECKS = 2, 3
+_SESSIONS, _TALKS = 5, 3
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
@@ -53,7 +55,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     context, project = situation.context, situation.project_of(state)
     folder = folder_of(context.directory(state, situation.cwd))
     left: list[str] = []
-    sessions = context.store.left(project, folder, without=state["sessionId"])
+    sessions = last_sessions(context.store, project, folder, without=state["sessionId"])
     db, _ = context.store.reading()
     if db is not None:
         with fault_boundary(context.faults, "work"):
@@ -80,6 +82,20 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     now = situation.context.now
     kinds = state["injectedKinds"] if text is None else {**state["injectedKinds"], CUSTOM_TYPE: now}
     return {**state, "injectedKinds": kinds, "updatedAt": now}
+
+
+def last_sessions(store: SessionStore, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
+    """The last sessions of a project, and of the folder the last that only talked, `first` first."""
+
+    def read(db: apsw.Connection) -> list[Session]:
+        own = own_names(project, session_rows.projects(db))
+        worked = session_rows.sessions_of_project(db, own, _SESSIONS + 1)
+        talks = session_rows.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
+        last = [one for one in worked if one["id"] != without][:_SESSIONS]
+        last += [one for one in talks if one["id"] != without][:_TALKS]
+        return sorted(last, key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
+
+    return store.attempt("work", read, []) if project else []
 
 
 def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:

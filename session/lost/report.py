@@ -98,7 +98,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     """Where the work in a folder stands: its last session, or the one named, and what a compaction dropped of it."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
-    sessions = store.left(project, folder_of(folder), without="", first=session)
+    sessions = startup.last_sessions(store, project, folder_of(folder), without="", first=session)
     db, _ = store.reading()
     if store.faults:
         fault = store.faults[0]

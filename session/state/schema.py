@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 VERSION = 1
+GATEWAY = "gateway"
+"""The role of a session that works on no project of its own."""
 MESSAGES_KEPT = 3
 MESSAGE_CHARS = 200
 TASK_CHARS = 500

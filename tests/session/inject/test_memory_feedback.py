@@ -204,10 +204,11 @@ def write(run: Run, *identifiers: str) -> None:
     run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)), env={"JOELCLAW_NOW_MS": str(NOW_MS)})
 
 
-def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: session_store.Verdict) -> None:
+def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verdict) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     store = session_store.SessionStore(Config({}), NOW_MS + 5)
-    store.move_priorities(verdicts, role="interactive", session="s1")
+    about = "interactive", "s1", NOW_MS + 5
+    store.attempt("feedback", lambda db: feedback.move_priorities(db, verdicts, about, Config({})), None, durable=False)
 
 
 def test_priorities_move_within_bounds_and_the_use_is_noted(
