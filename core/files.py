@@ -11,11 +11,7 @@ import os
 import stat
 import time
 
-from core import TYPE_CHECKING, clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from core import clock
 
 OTHERS = 0o077
 """The mode bits of everybody but the owner."""
@@ -27,7 +23,6 @@ only_look: list[bool] = []
 corrected: list[str] = []
 """Paths whose permissions `home_files.put_right` has closed."""
 _LONGEST_NAME = 120
-_CHANGE_WAIT_S = 2.0
 
 
 def home() -> str:
@@ -102,23 +97,6 @@ def remove(*paths: str) -> None:
             os.unlink(path)
         except OSError:
             pass
-
-
-def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:
-    """Under the file's lock, write `change(read())` if it differs; whether it did. Raises Failure `code`."""
-    from core import json_text
-    from core.errors import Failure
-
-    try:
-        with FileLock(path + ".lock", _CHANGE_WAIT_S):
-            before = read()
-            after = change(before)
-            if after == before:
-                return False
-            write_whole(path, json_text.dumps(after).encode("utf-8", "surrogatepass"))
-            return True
-    except (OSError, LockTimeout) as error:
-        raise Failure(code, f"{path} cannot be written: {error}", "check its folder") from None
 
 
 def start_of(path: str, most: int, *, links: bool = True) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, files
-from core import config as settings
+from core import TYPE_CHECKING
 from core.errors import Failure
 from core.store import events as stored
 from core.store import sqlite
-from otel import spool
 from otel.event import search_text
 
 if TYPE_CHECKING:
@@ -65,18 +63,6 @@ def try_append(
     finally:
         if opened is not None:
             opened.close()
-
-
-def store_waiting() -> None:
-    """Store what waits in the spool, so that who looks at the log finds it; what cannot be stored waits on."""
-    if spool.waiting():
-        events, taken = spool.take()
-        try:
-            config = settings.load()
-        except Failure:  # told where the settings are
-            return
-        if try_append(None, events, config):
-            files.remove(*taken)
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:

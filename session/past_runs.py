@@ -11,6 +11,7 @@ from core.quoting import clip
 from core.records import FoundCall
 from core.store import overview
 from core.store.sessions import call_rows, found_calls, session_rows
+from recall.by_name import command_outcome
 from session.inject import checks
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
@@ -31,7 +32,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
         held = sum(any(word.startswith(term) for word in inside) for term in terms)
         key = tuple(" ".join(step["words"]) for step in run if shell_command.does(step)) or (call["command"],)
-        outcome = shell_command.told(call["command"], call["outcome"])
+        outcome = command_outcome.told(call["command"], call["outcome"])
         if not held or outcome == call_rows.FORGOTTEN_CALL:
             continue
         is_program = any(step["program"] == text.split()[0] for step in run)
@@ -63,7 +64,7 @@ def _alike(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[float, F
     pairs = list(pairwise(terms)) or [(terms[0], "")]
     calls = [*found_calls.holding_all(db, terms, {}), *found_calls.holding_any(db, terms, {})]
     for call in {one["rowid"]: one for one in calls}.values():
-        ended = shell_command.told(call["command"], call["outcome"])  # of `make | tail` an `ok` says nothing
+        ended = command_outcome.told(call["command"], call["outcome"])  # of `make | tail` an `ok` says nothing
         lines = [call["error"], *call["passage"].splitlines()] if ended != "ok" else []
         shares = [0.0]
         for inside in map(words.split, lines):
@@ -79,7 +80,7 @@ def _end_of(db: apsw.Connection, failed: FoundCall) -> dict[str, Any]:
     """The first call behind it of the same program and verb, or tool and file, that worked; and what led there."""
     wanted = _kinds(failed, "program")
     after = [call for call in call_rows.calls(db, failed["session"], last=1 << 30) if call["number"] > failed["number"]]
-    runs = (one for one in after if shell_command.told(one["command"], one["outcome"]) == "ok")
+    runs = (one for one in after if command_outcome.told(one["command"], one["outcome"]) == "ok")
     worked = next((one for one in runs if wanted & _kinds(one, "words")), None)
     if worked is None:
         return {"did": [], "said": "", "ended": None}
@@ -112,7 +113,7 @@ def _kinds(call: Any, also: Literal["program", "words"]) -> set[str]:
 def _told(call: FoundCall) -> dict[str, Any]:
     return {
         "id": f"call:{call['session']}:{call['number']}", "tool": call["tool"], "file": call["file"],
-        "command": call["command"], "outcome": shell_command.told(call["command"], call["outcome"]),
+        "command": call["command"], "outcome": command_outcome.told(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
         "project": call["project"], "client": call["client"],
     }  # fmt: skip

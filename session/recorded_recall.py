@@ -83,9 +83,9 @@ class RecordedRecall:
     def save(self, *, counting: bool = False) -> None:
         """Keep the events for the next hook or search of the log, else in the store; `counting`: note the recalls."""
         if self._events and not spool.keep(self._events):
-            from otel import log
+            from otel import log, unstored
 
-            log.store_waiting()
+            unstored.store_waiting()
             log.try_append(self._db, self._events, self._config)
         self._events.clear()
         if counting and self._recalled and self._db is not None:

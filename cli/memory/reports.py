@@ -22,9 +22,9 @@ def recent(options: dict[str, Any]) -> Answer:
 
 def scorecard(options: dict[str, Any]) -> Answer:
     """How well memory did in the last hours, of the events that wait in the spool, too."""
-    from otel import log
+    from otel import unstored
 
-    log.store_waiting()
+    unstored.store_waiting()
     return Answer(reports.scorecard(_store(), hours=options["hours"], now=clock.now_ms()))
 
 

@@ -10,7 +10,7 @@ from core import clock, config, home_files
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
-from otel import log
+from otel import unstored
 from otel.otlp import export
 
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -38,7 +38,7 @@ def run(options: dict[str, Any]) -> Answer | int:
 def _into_file(where: str) -> Answer | int:
     from otel.otlp import json_lines
 
-    log.store_waiting()
+    unstored.store_waiting()
     db = sqlite.open_reading()
     if where == "-":
         for _, line in json_lines.every_line(db):

@@ -10,8 +10,8 @@ from core import clock, config, home_files, json_text
 from core.errors import usage
 from core.store import sqlite
 from core.store.upkeep import retention
-from otel import log
 from otel import search as finding
+from otel import unstored
 
 _POLL_MS = 250
 
@@ -30,7 +30,7 @@ def _page(name: str, options: dict[str, Any]) -> Answer:
     limit, page = options["limit"], options["page"]
     text = options["query"] or "" if name == "search" else None
     asked = finding.query(_dated(options), clock.now_ms())
-    log.store_waiting()
+    unstored.store_waiting()
     result = finding.find(asked, limit=limit, page=page, text=text)
     steps = []
     if options["session"]:
@@ -66,7 +66,7 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
     hours, limit, whose = options["hours"], options["limit"], options["id"].strip()
     if not whose:
         raise usage("OTEL_INVALID_ARGS", "the id is empty", f"give it: joelclaw o11y {scope} ID")
-    log.store_waiting()
+    unstored.store_waiting()
     found = finding.find(
         finding.query({"hours": hours, scope: whose, "all": True}, clock.now_ms()), limit=limit, page=1
     )
@@ -81,7 +81,7 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
 
 def _follow(options: dict[str, Any]) -> int:
     asked = finding.query(_dated(options), clock.now_ms())
-    log.store_waiting()
+    unstored.store_waiting()
     on_terminal = stdout.is_terminal() and "--json" not in sys.argv
     hung_up = select.poll()
     hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
@@ -104,7 +104,7 @@ def stats(options: dict[str, Any]) -> Answer:
     """How many events and errors there are."""
     now = clock.now_ms()
     asked = finding.query({**options, "all": True}, now)
-    log.store_waiting()
+    unstored.store_waiting()
     result = finding.stats(asked, hours=options["hours"], now=now)
     return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 

@@ -14,7 +14,7 @@ from core import clock, config, files, home_files, project
 from core.errors import Failure
 from core.store import migrate, sqlite
 from core.store.sqlite import apsw
-from otel import log
+from otel import unstored
 from session.session_report import listing
 from session.session_report import report as reports
 from session.state import state_file
@@ -76,7 +76,7 @@ def report(options: dict[str, Any]) -> Answer | int:
 
 
 def _store() -> apsw.Connection:
-    log.store_waiting()
+    unstored.store_waiting()
     return sqlite.open_reading() or migrate.in_memory()
 
 

@@ -163,4 +163,6 @@ def _means(stored: str, name: str) -> bool:
 
 def _change(change: Callable[[Switches], Switches]) -> bool:
     """Write the file if this changes anything; returns whether it does."""
-    return files.change_json(path(), lambda: sound()[0], change, "SWITCHES_UNWRITABLE")
+    from core.repository.trust import change_json
+
+    return change_json(path(), lambda: sound()[0], change, "SWITCHES_UNWRITABLE")

@@ -14,7 +14,7 @@ from core.repository.project_file import TRUSTED, is_below, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypedDict
+    from typing import Any, TypedDict
 
     class Trusted(TypedDict):
         """A folder that is trusted; `at` is ms since the epoch."""
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MARK = "joelclaw-trusted"
 _MARK_BYTES = 64
 _POINTER_BYTES = 4_096
+_CHANGE_WAIT_S = 2.0
 
 
 def every() -> list[Trusted]:
@@ -127,9 +128,23 @@ def _write_mark(root: str) -> str:
 
 def _change(change: Callable[[list[Trusted]], list[Trusted]]) -> bool:
     """Write the folders if this changes any; returns whether it does."""
-    return files.change_json(
+    return change_json(
         os.path.join(files.home(), TRUSTED),
         lambda: {"folders": every()},
         lambda found: {"folders": change(found["folders"])},
         "TRUST_UNWRITABLE",
     )
+
+
+def change_json(path: str, read: Callable[[], Any], change: Callable[[Any], Any], code: str) -> bool:
+    """Under the file's lock, write `change(read())` if it differs; whether it did. Raises Failure `code`."""
+    try:
+        with files.FileLock(path + ".lock", _CHANGE_WAIT_S):
+            before = read()
+            after = change(before)
+            if after == before:
+                return False
+            files.write_whole(path, json_text.dumps(after).encode("utf-8", "surrogatepass"))
+            return True
+    except (OSError, files.LockTimeout) as error:
+        raise Failure(code, f"{path} cannot be written: {error}", "check its folder") from None

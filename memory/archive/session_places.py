@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from clients.edits import changed, now_at
-from core.names import is_file
+from core.names import defined_in, is_file, names_by_line
 from core.project import relative
 from core.store.sessions import place_rows
-from memory.archive.shown_places import names_at
+from memory.archive.shown_places import LONGEST_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import apsw
 
@@ -23,6 +23,9 @@ MOST_NAMES = 3000
 _MOST_ROWS = 20_000
 _DATA = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 """Files whose names are keys and values."""
+_QUOTES, _COMMENTS = "\"'", ("//", "# ", "* ", "-- ", "<!--")
+_IMPORTS = ("import ", "from ", "use ", "#include", "} from ")
+_NO_PLACE = (*_COMMENTS, *_IMPORTS)
 
 
 class SessionPlaces:
@@ -44,7 +47,7 @@ class SessionPlaces:
         """Note the names in lines that a call showed: of several with one name the first, or what defines it."""
         found: dict[tuple[str, str], tuple[int, bool]] = {}
         named: set[tuple[str, int, str]] = set()
-        for file, name, line, defines in names_at(lines):
+        for file, name, line, defines in _names_at(lines):
             named.add((file, line, name))
             known = found.get((file, name))
             if (known is None and len(found) < MOST_NAMES) or (known and defines and not known[1]):
@@ -119,7 +122,7 @@ class SessionPlaces:
         if not wrong or len(rows) > _MOST_ROWS:
             return
         nearest: dict[str, int] = {}
-        for _, name, line, defines in names_at([(path, at, row, True) for at, row in enumerate(rows, 1)]):
+        for _, name, line, defines in _names_at([(path, at, row, True) for at, row in enumerate(rows, 1)]):
             place = wrong.get(name)
             if place is None or (place["defines"] and not defines):
                 continue
@@ -153,3 +156,19 @@ class SessionPlaces:
             edits = place_rows.edits(self._db, self._session, files=[path])
             self._files[path] = {place["name"]: place for place in places}, edits
         return self._files[path]
+
+
+def _names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
+    """File, name, line of each identifier in these lines, and whether it is defined there.
+
+    None in a comment, in a string, or where it is imported.
+    """
+    texts = ["" if text.lstrip().startswith(_NO_PLACE) else text[:LONGEST_LINE] for _, _, text, _ in found]
+    for (file, number, text, _), names in zip(found, names_by_line(texts), strict=True):
+        if names:
+            defined = defined_in(text)
+            for name in names:
+                at = text.find(name)
+                in_string = text[max(0, at - 1)] in _QUOTES or text.count('"', 0, at) % 2
+                if not in_string and text.strip() != f"{name},":
+                    yield file, name, number, name == defined

@@ -7,7 +7,7 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
-from core.names import defined_in, is_file, names_by_line
+from core.names import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +19,6 @@ LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
 MOST_LINES = 3000
 _PATTERN = frozenset("*?[]{}$")
-_QUOTES, _COMMENTS = "\"'", ("//", "# ", "* ", "-- ", "<!--")
-_IMPORTS = ("import ", "from ", "use ", "#include", "} from ")
-_NO_PLACE = (*_COMMENTS, *_IMPORTS)
 _NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 _SILENT = frozenset("cd export set unset true :".split())
 _WHOLE, _LONGEST_NUMBER = 1 << 30, 8
@@ -47,22 +44,6 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
     if found and not found[0][1]:  # asked to begin at line 0, Claude Code counts from there
         return [(name, number + 1, row, whole) for name, number, row, whole in found]
     return found
-
-
-def names_at(found: list[Line]) -> Iterator[tuple[str, str, int, bool]]:
-    """File, name, line of each identifier in these lines, and whether it is defined there.
-
-    None in a comment, in a string, or where it is imported.
-    """
-    texts = ["" if text.lstrip().startswith(_NO_PLACE) else text[:LONGEST_LINE] for _, _, text, _ in found]
-    for (file, number, text, _), names in zip(found, names_by_line(texts), strict=True):
-        if names:
-            defined = defined_in(text)
-            for name in names:
-                at = text.find(name)
-                in_string = text[max(0, at - 1)] in _QUOTES or text.count('"', 0, at) % 2
-                if not in_string and text.strip() != f"{name},":
-                    yield file, name, number, name == defined
 
 
 def _printed_by(command: str) -> list[tuple[str, int, int]]:

@@ -15,7 +15,7 @@ from core.errors import Failure
 from core.process import background_jobs
 from core.store import export_cursor, sqlite
 from core.store import history as stored
-from otel import log
+from otel import unstored
 from otel.otlp.destination import SIGNALS, Delivered, Destination, destinations, disabled
 
 FAILED = "OTEL_EXPORT_FAILED"
@@ -118,7 +118,7 @@ def _send(config: Config, places: Sequence[Destination]) -> list[Delivered]:
 
 
 def _send_unlocked(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[Delivered]:
-    log.store_waiting()
+    unstored.store_waiting()
     db = sqlite.open_reading()
     last = stored.last_seq(db) if db is not None else 0
     reached = {one.destination: one.reached for one in export_cursor.every(db)} if db is not None and last else {}

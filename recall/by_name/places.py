@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import TYPE_CHECKING, clock, files, ids, shell_command
+from core import TYPE_CHECKING, clock, files, ids
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
 from core.repository import places_now
@@ -257,11 +257,11 @@ def _files_line(calls: Sequence[Call], room: int) -> Iterator[str]:
 
 
 def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
-    from core import shell_command
+    from recall.by_name import command_outcome
 
     room = min(_COMMANDS_CHARS, room)
     for call in _ranked_commands(calls):
-        came = shell_command.told(call["command"], call["outcome"])
+        came = command_outcome.told(call["command"], call["outcome"])
         outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"
         room -= len(line) + 1
@@ -291,10 +291,12 @@ def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | Non
     call = found_calls.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
+    from recall.by_name import command_outcome
+
     return {
         "id": f"{PREFIX}{session}:{number}", "collection": CALLS, "place": place_of_call(call), "session": session,
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
-        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
+        "outcome": command_outcome.told(call["command"], call["outcome"]), "error": call["error"],
         "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
     }  # fmt: skip

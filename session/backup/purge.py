@@ -24,7 +24,7 @@ from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
-from otel import log, spool
+from otel import spool, unstored
 from recall.by_name import places
 from recall.static_vectors import document_vector
 from session import checkpoint_run, daily_log
@@ -48,7 +48,7 @@ class Purge:
     def __init__(
         self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str
     ) -> None:
-        log.store_waiting()
+        unstored.store_waiting()
         if sqlite.open_reading() is None:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
         self._config = config
@@ -85,7 +85,7 @@ class Purge:
             "hookCalls": len(found.hook_calls),
             "namesAndPlans": len(found.plans) + len(found.names) + len(found.carries),
             "logSections": swept.log_sections,
-            "waitingEvents": swept.spooled,
+            "waitingEvents": swept.unstored,
             **{name: sorted(swept.found[name]) for name in _FOUND[:2]},
             "filesDeleted": [*sorted(swept.found["filesDeleted"]), *self._left],
         }
@@ -159,7 +159,7 @@ class Sweep:
         self._words: frozenset[str] = frozenset()
         self._dry = False
         self.found: dict[str, set[str]] = {name: set() for name in _FOUND}
-        self.log_sections = self.spooled = 0
+        self.log_sections = self.unstored = 0
 
     def run(self, selection: Selection, *, dry: bool = False) -> None:
         """Look everywhere for what goes from the store, too; each file is written as a whole or not at all."""
@@ -291,10 +291,10 @@ class Sweep:
         try:
             with open(path, "rb") as file:
                 gone = sum(map(self._line_goes, file.read().splitlines()))
-            self.spooled += gone
+            self.unstored += gone
             if not gone or self._dry:
                 return
-            aside = spool.aside(path)
+            aside = unstored.aside(path)
             os.rename(path, aside)
             file = open(aside, "rb")
         except FileNotFoundError:  # taken in meanwhile

@@ -13,7 +13,7 @@ from core import clock, files, home_files
 from core.repository import switches
 from core.store import sqlite
 from core.store.upkeep import store_file
-from otel import spool
+from otel import unstored
 from session.backup import archive
 from session.doctor.status import Finding, error, note, warning
 from session.recorded_recall import COMPONENT
@@ -57,7 +57,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
             named = ", ".join(os.path.relpath(path, home) for path in paths[:_LISTED])
             more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
-    waiting = spool.lying_in(home)
+    waiting = unstored.lying_in(home)
     facts["spooledEvents"] = len(waiting)
     # a recall's own events wait there for the next hook
     old = [one["timestamp"] for one in waiting if one["component"] != COMPONENT]

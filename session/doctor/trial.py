@@ -15,7 +15,7 @@ from clients.client import Client
 from core.process import process_group
 from core.process.process_group import Ended
 from core.store import history
-from otel import spool
+from otel import unstored
 from session.doctor.status import Finding, error, warning
 from session.install import installed_hooks
 from session.install.entries import Entry
@@ -128,7 +128,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Call:
         ms = round((time.monotonic() - began) * 1000)
         not_stored = [
             (one["action"], one.get("error", ""), bool(one["metadata"].get("injected")))
-            for one in spool.lying_in(home)
+            for one in unstored.lying_in(home)
             if one["component"] == "hook"
         ]
         return Call(ended, ms, history.traces(home) or not_stored)

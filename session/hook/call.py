@@ -116,7 +116,9 @@ class Call:
         if context is not None:
             kept = [self._held] if self._held else []
             if spool.waiting(self._held):
-                older, taken = spool.take(self._held)
+                from otel import unstored
+
+                older, taken = unstored.take(self._held)
                 context.note(older)
                 kept += taken
             if context.write_events():

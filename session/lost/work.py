@@ -18,6 +18,7 @@ from core.records import Call, Name, Place
 from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
+from recall.by_name import command_outcome
 from session import own_command
 from session.inject import checks
 
@@ -143,7 +144,7 @@ class Work:
 
     def commands(self) -> list[Entry]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""
-        again = {shell_command.without_filters(call["command"]) for call in self._after}
+        again = {_without_filters(call["command"]) for call in self._after}
         runs: dict[tuple[str, ...], list[Call]] = {}
         weights: dict[tuple[str, ...], float] = {}
         for call in self._before:
@@ -154,7 +155,7 @@ class Work:
             if any(
                 shell_command.does(step) and step["program"] not in ("git", "gh", own_command.NAME) for step in steps
             ):
-                key = shell_command.without_filters(self._here(command))
+                key = _without_filters(self._here(command))
                 runs.setdefault(key, []).append(call)
                 weight = self._faded(_CHECK_WEIGHT if checks.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
@@ -163,7 +164,7 @@ class Work:
             command, call = self._here(calls[-1]["command"]), calls[-1]
             if not self._summary.has_line(command):
                 found.append({
-                    "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
+                    "command": command, "outcome": command_outcome.told(call["command"], call["outcome"]),
                     "error": _telling_error(call), "runs": len(calls), **self._when(call),
                     "again": key in again, "get": by_name(_done(call["command"])[0], self._session),
                 })  # fmt: skip
@@ -242,3 +243,14 @@ def _telling_error(call: Call) -> str:
 def key_of(text: str) -> str:
     """What tells a text from others, whatever stands between its first letters and digits."""
     return "".join(filter(str.isalnum, text.lower()))[:_KEY_CHARS]
+
+
+def _without_filters(command: str) -> tuple[str, ...]:
+    """What a line runs, without what only reads the previous step's output: the same for `make | tail -3`."""
+    kept: list[str] = []
+    mark = ""
+    for step in shell_command.steps(command):
+        if not (mark == "|" and step["looks"]):
+            kept.append(" ".join(step["words"]))
+        mark = step["mark"]
+    return tuple(kept)

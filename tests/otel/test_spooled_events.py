@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 
 from core import files
-from otel import spool
+from otel import spool, unstored
 
 EVENT: Any = {
     "id": "e1", "timestamp": 1, "sessionId": "s", "systemId": "y", "level": "info", "source": "a", "component": "c",
@@ -30,10 +30,10 @@ def test_what_is_held_waits_for_others_and_not_for_its_process(folder: Path) -> 
     held = spool.hold([EVENT])
     assert held == str(folder / f"events.jsonl.taken-{os.getpid()}.held")
     assert spool.waiting() and not spool.waiting(held)
-    assert spool.take(held) == ([], []) and spool.take() == ([EVENT], [held])
+    assert unstored.take(held) == ([], []) and unstored.take() == ([EVENT], [held])
     assert spool.keep([{**EVENT, "id": "e2"}]) and spool.waiting(held)
     taken = str(folder / f"events.jsonl.taken-{os.getpid()}")
-    assert spool.take(held) == ([{**EVENT, "id": "e2"}], [taken])
+    assert unstored.take(held) == ([{**EVENT, "id": "e2"}], [taken])
     assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
     files.remove(taken, "/gone", held)
     assert not spool.waiting() and os.listdir(folder) == []
@@ -45,30 +45,30 @@ def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
     (folder / "events.jsonl.taken-1").write_bytes(line + b"no json\n[]\n" + line)
     (folder / "other.jsonl").write_bytes(line)
     (folder / "events.jsonl.taken-2").mkdir()
-    assert spool.take() == ([EVENT, EVENT], [str(folder / "events.jsonl.taken-1")])
-    assert spool.take()[0] == [EVENT, EVENT]
+    assert unstored.take() == ([EVENT, EVENT], [str(folder / "events.jsonl.taken-1")])
+    assert unstored.take()[0] == [EVENT, EVENT]
 
 
 def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
     folder.mkdir(parents=True)
     line = json.dumps(EVENT).encode() + b"\n"
     (folder / "events.jsonl").write_bytes(b" " * (524_288 - len(line)) + line)
-    assert spool.take()[0] == [EVENT]
+    assert unstored.take()[0] == [EVENT]
     (folder / f"events.jsonl.taken-{os.getpid()}").write_bytes(b" " * (524_288 - len(line) + 2) + line)
-    assert spool.take()[0] == []
+    assert unstored.take()[0] == []
 
 
 def test_a_value_without_one_of_its_fields_is_no_event(folder: Path) -> None:
     spool.keep([EVENT, {**EVENT, "id": None}, {name: EVENT[name] for name in ("id", "action")}, 7])  # type: ignore[list-item]
-    assert spool.take()[0] == [EVENT]
+    assert unstored.take()[0] == [EVENT]
 
 
 def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
-    assert spool.lying_in(str(tmp_path)) == []
+    assert unstored.lying_in(str(tmp_path)) == []
     (tmp_path / "spool").mkdir()
     for name, number in (("b", "2"), ("a", "1")):
         (tmp_path / "spool" / name).write_text(json.dumps({**EVENT, "id": number}) + "\n")
-    assert [one["id"] for one in spool.lying_in(str(tmp_path))] == ["1", "2"]
+    assert [one["id"] for one in unstored.lying_in(str(tmp_path))] == ["1", "2"]
     assert sorted(os.listdir(tmp_path / "spool")) == ["a", "b"]
 
 
@@ -76,7 +76,7 @@ def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     home.mkdir()
     (home / "spool").touch()
     assert spool.keep([EVENT]) is False and spool.hold([EVENT]) == ""
-    assert not spool.waiting() and spool.take() == ([], [])
+    assert not spool.waiting() and unstored.take() == ([], [])
 
 
 @pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("report",), ("memory", "scorecard")])
@@ -99,7 +99,7 @@ def test_what_is_written_while_another_process_takes_the_file_is_not_lost(
 
     def taking(descriptor: int, data: bytes) -> int:
         if not taken:
-            taken.extend(spool.take()[1])
+            taken.extend(unstored.take()[1])
             if dropped == "at once":
                 files.remove(*taken)
         return write(descriptor, data)
@@ -109,4 +109,4 @@ def test_what_is_written_while_another_process_takes_the_file_is_not_lost(
     monkeypatch.undo()
     monkeypatch.setenv("JOELCLAW_HOME", str(folder.parent))
     files.remove(*taken)
-    assert [event["id"] for event in spool.lying_in(str(folder.parent))] == ["e2"]
+    assert [event["id"] for event in unstored.lying_in(str(folder.parent))] == ["e2"]
