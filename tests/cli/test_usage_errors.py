@@ -11,7 +11,6 @@ from conftest import Run
 from terminal import on_terminal, without_style
 
 from cli import main
-from cli.app import run_app
 from cli.reference import every
 
 COMMANDS = every()
@@ -53,13 +52,14 @@ class Told(Protocol):
 
 
 @pytest.fixture
-def told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
+def told(run: Run, monkeypatch: pytest.MonkeyPatch) -> Told:
     """The envelope of wrong usage, as a program gets it."""
     monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
 
     def ask(*words: str) -> Any:
-        assert run_app(list(words), as_json=True) == 2
-        return json.loads(capfd.readouterr().out)
+        done = run(*words, ok=False)
+        assert done.code == 2
+        return done.json
 
     return ask
 
