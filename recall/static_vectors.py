@@ -114,7 +114,7 @@ class _Unicode(dict[int, str]):
 
         char = chr(code)
         category = unicodedata.category(char)
-        if char.isspace() or category[0] == "Z":
+        if char.isspace():
             entry = " "
         elif category == "Mn" or category[0] == "C" or code == 0xFFFD:
             entry = ""

@@ -47,6 +47,12 @@ def test_only_the_new_one_is_handed_out_and_both_tell_of_each_other(run: Run, ol
     assert (shown(run, old)["supersededBy"], shown(run, new)["supersedes"]) == (new, old)
 
 
+def test_a_new_wording_is_not_merged_into_the_old_one(run: Run, old: str) -> None:
+    result = run("memory", "supersede", old, f"{TUESDAY} indeed").result
+    assert result["id"] != old
+    assert recalled(run) == [f"{TUESDAY} indeed"]
+
+
 def test_only_the_new_one_is_edited(run: Run, old: str) -> None:
     new = run("memory", "supersede", old, FRIDAY).result["id"]
     refused = run("memory", "edit", old, "the harbour service deploys on no day", ok=False).json

@@ -182,6 +182,18 @@ def test_one_event_that_is_refused_does_not_hold_up_the_others(
     assert receiver.ids() == [one for one in ids if one != "e-17"]
 
 
+def test_a_last_event_that_is_refused_is_told_and_waits(
+    run: Run, receiver: Receiver, store: Callable[..., list[str]]
+) -> None:
+    store(1)
+    receiver.plan = lambda path, *_: Do(400 if path == "/v1/logs" else 200)
+    refused = run("otel", "export", env=receiver.env, ok=False).json
+    assert refused["error"]["code"] == "OTEL_EXPORT_FAILED" and "400" in refused["error"]["message"]
+    receiver.plan = lambda *_: Do(200)
+    logs = run("otel", "export", env=receiver.env).result["destinations"][0]
+    assert (logs["sent"], logs["waiting"]) == (1, 0)
+
+
 def test_one_signal_that_fails_holds_up_no_other(run: Run, receiver: Receiver, store: Callable[..., list[str]]) -> None:
     ids = store(10)
     receiver.plan = lambda path, *_: Do(404 if path == "/v1/traces" else 200)

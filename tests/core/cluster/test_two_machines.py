@@ -156,12 +156,14 @@ def test_what_comes_from_the_cluster_is_redacted_and_sent_back(two: tuple[Machin
     with desk.cluster() as cluster:
         (row,) = cluster.export("memory_observations")
         row["observation"] = f"the token is {secret}"
+        row["tags"] = ["tides", secret]
         row["sync_content"] = "another"
         row["updated_at"] += 10
         row["sync_origin"] = "a careless program"
         cluster.import_("memory_observations", [row])
     laptop.sync()
     assert secret not in laptop.memories()[name]
+    assert secret not in str(shown(laptop, name)) and "tides" in shown(laptop, name)["tags"]
     settle(desk, laptop)
     assert secret not in str(desk.there())
     for machine in two:

@@ -174,3 +174,14 @@ def test_neither_the_store_nor_an_answer_has_it(run: Run, home: Path, tmp_path: 
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
     found = run("recall", f"harbour_3 {CWD}").json
     assert SECRET not in json.dumps(found) and found["result"]["hits"]
+
+
+def test_nor_where_the_output_comes_after_a_read_of_the_call(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "before.jsonl")
+    made.user("look why the tides do not connect")
+    for tool, given in (("Bash", {"command": PRINTING[0]}), ("Read", {"file_path": "/run/secrets/tides"})):
+        made.call(tool, tool, **given)
+        run("memory", "archive", str(made.path))
+        made.outcome(tool, f"Exit code 1\n{SECRET}", failed=True)
+        run("memory", "archive", str(made.path))
+    assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []

@@ -258,6 +258,10 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
 def test_what_it_refuses(run: Run, filled: Path, words: tuple[str, ...], code: int) -> None:
     refused = run("memory", "forget", *words, ok=False)
     assert refused.code == code and refused.json["fix"]
+    told = refused.json["error"]["message"]
+    assert ("nothing says what" in told, "ids and filters" in told) == (words[1:] == ("--yes",), "id" in words[:2]), (
+        told
+    )
     assert left(filled, *MARKS)
 
 

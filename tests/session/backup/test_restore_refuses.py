@@ -255,4 +255,5 @@ def test_a_home_that_cannot_be_moved_back_is_named(
     monkeypatch.setattr(os, "rename", renamed)
     answer = run("restore", str(kept), "--force", ok=False).json
     (aside,) = [path for path in home.parent.iterdir() if ".before-restore-" in path.name]
+    assert answer["error"]["code"] == "RESTORE_UNWRITABLE"
     assert snapshot(aside) == before and str(aside) in answer["error"]["message"] and f"mv {aside}" in answer["fix"]

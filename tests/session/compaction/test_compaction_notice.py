@@ -106,6 +106,8 @@ def test_the_text_may_be_an_argument(run: Run, told: Told, tmp_path: Path) -> No
     told.settings(f"{script} --say {{text}}", notifyOnStartText="`rm -rf ~`; $(touch x)\n\x1b[31mred")
     assert run("background", "notice").result["delivered"] is True
     assert told.said() == "2|--say|'rm -rf ~'; $(touch x) red|\n"
+    (event,) = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
+    assert (event["action"], event["level"], event["error"]) == ("compaction.notify.completed", "info", None)
     assert not (tmp_path / "x").exists()
 
 
@@ -120,7 +122,9 @@ def test_what_cannot_be_told_is_an_event(run: Run, told: Told, command: str, rea
     result = run("background", "notice").result
     assert (result["delivered"], result["reason"]) == (False, reason)
     found = run("otel", "search", "compaction notify", "--hours", "1").result["events"]
-    assert [event["action"] for event in found] == (["compaction.notify.failed"] if command else [])
+    assert [(event["action"], event["level"], bool(event["error"])) for event in found] == (
+        [("compaction.notify.failed", "warn", True)] if command else []
+    )
 
 
 def test_the_hook_does_not_wait_for_a_command_that_hangs(run: Run, told: Told) -> None:

@@ -158,23 +158,22 @@ def test_of_another_working_tree_nothing_is_open(run: Run, tmp_path: Path) -> No
     assert TASK in told and "Failing" not in told
 
 
+def edit(made: Transcript, call: str, file: str, line: int, text: str) -> None:
+    """Put a text in the place of the line behind this one."""
+    made.call(call, "Edit", file_path=f"{CWD}/{file}", old_string="a", new_string=text)
+    about = {"oldStart": line, "oldLines": 2, "newStart": line, "newLines": 3}
+    patch = {"filePath": f"{CWD}/{file}", "structuredPatch": [{**about, "lines": [" before it", "-a", f"+{text}"]}]}
+    done = [{"type": "tool_result", "tool_use_id": call, "content": "done", "is_error": False}]
+    made.write(made.entry("user", done, toolUseResult=patch))
+
+
 def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
     """A session that checked its work, then edited a file, and then ran these commands, each with what came of it."""
     made = Transcript(folder / f"{session}.jsonl")
     made.user(TASK)
     made.call("lint", "Bash", command="make lint")
     made.outcome("lint", "All checks passed")
-    made.call("edit", "Edit", file_path=f"{CWD}/src/tide_import.py", old_string="a", new_string="b")
-    hunk = {
-        "oldStart": 40,
-        "oldLines": 2,
-        "newStart": 40,
-        "newLines": 3,
-        "lines": [" def retry_delay(self):", "-a", "+b"],
-    }
-    patch = {"filePath": f"{CWD}/src/tide_import.py", "structuredPatch": [hunk]}
-    done = [{"type": "tool_result", "tool_use_id": "edit", "content": "done", "is_error": False}]
-    made.write(made.entry("user", done, toolUseResult=patch))
+    edit(made, "edit", "src/tide_import.py", 40, "b")
     for number, (command, outcome) in enumerate(after):
         made.call(f"c{number}", "Bash", command=command)
         if outcome:
@@ -304,3 +303,16 @@ def test_what_goes_on_or_looks_up_is_no_task() -> None:
     ]:
         older = "Please migrate the users table to the new schema and keep the old columns for a week"
         assert last_request([older, said]) == older
+
+
+def test_the_file_with_most_edits_is_told_first_and_what_stands_there_by_its_name(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "before.jsonl")
+    made.user(TASK)
+    for call, (file, line, text) in enumerate([
+        ("src/gauges.py", 7, "x"), ("src/tides.py", 40, "def retry_delay(self):"), ("src/tides.py", 90, "y"),
+        ("src/pier.py", 5, "z"),
+    ]):  # fmt: skip
+        edit(made, f"c{call}", file, line, text)
+    run("memory", "archive", str(made.path))
+    (told,) = [line for line in start(run).splitlines() if "Edited" in line]
+    assert told == "**Edited, not run since:** src/tides.py:91,41 retry_delay, src/pier.py:6, src/gauges.py:8"

@@ -60,6 +60,8 @@ def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own()
     for said, asks in [
         ("fix it", False),
         ("fix login", True),
+        ("fix ci", True),
+        ("fix x", False),
         ("could you please now fix login", True),
         ("please", False),
         ("why login", True),
