@@ -9,7 +9,6 @@ import pytest
 from conftest import NOW_MS, Run
 from terminal import on_terminal, without_style
 
-
 BODY = "Sessions write a checkpoint every turn, so that a compaction cannot take what the agent was doing with it."
 
 
