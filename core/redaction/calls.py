@@ -35,12 +35,12 @@ _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
 _CHOOSING = re.compile(
     r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head"
-    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|-[ce])\b"
+    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|eval|-[ce])\b"
     r"|\b(?:echo|printf) [^;|&]{0,200}\$"
 )
 _CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
-_NUMBER = re.compile(r"[ \t]*\d+[→\t]")
+_NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
 _MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
 _BEHIND = "\"' \t,}]"

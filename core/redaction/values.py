@@ -84,7 +84,7 @@ _CODE_WORDS = frozenset(
 )
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
 # How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
-_BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-][xX.*…]*\Z"
+_BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-](?:…|[xX.*…]{2,})?\Z"
 # Words that say what they stand for, and a command or a file among several.
 _SAID_WORDS = r"[a-z]+(?:[-_.][a-z]+)+\Z"
 _PATTERN = ("a-z", "A-Z", "\\w", "\\d")

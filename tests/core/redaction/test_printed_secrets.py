@@ -60,6 +60,7 @@ etcdctl get /tides/password --print-value-only
 npm config get //registry.npmjs.org/:_authToken
 kubectl exec deploy/tides -- printenv TIDES_PASSWORD
 ssh db1 'cat /etc/tides/password'
+mongosh --eval 'db.users.findOne().apiToken'
 sqlite3 -noheader tides.db 'select api_token from account'
 gopass prod/tides
 keyring get tides ann
@@ -70,6 +71,11 @@ keyring get tides ann
 def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
     told = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
     assert SECRET not in told and f"the end of it\n{FAULT}" in told
+
+
+def test_a_numbered_answer() -> None:
+    told = redact_call("redis-cli config get requirepass", "", f'1) "requirepass"\n2) "{SECRET}"')
+    assert SECRET not in told and told.startswith('1) "requirepass"\n2) ')
 
 
 def test_a_file_that_is_called_after_a_secret() -> None:
