@@ -24,14 +24,10 @@ TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "t
 """The field of a document's text."""
 SEARCHED = "embedding,lexicon,lexicon_context,terms"
 """Fields of a document that only the search needs."""
-# The same name and the same value on both sides.
-_SAME = (
-    "id", "title", "path", "context", "category_id", "category_confidence", "category_source", "taxonomy_version",
-    "tags", "source", "session_id", "project", "observation_type", "privacy", "updated_at", "write_verdict",
-    "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "merged_count", "recall_count",
-    "retrieval_priority", "superseded_by", "supersedes", "stale", "fingerprint",
-)  # fmt: skip
 _NULLABLE = ("last_used_at", "forgotten_at")
+_OTHERWISE = ("rowid", "text", "created_at", "history", *_NULLABLE)
+_SAME = tuple(name for name in document_rows.NAMES if name not in _OTHERWISE)
+"""The same name and the same value on both sides."""
 _EVENT_DEFAULTS = {
     **dict.fromkeys(("sessionId", "systemId", "source", "component", "action"), ""),
     "level": "info",

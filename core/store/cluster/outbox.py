@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from core import TYPE_CHECKING, clock, files, ids
 from core.store import COLLECTION_SHIFT, COLLECTIONS, sqlite
+from core.store.document_rows import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _LONGEST_ERROR = 300
+NO_CONTENT = ("rowid", "id", "updated_at", "recall_count", "retrieval_priority", "last_used_at")
+"""Fields of a document by which it is known and counted: a change of another is an edit."""
 _TIME = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 _LIVE = "(SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL"
 _QUEUE = (
@@ -34,13 +37,7 @@ _QUEUE = (
     f"{COLLECTION_SHIFT}, {{gone}}, coalesce(min(queued_at), {_TIME})"
     " FROM outbox WHERE id = {row}.id;"
 )
-_CONTENT = (
-    "text", "context", "title", "path", "category_id", "category_confidence", "category_source", "taxonomy_version",
-    "tags", "source", "session_id", "project", "observation_type", "privacy", "created_at", "write_verdict",
-    "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback", "merged_count", "superseded_by",
-    "supersedes", "stale", "fingerprint", "history", "forgotten_at",
-)  # fmt: skip
-_CHANGED = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in _CONTENT)
+_CHANGED = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in NAMES if name not in NO_CONTENT)
 _TRIGGERS = {
     "outbox_inserted": f"""AFTER INSERT ON document WHEN {_LIVE} BEGIN
   UPDATE document SET updated_at = (SELECT version + 1 FROM outbox_version WHERE id = NEW.id)
