@@ -193,22 +193,20 @@ def may_hold_secret(text: str) -> bool:
 
 def is_obfuscated(text: str, lower: str) -> bool:
     """Whether anything in the text might hide a secret, cheaply; `lower` is the text in lower case."""
-    if not text.isascii() and (_is_hiding(text) or any(word in lower for word in _OTHERS)):
-        return True
+    if not text.isascii():
+        data = text.encode("utf-8", "surrogatepass").translate(None, _SEVEN_BITS)
+        signs = data.decode("utf-8", "surrogatepass")
+        if not signs.isprintable() or b"\xf3\xa0" in data or not _HIDING.isdisjoint(signs):
+            return True
+        if "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1]):
+            return True  # behind an emoji it chooses its form
+        if any(word in lower for word in _OTHERS):
+            return True
     if any(word in lower for word in _ASCII) or ("[" in text and any(begin in lower for begin in _ESCAPES)):
         return True
     return ("%" in text or "&" in text or "\\u00" in text) and (
         any(sign in lower for sign in _ENCODED) and any(keyword in lower for keyword in ANNOUNCING)
     )
-
-
-def _is_hiding(text: str) -> bool:
-    """Whether it holds a sign that does not show, other than behind an emoji, whose form it chooses."""
-    data = text.encode("utf-8", "surrogatepass").translate(None, _SEVEN_BITS)
-    signs = data.decode("utf-8", "surrogatepass")
-    if not signs.isprintable() or b"\xf3\xa0" in data or not _HIDING.isdisjoint(signs):
-        return True
-    return "\ufe0f" in signs and any(before[-1:].isascii() for before in text.split("\ufe0f")[:-1])
 
 
 def may_be_login(word: str) -> bool:

@@ -127,7 +127,7 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
     spans: list[Span] = []
     present = {anchor for anchor in _ANCHORS if anchor in fresh}
     for kind, anchors, tail, pattern in SHAPES if present else ():
-        if any(_has_tail(fresh, anchor, tail) for anchor in anchors if anchor in present):
+        if not present.isdisjoint(anchors) and any(_has_tail(fresh, one, tail) for one in anchors if one in present):
             spans += _matches(text, kind, pattern) if kind in _INNER else _shaped(text, kind, anchors, pattern)
     if "-----BEGIN" in text:
         spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= _LEAST_PEM]

@@ -141,8 +141,8 @@ def find_mapped(text: str, fresh: set[str]) -> list[Span]:
     """The (start, end, kind) of each password that stands with its user behind a host: `db1 root:…`."""
     spans: list[Span] = []
     at = 0
-    words = text.split() if any(map(may_be_login, fresh)) else []
-    for number in [place for place, word in enumerate(words) if place and may_be_login(word)]:
+    words = text.split() if any(":" in word and may_be_login(word) for word in fresh) else []
+    for number in [place for place, word in enumerate(words) if place and ":" in word and may_be_login(word)]:
         host, login = words[number - 1], words[number]
         user, _, value = login.strip("\"'`,}])").partition(":")
         digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)

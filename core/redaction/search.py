@@ -28,7 +28,7 @@ _NAME_CHARS = frozenset(_NAME)
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\$")
 _REACH = 48
-_PASSES_OF = (" pass ", " pw ", " passwd ", " password ")
+_PASSES = (" pass", " pw ")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
@@ -44,6 +44,8 @@ _dull: set[str] = set()
 
 def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
+    if len(_dull) > _MOST_DULL:
+        _dull.clear()
     return _merged(_find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text))
 
 
@@ -74,8 +76,6 @@ def _find_obfuscated(text: str) -> list[Span]:
         places += (start, end)
         size += len(meant)
         done = end
-    if not done:
-        return _spans(text)
     plain.append(text[done:])
     places.append(len(text))
     spans = _spans("".join(spaced) + text[done:])
@@ -112,7 +112,7 @@ def _spans(text: str) -> list[Span]:
     holds = lower.__contains__
     if (holds("passw") or holds(" pw ")) and any(map(holds, (" it", "passwords", " one is "))):
         spans += find_apart(text, lower)
-    if any(map(holds, logins)) or (any(map(holds, _PASSES_OF)) and any(map(holds, _USERS))):
+    if any(map(holds, logins)) or (any(map(holds, _PASSES)) and any(map(holds, _USERS))):
         spans += find_logins(text, lower)
     if _is_structured(text, lower, names + others, calls):
         from core.redaction.structured import find_structured
@@ -121,8 +121,8 @@ def _spans(text: str) -> list[Span]:
     is_made = holds_made(words)
     if is_made:
         spans += find_random(text)
-    if not (is_anchored or spans or is_made or len(_dull) > _MOST_DULL):
-        _dull.update([word for word in words if len(word) <= _LONGEST_DULL and not may_be_login(word)])
+    if not (is_anchored or spans or is_made):
+        _dull.update(one for one in words if len(one) <= _LONGEST_DULL and (":" not in one or not may_be_login(one)))
     return spans
 
 

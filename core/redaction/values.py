@@ -121,7 +121,7 @@ def words_of(name: str) -> list[str]:
     before = ""
     for at, char in enumerate(name):
         if not char.isalnum():
-            before = ""
+            before = "" if char.isascii() else before  # what does not show ends no word
             continue
         if not before or (char.isupper() and (not before.isupper() or name[at + 1 : at + 2].islower())):
             words.append("")
@@ -137,8 +137,6 @@ def family(name: str) -> str:
     which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
     announce none.
     """
-    if not name.isascii():  # what does not show is no part of it
-        name = "".join(char for char in name[:129] if char.isascii() or char.isalnum())
     words = words_of(name) if len(name) <= 128 else []
     while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
         words.pop()
