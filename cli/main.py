@@ -15,6 +15,8 @@ _JSON = ("--json", "--toon")
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
+    if words == ["hook"] and sys.stdin.isatty():  # typed: a client names itself and sends its event
+        words = ["hook", "--help"]
     if words[:1] == ["hook"] and not {"--help", "-h"} & set(words):
         return _hook(words[1:])
     from cli import commands

@@ -103,7 +103,7 @@ def next_steps(answer: Answer, screen: Console) -> None:
                 command = command.replace(f"<{name}>", str(about["value"]))
         line.append_text(safe(command, "dim cyan"))
         line.append_text(safe("  " + action["description"], "dim"))
-        screen.print(line)
+        screen.print(line, soft_wrap=True)  # a row that is broken here could not be copied
 
 
 def drawn(draw: Callable[[Console, Any], None]) -> Callable[[Answer], None]:

@@ -189,12 +189,13 @@ def lines(screen: Console, result: Any) -> None:
 
 @drawn
 def everywhere(screen: Console, result: Any) -> None:
-    """Every hit with its collection, title and snippet; then what was counted."""
+    """Every hit with its collection and snippet, behind a title that is no part of it; then what was counted."""
     if not result["hits"]:
         screen.print(safe(result.get("reason") or f"No results for {result['query'][:120]!r}.", "yellow"))
     else:
-        hits = [{**hit, "snippet": " ".join(hit["snippet"].split())} for hit in result["hits"]]
-        screen.print(rows_table(hits, ("collection", "score", "title", "snippet"), most=len(hits)))
+        told = [(hit, hit["title"], " ".join(hit["snippet"].split())) for hit in result["hits"]]
+        hits = [{**hit, "hit": text if name[:40] in text else f"{name}: {text}"} for hit, name, text in told]
+        screen.print(rows_table(hits, ("collection", "score", "hit"), most=len(hits)))
     for name, counts in result.get("facets", {}).items():
         counted = ", ".join(f"{one['value']} {one['count']}" for one in counts)
         screen.print(safe(f"{name}: {counted or '–'}", "dim"))

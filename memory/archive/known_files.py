@@ -121,7 +121,7 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
         paths += _below(os.path.join(settings.home(), folder), pattern)
     for path in given:
         if not os.path.exists(path):
-            raise usage("MEMORY_INVALID_ARGS", f"no such path {path}", "name a transcript, or a folder of transcripts")
+            raise usage("MEMORY_INVALID_ARGS", f"there is no file {path}", "name a transcript, or a folder of them")
         paths += _below(path, "*.jsonl") if os.path.isdir(path) else [path]
     found = {file.key: file for file in map(File, paths)}
     return sorted(found.values(), key=lambda file: file.changed, reverse=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
+from terminal import on_terminal, without_style
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 MEMORY = "The staging queue drains at 14:00 UTC"
@@ -82,3 +83,9 @@ def test_what_is_offered_runs_as_it_is_filled_in(run: Run, stocked: Path, words:
         assert program == "joelclaw"
         if "--follow" not in rest and "import" not in rest:
             assert run(*rest, env=env, cwd=stocked).code == 0, filled
+
+
+def test_a_command_can_be_copied_from_a_narrow_terminal(run: Run, home: Path) -> None:
+    known = run("memory", "write", MEMORY).result["id"]
+    told = without_style(on_terminal(home, "memory", "edit", known, MEMORY + ", not at noon", columns=50).out)
+    assert f"memory show {known}" in told, "the terminal breaks the line, and no line break is copied"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from conftest import Run
+from conftest import JOELCLAW, Run, clean_environment
 from terminal import on_terminal, without_style
 
 from cli import main
@@ -172,6 +175,17 @@ def test_an_id_that_is_unknown_is_answered_with_where_ids_are_printed(run: Run, 
     assert "`joelclaw memory list`" in fix
     known = run("memory", "write", "the harbour pumps stand still at night").result["id"]
     assert known in on_terminal(home, "memory", "list").out
+
+
+def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
+    mine, theirs = pty.openpty()
+    typed = subprocess.run(
+        [JOELCLAW, "hook"], stdin=theirs, capture_output=True, env=clean_environment(home), timeout=60
+    )
+    os.close(mine)
+    os.close(theirs)
+    assert (typed.returncode, typed.stdout.startswith(b"Usage: joelclaw hook")) == (0, True)
+    assert not home.exists()
 
 
 def test_show_alone_says_what_can_be_shown(told: Told) -> None:

@@ -161,7 +161,7 @@ def test_a_pipe_and_a_socket_hold_nobody_up(run: Run, clients: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("missing.jsonl",), "there is no missing.jsonl"),
+        (("missing.jsonl",), "there is no file missing.jsonl"),
         (("--all", "--agent", "vim"), "--agent is 'vim'"),
     ],
 )

@@ -43,6 +43,12 @@ def test_every_collection_answers(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("filled")
+def test_a_terminal_tells_each_hit_once(home: Path) -> None:
+    told = " ".join(without_style(on_terminal(home, "search", "lantern").out).split())
+    assert told.count("Lanterns are lit before") == 1 and "Lantern colours" in told
+
+
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
@@ -170,6 +176,6 @@ def test_what_a_turn_needs(run: Run, home: Path, left_out: str) -> None:
 def test_both_front_ends_tell_of_a_call_outside(run: Run, home: Path) -> None:
     told = run("runs", "--count", "3", ok=False)
     assert (told.code, told.json["error"]["code"]) == (2, "NOT_MIRRORED")
-    assert "outside" in told.json["fix"]
-    assert "outside" in on_terminal(home, "runs").err
+    assert "not part of this joelclaw" in told.json["error"]["message"]
+    assert "not part of this joelclaw" in on_terminal(home, "runs").err
     assert json.loads(run("runs", "--help", ok=False).out)["error"]["code"] == "NOT_MIRRORED"
