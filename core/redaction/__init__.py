@@ -62,8 +62,8 @@ COMMANDS = (
 """What a command that is given or prints a secret has in it."""
 
 _PRINTERS = tuple(
-    "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|configure get|whoami -t|doppler|chamber"
-    "|output -raw|config get|config:get|heroku config|infisical|sops|gpg|openssl rand|berglas|kwallet|.netrc".split("|")
+    "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
+    "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc".split("|")
 )
 """In a command, or path, of which what is returned may be a secret, beside the names of secrets."""
 

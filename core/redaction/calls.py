@@ -15,19 +15,20 @@ from core.redaction.values import Span, family, is_placeholder, is_told
 if TYPE_CHECKING:
     from core.shell_command import Step
 
-# Of a program, the words that must all be there for it to print a secret.
+# Of a program, or any, the words that must all be there for it to print a secret.
 _PRINTS = tuple(
     (words.split()[0], words.split()[1:])
     for words in (
         "op read|op item get|op env|bw get password|bw get item|lpass show|pass show|gopass show|vault kv get"
         "|vault read|keyring get|ansible-vault view|aws-vault env|chamber env|doppler env|aws SecretString"
         "|aws get-secret-value|aws --with-decryption|aws get-login-password|aws get-session-token|aws configure get"
-        "|gcloud versions access|gcloud auth print-access-token|gcloud auth print-identity-token"
-        "|az keyvault secret show|az account get-access-token|az keys list|security find-generic-password"
-        "|security find-internet-password|kubectl get secret|kubectl get secrets|oc get secret|oc whoami -t"
-        "|doppler secrets|infisical secrets|chamber read|chamber export|terraform output -raw|tofu output -raw"
-        "|pulumi config get|heroku config:get|heroku config|gh auth token|sops -d|sops --decrypt|gpg -d|gpg --decrypt"
-        "|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r|secret-tool lookup"
+        "|* secrets access|* secret access|* secrets view|* secrets get|* secret get|* secret show|age -d|sops -d"
+        "|gcloud auth print-access-token|gcloud auth print-identity-token|az account get-access-token|az keys list"
+        "|security find-generic-password|security find-internet-password|kubectl get secret|kubectl get secrets"
+        "|oc get secret|oc whoami -t|doppler secrets|infisical secrets|chamber read|chamber export|sops --decrypt"
+        "|terraform output -raw|tofu output -raw|pulumi config get|heroku config:get|heroku config|gh auth token"
+        "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
+        "|secret-tool lookup"
     ).split("|")
 )
 _FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpass$|\.git-credentials$|\.vault-token$)")
@@ -94,7 +95,7 @@ def _prints(step: Step, command: str) -> bool:
     given = {part for word in words for part in (word, *word.split("="))}
     if program in ("kubectl", "oc") and not any(form in word for word in words for form in _WHOLE):
         return "-t" in given  # else a list of names
-    return any(program == name and given.issuperset(wanted) for name, wanted in _PRINTS)
+    return any(name in (program, "*") and given.issuperset(wanted) for name, wanted in _PRINTS)
 
 
 def _chooses(steps: list[Step]) -> bool:

@@ -64,6 +64,10 @@ mongosh --eval 'db.users.findOne().apiToken'
 sqlite3 -noheader tides.db 'select api_token from account'
 gopass prod/tides
 keyring get tides ann
+helm secrets view values.yaml
+bws secret get 3f2a
+scw secret version access name=tides
+age -d -i key.txt tides.age
 """.splitlines()
 
 
@@ -102,6 +106,9 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("grep -rl password src", "src/auth/v2.py\nREADME2.md"),
         ("grep -c password src/a.py", "12"),
         ("grep -rhoE 'token_[a-z0-9]+' src", "token_v2\ntoken_x9"),
+        ("gh secret list", "DEPLOY_V2"),
+        ("npm run get-secret", "compiled-2ab.js"),
+        ("docker secret inspect tides", '"ID": "x1y2z3w4"'),
         ("git log -1 --format=%h --grep password", "a1b2c3d"),
         ("cat src/token.ts", "export2{\n}x9;"),
         ("jq -r '.usage.output_tokens' a.json", "b12c3x9"),
