@@ -24,9 +24,8 @@ _OTHERS = {
     **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
     **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
     **dict.fromkeys(("remove", "disable"), "uninstall"), "list": "session list", "ls": "session list",
-    "remember": "memory write", "write": "memory write", "check": "doctor",
-    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")},
-    **dict.fromkeys(("find", "ask", "query"), "recall"), "delete": "memory forget",
+    "remember": "memory write", "write": "memory write", "check": "doctor", "delete": "memory forget",
+    **{name: f"memory {name}" for name in ("forget", "import", "export", "stats")}, "find": "recall", "ask": "recall",
 }  # fmt: skip
 """What other programs call it, or what is mistyped: what it is here."""
 _LONGEST_WORD, _LONGEST_MESSAGE = 60, 2_000

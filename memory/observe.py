@@ -184,13 +184,7 @@ class Observer:
         most, made, stored = self.config.get_int("memory.max_chars"), [], []
         for item in items:
             document = write.composed(
-                item.text[:most],
-                [],
-                source=SOURCE,
-                session=self.session,
-                project=project,
-                now=now,
-                config=self.config,
+                item.text[:most], [], source=SOURCE, session=self.session, project=project, now=now, config=self.config
             )
             document["observation_type"] = item.type
             made.append(document)

@@ -97,13 +97,10 @@ def exclude(options: dict[str, Any]) -> Answer:
         path = next((one for one in (os.path.realpath(removed), removed.rstrip("/")) if one in known), "")
         if not path:
             raise Failure("EXCLUDE_NOT_EXCLUDED", f"{removed} is not excluded", "see joelclaw exclude --list")
-        result: dict[str, Any] = {
-            "path": path,
-            "excluded": False,
-            "changed": switches.include(path),
-            "archivedBefore": [],
-        }
-        return Answer(result, [step("joelclaw memory archive --all", "archive what was left out in the meantime")])
+        again = step("joelclaw memory archive --all", "archive what was left out in the meantime")
+        return Answer(
+            {"path": path, "excluded": False, "changed": switches.include(path), "archivedBefore": []}, [again]
+        )
     path = os.path.realpath(folder)
     if not os.path.isdir(path):
         raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that exists")

@@ -44,8 +44,7 @@ def run(options: dict[str, Any]) -> Answer:
     other = "" if undo else " --undo"
     told = {"ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo}
     return Answer(
-        {**told, "purged": purged},
-        [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")],
+        {**told, "purged": purged}, [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")]
     )
 
 
