@@ -1,7 +1,8 @@
-"""The help of a command or a group, which Typer draws from the declarations."""
+"""The Typer app, made from the declarations: help, wrong usage, and what `execution.parse` does not read."""
 
 import io
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from inspect import Parameter as Argument
@@ -12,26 +13,95 @@ import typer
 from rich.markup import escape
 from typer.main import get_command
 
-from cli import reference
+from cli import commands, complaints, execution, reference
 from cli.parameter import Command
 from cli.reference import GROUPS
 from cli.stdout import is_terminal, write_out
+from core.errors import Failure
 
 _NAME = "joelclaw"
+# Typer brings its own copy of click in some versions and depends on it in others; its base class is public in both.
+_Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-def print_help(path: str) -> None:
-    """The help of the command or group of that name, drawn on a terminal, plain text elsewhere."""
+def run_app(words: list[str], *, as_json: bool) -> int:
+    """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
+    refused = complaints.outside(words)
+    if refused is not None:
+        return complaints.report(complaints.named(words), refused, as_json=as_json)
+    if not words or " ".join(words) in GROUPS:
+        if as_json:
+            reference.print_overview(" ".join(words))
+            return 0
+        words = [*words, "--help"]
     terminal = is_terminal()
     printed = io.StringIO()  # Typer has its own ways with a stdout that nobody reads
-    with nullcontext() if terminal else redirect_stdout(printed):
-        _parser(rich=terminal).main(args=[*path.split(), "--help"], prog_name=_NAME, standalone_mode=False)
+    try:
+        with nullcontext() if terminal else redirect_stdout(printed):
+            read = parse_with_typer(words, rich=terminal)
+    except Exception as error:
+        if os.environ.get("JOELCLAW_DEBUG") and not isinstance(error, Failure):
+            raise
+        return complaints.report(complaints.named(words), error, as_json=as_json)
     write_out(printed.getvalue())
+    return 0 if read is None else execution.run(*read, as_json=as_json)
+
+
+def parse_with_typer(words: Sequence[str], *, rich: bool = False) -> tuple[Command, dict[str, Any]] | None:
+    """The command that the words call, and its options; nothing is run."""
+    try:
+        read = _parser(rich=rich).main(args=_spelled_out(words), prog_name=_NAME, standalone_mode=False)
+    except _Misused as error:
+        describe: Callable[[], str] = getattr(error, "format_message", error.__str__)
+        raise complaints.misuse(words, " ".join(describe().split())) from None
+    if not isinstance(read, tuple):
+        return None
+    command, given = read
+    options = command.defaults()
+    for parameter in command.parameters:
+        value = given[parameter.name]
+        if parameter.is_query:
+            value = " ".join(value) if value else None
+        if parameter.kind == "flag":
+            options[parameter.name] = value
+        elif parameter.many:
+            options[parameter.name] = [parameter.convert(word, command.code) for word in value or ()]
+        elif value is not None:
+            options[parameter.name] = parameter.convert(value, command.code)
+    return command, options
+
+
+def _spelled_out(words: Sequence[str]) -> list[str]:
+    """The words with the `true` that a bare `--success` means; Typer wants a value."""
+    command = commands.called(words)
+    if command is None:  # of a group or a mistyped word `--help` stays where it is
+        return list(words)
+    taking = {flag: one for one in command.parameters for flag in one.flags if one.kind != "flag"}
+    spelt: list[str] = []
+    loose: list[str] = []  # behind `--` where one begins with a dash: Typer would take it for a flag
+    start = len(command.path.split())
+    rest = list(words[start:])
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            loose, rest = [*loose, *rest], []
+            break
+        if word[:1] != "-" or word == "-" or execution.is_text(word):
+            loose.append(word)
+            continue
+        spelt.append(word)
+        if word in taking and taking[word].kind == "truth" and (not rest or rest[0][:1] == "-"):
+            spelt.append("true")
+        elif word in taking and rest:
+            spelt.append(rest.pop(0))
+    if any(word[:1] == "-" for word in loose):
+        return [*words[:start], *spelt, "--", *loose]
+    return [*words[:start], *loose, *spelt]  # a flag at the end without its value takes no word of the text
 
 
 @cache
 def _parser(*, rich: bool) -> Any:
-    """Every command as Typer has it; none is ever called."""
+    """What takes the words of any command apart; called, it returns `(command, words by parameter)`."""
     style: dict[str, Any] = {"rich_markup_mode": "rich" if rich else None, "add_completion": False}
     style["context_settings"] = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(name=_NAME, help=reference.ABOUT, **style)
@@ -42,15 +112,15 @@ def _parser(*, rich: bool) -> Any:
             groups[group] = typer.Typer(help=GROUPS[group], **style)
             app.add_typer(groups[group], name=group)
         about = _text(command.help, rich)
-        groups[group].command(name, help=about, context_settings=style["context_settings"])(_signed(command, rich))
+        groups[group].command(name, help=about, context_settings=style["context_settings"])(_reader(command, rich))
     return get_command(app)
 
 
-def _signed(command: Command, rich: bool) -> Callable[..., None]:
-    """A function whose signature tells Typer the command's parameters."""
+def _reader(command: Command, rich: bool) -> Callable[..., tuple[Command, dict[str, Any]]]:
+    """A function whose signature tells Typer the command's parameters; it returns the words that it is given."""
 
-    def signed(**_given: Any) -> None:
-        pass
+    def read(**given: Any) -> tuple[Command, dict[str, Any]]:
+        return command, given
 
     arguments = []
     for one in command.parameters:
@@ -64,9 +134,9 @@ def _signed(command: Command, rich: bool) -> Callable[..., None]:
         arguments.append(Argument(one.name, Argument.KEYWORD_ONLY, default=default, annotation=asked))
     # Typer asks both; what must be there comes first in a signature.
     arguments.sort(key=lambda argument: argument.default is not Argument.empty)
-    signed.__signature__ = Signature(arguments)  # type: ignore[attr-defined]  # that is where inspect looks first
-    signed.__annotations__ = {argument.name: argument.annotation for argument in arguments}
-    return signed
+    read.__signature__ = Signature(arguments)  # type: ignore[attr-defined]  # that is where inspect looks first
+    read.__annotations__ = {argument.name: argument.annotation for argument in arguments}
+    return read
 
 
 def _text(text: str, rich: bool) -> str:

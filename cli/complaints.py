@@ -8,9 +8,8 @@ from functools import cache
 
 from cli import commands
 from cli.answer import print_envelope, runnable, step
-from cli.execution import Misused
 from cli.parameter import Command
-from cli.reference import GROUPS, every, print_overview
+from cli.reference import GROUPS, every
 from cli.stdout import StdoutFullError, tell
 from core import clock, files, json_text
 from core import envelope as envelopes
@@ -29,11 +28,6 @@ _OTHERS = {
 }  # fmt: skip
 """What other programs call it, or what is mistyped: what it is here."""
 _LONGEST_WORD, _LONGEST_MESSAGE = 60, 2_000
-_WRONG = {
-    "option": "there is no option {}", "bare": "{} requires an argument", "value": "{} takes no value",
-    "missing": "{} is not given", "extra": "{} is one word too many",
-}  # fmt: skip
-"""By `Misused.kind` what is wrong with a word."""
 
 
 def report(name: str, error: Exception, *, as_json: bool) -> int:
@@ -138,49 +132,29 @@ def _path_of(words: Sequence[str]) -> str:
     return command.path if command is not None else group
 
 
-def explain(words: list[str], wrong: Exception | None, *, as_json: bool) -> int:
-    """Answer what calls no command as it is: help, or what is `wrong` with the words; returns the exit code."""
-    refused, command = outside(words), commands.called(words)
-    helping = {"--help", "-h"}.intersection(words[: words.index("--")] if "--" in words else words)
-    path = command.path if command is not None else " ".join(word for word in words if word not in helping)
-    if refused is None and (helping if command is not None else path in GROUPS or not words):
-        if as_json and not helping:
-            print_overview(path)
-        else:
-            from cli import app  # Typer: 200 ms
-
-            app.print_help(path)
-        return 0
-    return report(named(words), refused or misuse(words, wrong), as_json=as_json)
-
-
-def misuse(words: Sequence[str], wrong: Exception | None) -> Failure:
-    """What is wrong with a fix: quotes around a text, the command that was meant, or where to read what it takes."""
+def misuse(words: Sequence[str], message: str) -> Failure:
+    """Typer's message with a fix: quotes around a text, the command that was meant, or where to read what it takes."""
     command, path = commands.called(words), _path_of(words)
-    if isinstance(wrong, Failure):
-        return wrong
-    if command is not None and isinstance(wrong, Misused):
-        rest, word = list(words[len(path.split()) :]), _short(wrong.word, _LONGEST_MESSAGE)
-        flags = [flag for one in command.parameters for flag in one.flags]
-        near = get_close_matches(wrong.word, flags, 1, 0.72) if wrong.kind == "option" else []
+    message = _short(message, _LONGEST_MESSAGE)
+    if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
-        if wrong.kind == "extra":
+        rest = list(words[len(path.split()) :])
+        if "extra argument" in message:
             fix = _with_extra(command, rest) or fix
-        elif wrong.kind == "option" and not near and any(one.metavar == "QUERY" for one in command.parameters):
+        takes_query = any(one.metavar == "QUERY" for one in command.parameters)
+        if takes_query and "No such option" in message and "Possible" not in message:
             fix = f"put a query that has a flag in it in quotes: {_in_quotes(command, rest)}"
-        elif path == "show" and not rest:
+        if path == "show" and not rest:
             fix = "a hit of the last recall: joelclaw show 1; a session: joelclaw session show"
-        message = _WRONG[wrong.kind].format(word) + (f"; did you mean {near[0]}?" if near else "")
-        return usage(command.code, message[:_LONGEST_MESSAGE], fix)
-    typed = _short(" ".join(words[: 1 + bool(path)]))
+        return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
-        return usage("USAGE", f"there is no command {typed!r}", f"did you mean `joelclaw {wanted}`?")
-    is_flag = words[bool(path)][:1] == "-"
-    message = f"there is no option {_short(words[bool(path)])}" if is_flag else f"there is no command {typed!r}"
+        typed = " ".join(words[: 1 + bool(path)])
+        return usage("USAGE", f"there is no command {_short(typed)!r}", f"did you mean `joelclaw {wanted}`?")
     if path:
         inside = [one.path for one in every() if one.path.startswith(path + " ")]
         return usage("USAGE", message, f"use one of: {', '.join(inside)}")
+    message = f"there is no command {_short(words[0])!r}" if words and words[0][:1] != "-" else message
     known = ", ".join(commands.FOLDERS)
     return usage("USAGE", message, f"use one of: {known}; joelclaw --help --all says what each does")
 

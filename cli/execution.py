@@ -21,32 +21,25 @@ _ALONE = ("background", "otel export", "store ", "status", "doctor", "install", 
 """Commands that start no background job when they end: they send by themselves, or only look."""
 
 
-class Misused(Exception):
-    """A word that the command does not take: `cli.complaints` has the kinds."""
-
-    def __init__(self, kind: str, word: str) -> None:
-        super().__init__(kind)
-        self.kind, self.word = kind, word
-
-
-def parse(command: Command, words: Sequence[str]) -> dict[str, Any]:
-    """The options that the words give. Raises Misused, or Failure for a value that is none."""
+def parse(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
+    """The options that the words give, or None where they are not exactly what the command takes."""
     options = command.defaults()
-    loose = _flagged(command, list(words), options)
-    for parameter in command.parameters:
-        if parameter.flags:
-            continue
-        taken = loose if parameter.many or parameter.is_query else loose[:1]
-        loose = loose[len(taken) :]
-        if parameter.is_query and taken:
-            taken = [" ".join(taken)]
-        if parameter.required and not taken:
-            raise Misused("missing", parameter.metavar)
-        for word in taken:
-            _set(options, parameter, word, command.code)
-    if loose:
-        raise Misused("extra", loose[0])
-    return options
+    try:
+        loose = _flagged(command, list(words), options)
+        for parameter in command.parameters:
+            if parameter.flags:
+                continue
+            taken = loose if parameter.many or parameter.is_query else loose[:1]
+            loose = loose[len(taken) :]
+            if parameter.is_query and taken:
+                taken = [" ".join(taken)]
+            if parameter.required and not taken:
+                return None
+            for word in taken:
+                _set(options, parameter, word, command.code)
+    except (Failure, LookupError):  # Typer says it again, in its own frame
+        return None
+    return None if loose else options
 
 
 def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> list[str]:
@@ -60,21 +53,16 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
         if not word.startswith("-") or word == "-" or is_text(word):
             loose.append(word)
             continue
-        name, given, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        parameter = flags.get(name)
-        if parameter is None:
-            raise Misused("option", name)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        parameter = flags[name]
         if parameter.kind == "flag":
-            if given:
-                raise Misused("value", name)
+            if equals:
+                raise LookupError
             options[parameter.name] = True
         else:
-            if not given and parameter.kind == "truth" and (not words or words[0][:1] == "-"):
-                value = "true"
-            elif not given and not words:
-                raise Misused("bare", name)
-            elif not given:
-                value = words.pop(0)
+            if not equals:
+                bare = parameter.kind == "truth" and (not words or words[0][:1] == "-")
+                value = "true" if bare else words.pop(0)
             _set(options, parameter, value, command.code)
     return loose
 

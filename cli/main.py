@@ -1,4 +1,4 @@
-"""Where `joelclaw` starts: a hook at once, what the declarations know, help and complaints."""
+"""Where `joelclaw` starts: a hook at once, what the declarations know, and Typer for everything else."""
 
 from __future__ import annotations
 
@@ -24,19 +24,15 @@ def main() -> int:
 
     as_json = json_asked or not is_terminal()
     words = commands.real(words)
-    command, wrong = commands.called(words), None
+    command = commands.called(words)
     if command is not None:
         from cli import execution
-        from core.errors import Failure
 
-        try:
-            options = execution.parse(command, words[len(command.path.split()) :])
-        except (execution.Misused, Failure) as fault:
-            wrong = fault
-        else:
+        options = execution.parse(command, words[len(command.path.split()) :])
+        if options is not None:
             return execution.run(command, options, as_json=as_json)
     try:
-        return _not_read(words, wrong, as_json=as_json)
+        return _not_read(words, as_json=as_json)
     except StdoutFullError as error:
         from cli import complaints
 
@@ -58,8 +54,8 @@ def _hook(words: Sequence[str]) -> int:
     return code
 
 
-def _not_read(words: list[str], wrong: Exception | None, *, as_json: bool) -> int:
-    """What is no call of a command: our own background jobs, the versions, help, and what is wrong with the words."""
+def _not_read(words: list[str], *, as_json: bool) -> int:
+    """What needs more than the declarations: our own background jobs, the versions, and all that Typer explains."""
     helped = {*words} & {"--help", "-h"} and {*words} <= {"--help", "-h", "--all"}
     if words[:1] == ["--version"] or helped or not (words or as_json):
         from cli import reference
@@ -76,9 +72,9 @@ def _not_read(words: list[str], wrong: Exception | None, *, as_json: bool) -> in
 
             job = Command(f"background {words[1]}", "cli.session.background:run", "")
             return execution.run(job, {"words": words[1:]}, as_json=as_json)
-    from cli import complaints
+    from cli.app import run_app  # Typer: 200 ms
 
-    return complaints.explain(words, wrong, as_json=as_json)
+    return run_app(words, as_json=as_json)
 
 
 def plain(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Declares commands and parameters: the reader of words, help, docs and completion are made from them."""
+"""Declares commands and parameters: both front ends, the help, the docs and the completions are made from them."""
 
 from __future__ import annotations
 

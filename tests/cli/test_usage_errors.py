@@ -14,6 +14,7 @@ from conftest import JOELCLAW, Run, clean_environment
 from terminal import on_terminal, without_style
 
 from cli import main
+from cli.app import run_app
 from cli.reference import every
 
 COMMANDS = every()
@@ -43,14 +44,13 @@ class Told(Protocol):
 
 
 @pytest.fixture
-def told(run: Run, monkeypatch: pytest.MonkeyPatch) -> Told:
+def told(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Told:
     """The envelope of wrong usage, as a program gets it."""
     monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
 
     def ask(*words: str) -> Any:
-        done = run(*words, ok=False)
-        assert done.code == 2
-        return done.json
+        assert run_app(list(words), as_json=True) == 2
+        return json.loads(capfd.readouterr().out)
 
     return ask
 

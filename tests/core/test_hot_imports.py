@@ -224,4 +224,5 @@ def test_every_hot_command_is_tried() -> None:
 
 
 def test_the_guard_notices_an_import(lived_in: Path) -> None:
-    assert {"typer", "re"} <= dear(spawn(lived_in, ["recall", "--help"], None)[2])
+    # `recall` in a spelling that only Typer knows
+    assert {"typer", "re"} <= dear(spawn(lived_in, ["recall", "deploy", "-n3"], None)[2])
