@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cli.parameter import Parameter
 
+_SCRIPTS = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 _FILES = "@files"
 """Instead of offers: the shell's own, for a path."""
 _FLAGS = {"--json": "one JSON object on stdout", "--help": "what this command takes", "-h": "likewise"}
@@ -33,11 +34,11 @@ def run(options: dict[str, Any]) -> Answer:
         rows = [f"{one}\t{about}".rstrip() for one, about in offers.items() if one.startswith((word, _FILES))]
         return Answer(None, text="\n".join(rows))
     shell = options["shell"] or os.path.basename(os.environ.get("SHELL", ""))
-    path = os.path.join(os.path.dirname(__file__), f"completion.{shell}")
-    if not shell or not os.path.exists(path):
+    if shell not in _SCRIPTS:
         named = f"$SHELL is {shell}, for which there is no script" if shell else "$SHELL names no shell"
         raise usage("COMPLETION_INVALID_ARGS", named, "name one: joelclaw completion bash (or zsh, or fish)")
-    with open(path, encoding="utf-8") as file:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    with open(os.path.join(root, "completions", _SCRIPTS[shell]), encoding="utf-8") as file:
         return Answer(None, text=file.read().rstrip("\n"))
 
 

@@ -16,7 +16,8 @@ from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
 from cli.reference import GROUPS, every
 
 COMMANDS = every()
-SCRIPTS = ROOT / "cli" / "installation"
+FOLDER = ROOT / "completions"
+FILES_OF = {"bash": "joelclaw.bash", "zsh": "_joelclaw", "fish": "joelclaw.fish"}
 TOP = {command.path for command in COMMANDS if " " not in command.path} | set(GROUPS)
 MEMORY = {command.path.split()[1] for command in COMMANDS if command.path.startswith("memory ")}
 FILES = {"notes.jsonl", "notes two.jsonl"}
@@ -83,14 +84,12 @@ print ready
 
 def in_bash(line: str, folder: Path) -> set[str]:
     words = line.split(" ")
-    return set(_spawn(["bash", "--norc", "-c", BASH, "bash", str(SCRIPTS / "completion.bash"), *words], folder))
+    return set(_spawn(["bash", "--norc", "-c", BASH, "bash", str(FOLDER / "joelclaw.bash"), *words], folder))
 
 
 def in_zsh(line: str, folder: Path) -> set[str]:
-    inner, functions = folder.parent / "inner.zsh", folder.parent / "functions"
-    functions.mkdir(exist_ok=True)
-    shutil.copy(SCRIPTS / "completion.zsh", functions / "_joelclaw")
-    inner.write_text(ZSH_INNER.format(folder=functions))
+    inner = folder.parent / "inner.zsh"
+    inner.write_text(ZSH_INNER.format(folder=FOLDER))
     outer = folder.parent / "outer.zsh"
     outer.write_text(ZSH_OUTER)
     seen = "\n".join(_spawn(["zsh", "-f", str(outer), str(inner), line], folder))
@@ -98,7 +97,7 @@ def in_zsh(line: str, folder: Path) -> set[str]:
 
 
 def in_fish(line: str, folder: Path) -> set[str]:
-    script = f"source {SCRIPTS / 'completion.fish'}; complete -C '{line}'"
+    script = f"source {FOLDER / 'joelclaw.fish'}; complete -C '{line}'"
     return {offer.split("\t")[0] for offer in _spawn(["fish", "--no-config", "-c", script], folder)}
 
 
@@ -162,17 +161,17 @@ def test_every_flag_of_every_command_is_offered(run: Run) -> None:
 
 
 def test_the_command_prints_the_script(run: Run) -> None:
-    for shell in SHELLS:
-        assert run("completion", shell).out == (SCRIPTS / f"completion.{shell}").read_text()
+    for shell, name in FILES_OF.items():
+        assert run("completion", shell).out == (FOLDER / name).read_text()
 
 
 def test_the_shell_is_that_of_the_user_unless_named(run: Run) -> None:
-    assert run("completion", env={"SHELL": "/bin/fish"}).out == (SCRIPTS / "completion.fish").read_text()
+    assert run("completion", env={"SHELL": "/bin/fish"}).out == (FOLDER / "joelclaw.fish").read_text()
     failed = run("completion", env={"SHELL": "/bin/dash"}, ok=False)
     assert failed.code == 2 and "dash" in failed.json["error"]["message"] and "bash" in failed.json["fix"]
 
 
 def test_bash_completes_after_an_equals_sign(tmp_path: Path) -> None:
     # readline hands over `--budget=l` in three words
-    words = ["bash", str(SCRIPTS / "completion.bash"), "joelclaw", "recall", "--budget", "=", "l"]
+    words = ["bash", str(FOLDER / "joelclaw.bash"), "joelclaw", "recall", "--budget", "=", "l"]
     assert "lean" in _spawn(["bash", "--norc", "-c", BASH, *words], tmp_path)
