@@ -100,7 +100,8 @@ def draw_session(screen: Console, life: Any) -> None:
         "" if percent is None else f"{percent:.0f} % {life['zone']}",
         f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens",
         _some_memories(memories),
-        f"{_some(hooks['count'], 'hook')}, {_ms(hooks['p50'])} median, {_ms(hooks['totalMs'])} together",
+        _some(hooks["count"], "hook")
+        + f", median {_ms(hooks['p50'])}, {_ms(hooks['totalMs'])} in all" * bool(hooks["count"]),
     ]
     screen.print(safe(" · ".join(filter(None, parts))))
     curve = [turn for turn in life["turns"] if turn["contextPercent"] is not None]
@@ -123,10 +124,11 @@ def draw_report(screen: Console, result: Any) -> None:
     hooks, recalls, given = result["hooks"], result["recalls"], result["injections"]
     feedback, errors = result["feedback"], result["errors"]
     screen.print(safe(f"last {result['hours']:g} hours", "bold"))
+    within = f", median {_ms(hooks['p50'])}, 95 of 100 within {_ms(hooks['p95'])}"
     figures = {
         "sessions": f"{plain(result['sessions'])}, {plain(result['compactions'])} compactions",
-        "hooks": f"{plain(hooks['count'])}; {_ms(hooks['p50'])} median, {_ms(hooks['p95'])} in 95 of 100",
-        "late": f"{plain(hooks['late'])}, failed {plain(hooks['failed'])}, degraded {plain(hooks['degraded'])}",
+        "hooks": f"{plain(hooks['count'])}{within if hooks['count'] else ''}",
+        "late hooks": f"{plain(hooks['late'])}, failed {plain(hooks['failed'])}, degraded {plain(hooks['degraded'])}",
         "injections": f"{plain(given['count'])}, {plain(given['tokens'])} tokens",
         "hit rate": f"{_share(recalls['hitRate'])}, {recalls['withHits']} of {recalls['count']} recalls",
         "memories used": f"{_share(feedback['echoRate'])}, {feedback['echo']} of {feedback['judged']} judged",

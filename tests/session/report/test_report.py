@@ -106,6 +106,11 @@ def test_hooks_of_before_the_table_are_taken_over(run: Run, home: Path) -> None:
     assert apsw.Connection(str(home / "store.db")).execute("PRAGMA user_version").get == version
 
 
+def test_where_no_hook_ran_no_times_are_told(home: Path) -> None:
+    lines = without_style(on_terminal(home, "report", env=NOW).out).splitlines()
+    assert "hooks 0" in [" ".join(line.split()) for line in lines]
+
+
 def test_on_a_terminal(run: Run, home: Path) -> None:
     for ms in (3, 4, 5, 6, 7):
         hook(run, "claude", "PostToolUse", ms)
@@ -113,7 +118,7 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     lines = without_style(on_terminal(home, "report", env=NOW).out).splitlines()
     plain = [" ".join(line.split()) for line in lines]
     assert plain[0] == "last 24 hours"
-    assert "hooks 6; 5.0 ms median, 8.0 ms in 95 of 100" in plain
+    assert "hooks 6, median 5.0 ms, 95 of 100 within 8.0 ms" in plain
     assert "memories used not enough yet, 0 of 0 judged" in plain
     assert "client event count p50 p95 late failed" in plain
     assert {"claude PostToolUse 5 5 7 0 0", "claude Stop 1 8 8 0 1"} < set(plain)
