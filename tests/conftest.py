@@ -23,6 +23,7 @@ from core.store import migrate, sqlite
 
 if TYPE_CHECKING:
     import apsw
+    from otlp_receiver import Receiver
     from typesense_server import Server
 
 # How long an example takes says nothing on a busy machine. In CI the same examples every time: a rare one is found, and
@@ -119,6 +120,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if budget and time.monotonic() - _BEGAN > budget:
         pytest.skip(_LEFT_OUT)
     in_process.about_processes = item.get_closest_marker("spawned") is not None
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A collector that keeps what it is sent."""
+    from otlp_receiver import Receiver
+
+    started = Receiver().start()
+    yield started
+    started.stop()
 
 
 @pytest.fixture

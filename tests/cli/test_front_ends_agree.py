@@ -174,15 +174,6 @@ def test_both_read_ordinary_calls(words: str, options: dict[str, Any]) -> None:
     assert typed(slow(words.split())) == typed(expected)
 
 
-@pytest.mark.parametrize(
-    "words", ["recall x --limit 0", "memory show x y", "checkpoint show", "recall --raw=1", "otel emit --level bad"]
-)
-def test_neither_takes_wrong_usage(words: str) -> None:
-    assert first(words.split()) is None
-    with pytest.raises(Failure):
-        slow(words.split())
-
-
 def test_calls_that_only_typer_knows_are_left_to_it() -> None:
     assert first(["recall", "x", "-n5"]) is None
     read = slow(["recall", "x", "-n5"])

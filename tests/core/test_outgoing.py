@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,6 @@ from core.process import background_process
 
 PATIENCE_S = 60
 STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    started = Receiver().start()
-    yield started
-    started.stop()
 
 
 def switched_on(receiver: Receiver, minute: int) -> dict[str, str]:

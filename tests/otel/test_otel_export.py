@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,6 @@ from core.process import background_process
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    started = Receiver().start()
-    yield started
-    started.stop()
 
 
 def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None:

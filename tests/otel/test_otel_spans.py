@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from conftest import NOW_MS, Run
 from otlp_receiver import Receiver, attributes
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    started = Receiver().start()
-    yield started
-    started.stop()
 
 
 def emit(run: Run, action: str, *more: str, session: str = SESSION, at: int = NOW_MS, took: float = 40) -> str:
