@@ -86,7 +86,7 @@ def _spelled_out(words: Sequence[str]) -> list[str]:
         if word == "--":
             loose, rest = [*loose, *rest], []
             break
-        if word[:1] != "-" or word == "-" or execution.is_text(word):
+        if execution.is_text(command, word, loose):
             loose.append(word)
             continue
         spelt.append(word)

@@ -50,7 +50,7 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
         word = words.pop(0)
         if word == "--":
             return loose + words
-        if not word.startswith("-") or word == "-" or is_text(word):
+        if is_text(command, word, loose):
             loose.append(word)
             continue
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
@@ -67,9 +67,15 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
     return loose
 
 
-def is_text(word: str) -> bool:
-    """Whether a word that begins with a dash is a text, such as a bullet: no flag has a blank in its name."""
-    return (word[:2] != "--" or word[:3] == "---") and len(word.split(None, 1)) > 1
+def is_text(command: Command, word: str, before: Sequence[str]) -> bool:
+    """Whether a word is text, with such words `before` it: one with a dash is where it has a blank as no flag's name has
+    (a bullet), or where it belongs to a command that is asked for and not quoted (`how git add -p`)."""
+    is_long = word[:2] == "--" and word[:3] != "---"
+    if not word.startswith("-") or word == "-" or (not is_long and len(word.split(None, 1)) > 1):
+        return True
+    asked = len(" ".join(before[:1]).split()) == 1 and any(one.takes_flags for one in command.parameters)
+    own = {flag for one in command.parameters for flag in one.flags if asked and flag[:2] == "--"}
+    return asked and word.partition("=")[0] not in own | {"--help", "-h"}
 
 
 def _set(options: dict[str, Any], parameter: Parameter, text: str, code: str) -> None:

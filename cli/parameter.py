@@ -22,17 +22,19 @@ class Parameter:
 
     `kind`: `text`, `whole` and `number` (from `low` to `high`) take a value, `truth` true or false, `flag` none.
     `many`: it may be repeated, and the command gets a list. `choices` are the only values allowed, or what tells them
-    where loading them is to wait. `file`: the value is a path, for completions.
+    where loading them is to wait. `file`: the value is a path, for completions. `takes_flags`: behind its first word
+    flags belong to it, but for the command's own by their long names.
     """
 
     def __init__(
         self, name: str, flags: tuple[str, ...] = (), help: str = "", kind: Kind = "text", default: Any = None, *,
         many: bool = False, required: bool = False, choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
         low: float | None = None, high: float | None = None, metavar: str = "", file: bool = False,
+        takes_flags: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.flags, self.help, self.kind, self.default = name, flags, help, kind, default
         self.many, self.required, self._choices, self.low, self.high = many, required, choices, low, high
-        self.metavar, self.file = metavar or name.upper(), file
+        self.metavar, self.file, self.takes_flags = metavar or name.upper(), file, takes_flags
 
     @property
     def is_query(self) -> bool:

@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
             name,
             f"cli.recall.past:{name}",
             about,
-            P("query", (), what, required=True, metavar="QUERY"),
+            P("query", (), what, required=True, metavar="QUERY", takes_flags=True),
             P("limit", ("--limit", "-n"), "how many at most", kind="whole", default=most, low=1, high=100),
             RAW,
             view="cli.recall.view:lines",
