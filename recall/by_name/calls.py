@@ -168,7 +168,7 @@ def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
         line for line in (call["error"], *call["passage"].splitlines()) if line.strip() and line.strip() not in command
     ]
     first = wanted[0] if wanted else ""
-    asked = bool(command) and (not holds("\n".join(own), wanted) or (first in command and " " in first))
+    asked = bool(command) and (holds(command, wanted) or not holds("\n".join(own), wanted))
     if asked and not call["file"] and len(" ".join(command.split())) > _HEAD_CHARS:
         where = place({**call, "command": ""})  # a command is told once: whole, or as much as has room
     if asked and (call["file"] or not where.startswith(f"{call['tool']} {' '.join(command.split())}")):

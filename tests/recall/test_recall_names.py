@@ -207,6 +207,12 @@ def test_what_a_call_tells(about: dict[str, Any], wanted: str, room: int, text: 
     assert calls.text_of(one, [wanted], room) == f"{calls.place(one)}: {text}"
 
 
+def test_a_long_command_with_what_is_asked_for_is_told_whole() -> None:
+    long = f"tides --of {'quay/' * 12} --table TideTable"
+    one = call(command=long, passage="TideTable of 7 rows")
+    assert calls.text_of(one, ["TideTable"], 300) == f"Bash {WHERE}, ok): {long}\nTideTable of 7 rows"
+
+
 def episodes(run: Run, count: int) -> None:
     lines = [
         {
