@@ -68,8 +68,8 @@ def _flagged(command: Command, words: list[str], options: dict[str, Any]) -> lis
 
 
 def is_text(command: Command, word: str, before: Sequence[str]) -> bool:
-    """Whether a word is text, with such words `before` it: one with a dash is where it has a blank as no flag's name has
-    (a bullet), or where it belongs to a command that is asked for and not quoted (`how git add -p`)."""
+    """Whether a word is text, with such words `before` it: one with a dash is where it has a blank as no flag has in
+    its name (a bullet), or where it belongs to a command that is asked for and not quoted (`how git add -p`)."""
     is_long = word[:2] == "--" and word[:3] != "---"
     if not word.startswith("-") or word == "-" or (not is_long and len(word.split(None, 1)) > 1):
         return True

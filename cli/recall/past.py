@@ -1,7 +1,9 @@
 """`joelclaw how` and `joelclaw fix`: commands that were run here, and the runs that worked after an error."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from apsw import Connection
 
 from cli.answer import Answer, quoted, step
 from core import ids
@@ -14,24 +16,22 @@ _ERROR_CHARS, _COMMAND_CHARS = 200, 300
 
 def how(options: dict[str, Any]) -> Answer:
     """Commands of a tool, or with these words."""
-    db = sqlite.open_reading() or migrate.in_memory()
-    found = past_runs.ways(db, options["query"], options["limit"])
-    return _answer({"query": options["query"], "count": len(found), "commands": found}, found, options["raw"])
+    return _answer(options, "commands", past_runs.ways)
 
 
 def fix(options: dict[str, Any]) -> Answer:
     """What was done after an error like this."""
-    db = sqlite.open_reading() or migrate.in_memory()
-    found = past_runs.endings(db, options["query"], options["limit"])
-    return _answer({"query": options["query"], "count": len(found), "errors": found}, found, options["raw"])
+    return _answer(options, "errors", past_runs.endings)
 
 
-def _answer(result: dict[str, Any], found: list[dict[str, Any]], raw: bool) -> Answer:
-    first = found[0].get("ended") or found[0] if found else None
+def _answer(options: dict[str, Any], name: str, find: Callable[[Connection, str, int], list[dict[str, Any]]]) -> Answer:
+    found = find(sqlite.open_reading() or migrate.in_memory(), options["query"], options["limit"])
+    result = {"query": options["query"], "count": len(found), name: found}
     following = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
-    if first is not None:
+    if found:
+        first = found[0].get("ended") or found[0]
         following = step(f"joelclaw recall show {quoted(_id(first))}", "the conversation around the first")
-    return Answer(result, [following], "\n".join(lines(result)) if raw else None)
+    return Answer(result, [following], "\n".join(lines(result)) if options["raw"] else None)
 
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
@@ -42,12 +42,13 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"    {one['outcome'] or 'no outcome'} · {_from(one, runs)}"
     for one in result.get("errors", ()):
         yield f"{one['error'][:_ERROR_CHARS] or one['tool'] + ' failed'} · {_from(one)}"
-        yield f"    failed: {_done(one)}"
-        yield from (f"    then: {what}" for what in one["did"])
+        called = f"{one['outcome'] or 'no outcome'}: {_done(one)}"
+        yield f"    {called if one['origin'] == 'tool' else 'pasted in a prompt'}"
         if one["said"]:
             yield f"    said: {one['said']}"
-        if ended := one["ended"]:
-            yield f"    ok: {_done(ended)} ({_id(ended)})"
+        yield from (f"    then: {what}" for what in one["did"])
+        for run in {run["id"]: run for run in (one["next"], one["ended"]) if run}.values():
+            yield f"    {run['outcome'] or 'no outcome'}: {_done(run)} ({_id(run)})"
     if not result["count"]:
         yield f"No results for {result['query'][:120]!r}."
 

@@ -182,9 +182,11 @@ def _entry(screen: Console, entry: dict[str, Any]) -> list[Text]:
 
 @drawn
 def lines(screen: Console, result: Any) -> None:
-    """Text line by line, what stands below another fainter."""
+    """Text line by line; what stands below another is fainter and indented."""
     for line in past.lines(result):
-        screen.print(safe(line, "dim" if line.startswith("    ") else "bold"))
+        below = line.startswith("    ")
+        told = safe(line.strip(), "dim" if below else "bold")
+        screen.print(Padding(told, _INDENTED if below else 0, expand=False))
 
 
 @drawn

@@ -9,6 +9,7 @@ import re
 
 from core.names import is_file
 from core.quoting import clip, clip_ends
+from memory.archive.plain_text import is_error_line
 
 ERROR_CHARS = 200
 _TEST_CHARS = 40
@@ -52,13 +53,6 @@ _ERROR = re.compile(
     r"|thread '.*panicked at.*):?\s",
     re.IGNORECASE,
 )
-_WORDS = re.compile(
-    r"error|exception|fail|fatal|panic|denied|refused|timed out|timeout|not found|no such|undefined|cannot |can't "
-    r"|could not|deadlock|killed|unauthori|forbidden|expired|invalid|unknown|unexpected|unrecogni[sz]ed|mismatch"
-    r"|missing|does not exist",
-    re.IGNORECASE,
-)
-_NONE = re.compile(r"\b(?:0|no) (?:error|fail|warning)|: 0$|\[no test", re.IGNORECASE)
 _HEADER = re.compile(
     r"^</?\w+>|^\s*(?:FAIL|ok|PASS|#|\?)(?:\s|$)|^\s*(?:={3}|---|✓|\(pass\)|[>$] |hint:|Traceback )"
     r"|\[(?:build|setup) failed\]|\btask failed|make(?:\[\d+\])?: \*\*\*|ERR_PNPM_RECURSIVE|ELIFECYCLE"
@@ -92,11 +86,6 @@ def error_line(output: str) -> str:
     package = next((line for line in lines if line.startswith("FAIL\t")), "")
     plain = (line for line in lines if not _HEADER.search(_RUN_BY.sub("", line)))
     return _cut(package or next(plain, lines[0] if lines else ""))
-
-
-def is_error_line(line: str) -> bool:
-    """Whether a line tells of an error by its words."""
-    return bool(_WORDS.search(line)) and not _NONE.search(line) and not line.lower().startswith("error: exit code")
 
 
 def _within(line: str) -> str:
@@ -267,7 +256,7 @@ def _js_test(lines: list[str]) -> str:
 def _marked(lines: list[str]) -> str:
     """The first line that begins like an error, else the first with a word of errors; headers are neither."""
     telling = [line for line in lines if not _HEADER.search(_RUN_BY.sub("", line)) and not _SOURCE.match(line)]
-    begins = (line for line in telling if _ERROR.match(line) and not _NONE.search(line))
+    begins = (line for line in telling if _ERROR.match(line) and is_error_line(line))
     line = next(begins, "") or next(filter(is_error_line, telling), "")
     if line.endswith(":") and line != telling[-1]:
         line = f"{line} {telling[telling.index(line) + 1].strip()}"

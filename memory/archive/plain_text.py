@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PASSAGE_CHARS, LINE_CHARS, MOST_ERROR_LINES = 30_000, 200, 8
+_OF_ERRORS = (
+    "error|exception|fail|fatal|panic|denied|refused|timed out|timeout|not found|no such|undefined"
+    "|cannot |can't |could not|deadlock|killed|unauthori|forbidden|expired|invalid|unknown|expected |unexpected"
+    "|unrecogni|mismatch|missing|does not exist"
+).split("|")
+_OF_NONE = " error: exit code| 0 error| no error| 0 fail| no fail| 0 warning| no warning|[no test".split("|")
 MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 
@@ -57,7 +63,7 @@ def file_path(path: str, most: int) -> str:
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
     """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
-    failed call also its error lines."""
+    call that `failed`, or whose outcome nobody knows, also its error lines."""
     lines: list[str] = []
     covered, room = -1, PASSAGE_CHARS
     for place, name in found:
@@ -78,8 +84,13 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         lines.append(text[begin:end].strip())
         covered = end
     if failed:
-        from memory.archive.error_cause import is_error_line
-
         errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
         lines += [line for line in dict.fromkeys(errors[:MOST_ERROR_LINES]) if line not in lines]
     return "\n".join(line for line in lines if line)
+
+
+def is_error_line(line: str) -> bool:
+    """Whether a line tells of an error by its words, and not that there was none."""
+    lower = f" {line.lower()}".replace("(", " ")
+    none = lower.endswith(": 0") or any(sign in lower for sign in _OF_NONE)
+    return not none and any(sign in lower for sign in _OF_ERRORS)

@@ -16,6 +16,7 @@ from core.shell_command import place_in, place_of
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
+from recall.by_name.command_outcome import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -281,7 +282,7 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Pla
         about["calls"] = number
     else:
         place = relative(place_of(call["file"], call["command"]), folder)
-    failed = draft.outcome == "failed"
+    failed = bool(draft.outcome) and told(call["command"], draft.outcome) in ("failed", "")  # "": that of a pipe
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
     passage = "\n".join(part for part in (call["passage"], returned) if part)
     call_rows.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})

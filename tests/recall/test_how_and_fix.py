@@ -108,3 +108,75 @@ def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
     for command in ("how", "fix"):
         assert attempt(ran, command, "zqzq", "--raw", env=NOW).out == "No results for 'zqzq'.\n"
         assert attempt(ran.parent / "empty", command, "zqzq", env=NOW).result["count"] == 0
+
+
+@pytest.fixture
+def locked(home: Path, run: Run, tmp_path: Path) -> Path:
+    """A home with a session whose errors stand behind pipes and in a prompt."""
+    made = Transcript(tmp_path / "work/7c5a9e33-2222-4333-8444-555566667777.jsonl")
+    made.user("build the lock")
+    made.call("t0", "Bash", command="make locks 2>&1 | tail -20")
+    made.outcome("t0", "ok a\n--- FAIL: TestSluice (0.03s)\nlock/gate.go:12:7: cannot raise gate 4 of 'north'\nFAIL")
+    made.assistant("The gate has no winch.")
+    made.call("t1", "Edit", file_path=f"{CWD}/lock/gate.go", old_string="a", new_string="b")
+    made.outcome("t1", "done")
+    made.call("t2", "Bash", command="make locks 2>&1 | tail -20")
+    made.outcome("t2", "ok")
+    made.assistant("It is raised now.")
+    made.user("the ferry says:\nError: ENOENT: no such file or directory, open '/srv/ferry/quays.json'")
+    made.assistant("The ferry looks for the quays of yesterday.")
+    made.call("t3", "Bash", command="git add -p lock/gate.go")
+    made.outcome("t3", "ok")
+    made.call("t4", "Bash", command="git worktree add ../north -b prepare && make fmt")
+    made.outcome("t4", "ok")
+    run("memory", "archive", str(made.path), env=NOW)
+    return home
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "cannot raise gate 9 of 'south'",
+        "x/gate.go:99:1: cannot raise gate 4 of 'north'",
+        "# lock\n--- FAIL: TestSluice (7.1s)\nexit 1",
+    ],
+)
+def test_an_error_with_other_values_is_told_with_all_that_followed(locked: Path, pasted: str) -> None:
+    [found] = attempt(locked, "fix", pasted, env=NOW).result["errors"]
+    assert (found["command"], found["outcome"], found["origin"]) == ("make locks 2>&1 | tail -20", "", "tool")
+    assert (found["said"], found["did"]) == ("The gate has no winch.", ["Edit lock/gate.go"])
+    assert (found["next"]["id"], found["next"]["outcome"], found["ended"]) == (f"call:{found['session']}:3", "", None)
+    raw = attempt(locked, "fix", pasted, "--raw", env=NOW).out.splitlines()
+    assert raw[1:] == [
+        "    no outcome: $ make locks 2>&1 | tail -20",
+        "    said: The gate has no winch.",
+        "    then: Edit lock/gate.go",
+        "    no outcome: $ make locks 2>&1 | tail -20 (call:7c5a9e33:3)",
+    ]
+
+
+def test_an_error_that_was_pasted_in_a_prompt_is_found(locked: Path) -> None:
+    error = "Error: ENOENT: no such file or directory, open '/home/me/boats.json'"
+    [found] = attempt(locked, "fix", error, env=NOW).result["errors"]
+    assert (found["origin"], found["said"]) == ("prompt", "The ferry looks for the quays of yesterday.")
+    assert found["error"].endswith("open '/srv/ferry/quays.json'")
+    assert "    pasted in a prompt" in attempt(locked, "fix", error, "--raw", env=NOW).out.splitlines()
+    assert attempt(locked, "recall", "show", found["id"], env=NOW).code == 0
+
+
+def test_what_a_command_is_given_belongs_to_what_is_asked(locked: Path) -> None:
+    asked = attempt(locked, "how", "-n", "3", "git", "add", "-p", "--limit=2", env=NOW).result
+    assert asked["query"] == "git add -p"
+    assert [one["command"] for one in asked["commands"]][:1] == ["git add -p lock/gate.go"]
+    assert attempt(locked, "how", "git add -p", "-n", "1", env=NOW).result["count"] == 1
+    assert attempt(locked, "how", "git", "--", "--limit", env=NOW).result["query"] == "git --limit"
+    assert attempt(locked, "how", "-x", "git", env=NOW).code == 2
+
+
+def test_a_long_line_goes_on_indented(locked: Path) -> None:
+    told = on_terminal(locked, "fix", "cannot raise gate 9", columns=40, env=NOW).out
+    rows = without_style(told).partition("→")[0].splitlines()
+    assert rows[0].startswith("lock/gate.go")
+    at = next(at for at, row in enumerate(rows) if row.startswith("    no outcome: $ make locks"))
+    assert rows[at + 1].rstrip() == "    -20"
+    assert all(row.startswith("    ") for row in rows[at:] if row.strip())
