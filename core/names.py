@@ -190,7 +190,7 @@ def _is_identifier(part: str) -> bool:
         return any(map(str.isalpha, part.strip("_"))) and "_" in part.strip("_")
     if part.islower() or part.isupper():
         return False
-    return any(map(str.isupper, part[1:])) and any(map(str.islower, part))
+    return any(map(str.isupper, part[1:]))
 
 
 def _is_number(part: str) -> bool:

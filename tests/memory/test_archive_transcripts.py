@@ -242,6 +242,14 @@ def test_items_without_a_file(how: dict[str, Any]) -> None:
     assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how).updated == 0
 
 
+def test_a_message_that_grows_within_a_read_is_one(how: dict[str, Any]) -> None:
+    how["agent"] = "opencode"
+    grows = [said("o2", "assistant", "I"), said("o2", "assistant", "I measure.")]
+    items = [said("o1", "user", "why is it slow?"), *grows, said("o3", "assistant", "Use mold.")]
+    assert ingest.ingest_items(items=items, **how).added == 3
+    assert stored(how)["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
+
+
 def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
     rollout = tmp_path / "rollout.jsonl"
     entries = [

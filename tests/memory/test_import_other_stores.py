@@ -146,6 +146,15 @@ def test_what_is_known_of_a_memory_comes_with_it(run: Run, tmp_path: Path) -> No
     assert by_text["Anna works at TechCorp"]["tags"] == ["mcp-memory", "relation"]
 
 
+def test_a_memory_that_is_too_long_is_left_out_and_told(run: Run, tmp_path: Path) -> None:
+    longer = "Prefers morning meetings " * 8
+    (tmp_path / "mem0.json").write_text(json.dumps({"results": [{"id": "a1", "memory": longer}, MEM0["results"][0]]}))
+    done = run("memory", "import", str(tmp_path / "mem0.json"), env={**NOW, "JOELCLAW_MEMORY_MAX_CHARS": "150"})
+    (left,) = done.result["leftOut"]
+    assert done.result["added"] == 1 and left["text"].startswith("Prefers morning meetings")
+    assert left["where"] == "memory 1" and "the limit is 150" in left["reason"], left
+
+
 def test_a_memory_that_changed_there_changes_here(run: Run, tmp_path: Path) -> None:
     path = made(tmp_path, "mem0")
     run("memory", "import", str(path), env=NOW)
