@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from clients import registry
-from core import clock, words
+from core import clock, shell_command, words
 from core.config import Config
 from core.errors import Failure
 from core.records import Call, Hit
@@ -18,7 +18,7 @@ from core.store.sessions import call_rows, id_beginnings, session_lists, session
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
-from recall.by_name import command_outcome, places
+from recall.by_name import places
 from recall.by_name.calls import PREFIX
 from recall.query import Query
 
@@ -174,7 +174,7 @@ def _lines(said: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
     for call in called:
         last = call["at"] or last
         if call["outcome"] != call_rows.FORGOTTEN_CALL:
-            outcome = command_outcome.told(call["command"], call["outcome"])
+            outcome = shell_command.told(call["command"], call["outcome"])
             parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
             text = " ".join(" ".join(part.split()) for part in parts if part)
             failed = call["outcome"] == "failed"

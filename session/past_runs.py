@@ -12,7 +12,6 @@ from core.store import overview
 from core.store.candidates import LocalCandidates
 from core.store.sessions import call_rows, found_calls, session_rows
 from memory.archive.plain_text import is_error_line
-from recall.by_name import command_outcome
 from session.inject import checks
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
@@ -37,7 +36,7 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
         inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
         held = sum(any(word.startswith(term) for word in inside) for term in terms)
         key = tuple(" ".join(step["words"]) for step in run if shell_command.does(step)) or (call["command"],)
-        outcome = command_outcome.told(call["command"], call["outcome"])
+        outcome = shell_command.told(call["command"], call["outcome"])
         if not held or outcome == call_rows.FORGOTTEN_CALL:
             continue
         is_program = any(step["program"] == text.split()[0] for step in run)
@@ -83,7 +82,7 @@ def _alike(db: apsw.Connection, asked: Sequence[list[str]], whole: set[str]) -> 
 def _with_words(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
     """Calls that failed or may have and, as a call without a number, prompts, with their lines: the best of words."""
     for call in found_calls.holding_any(db, terms, {}) if terms else ():
-        if command_outcome.told(call["command"], call["outcome"]) not in ("ok", call_rows.FORGOTTEN_CALL):
+        if shell_command.told(call["command"], call["outcome"]) not in ("ok", call_rows.FORGOTTEN_CALL):
             yield call, [call["error"], *call["passage"].splitlines()]
     turns = LocalCandidates(db, vectors=False)
     found = turns.candidates(terms, b"", {"collections": ("episodes",)}, _MOST_TURNS, 0)
@@ -112,7 +111,7 @@ def _followed(db: apsw.Connection, met: Any) -> dict[str, Any]:
     ]
     edited = [one["number"] for one in after[:_MOST_AFTER] if one["tool"].lower().startswith(_EDITS)]
     following = next((one for one in runs if one["number"] > (edited or [0])[0]), runs[0] if runs else None)
-    worked = next((one for one in runs if command_outcome.told(one["command"], one["outcome"]) == "ok"), None)
+    worked = next((one for one in runs if shell_command.told(one["command"], one["outcome"]) == "ok"), None)
     did = [
         f"{one['tool']} {one['file']}" if one["file"] else f"$ {clip(' '.join(one['command'].split()), _LONG)}"
         for one in after[: after.index(following) if following else _MOST_AFTER][:_MOST_AFTER]
@@ -141,7 +140,7 @@ def _told(call: Any) -> dict[str, Any]:
     called = call["number"]
     return {
         "id": f"call:{call['session']}:{called}" if called else call["id"], "tool": call["tool"], "file": call["file"],
-        "command": call["command"], "outcome": command_outcome.told(call["command"], call["outcome"]),
+        "command": call["command"], "outcome": shell_command.told(call["command"], call["outcome"]),
         "error": call["error"], "folder": call["folder"], "at": clock.iso(call["at"]), "session": call["session"],
         "project": call["project"], "client": call["client"], "origin": "tool" if called else "prompt",
     }  # fmt: skip

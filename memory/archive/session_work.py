@@ -12,11 +12,10 @@ from core import TYPE_CHECKING, ids
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
-from core.shell_command import place_in, place_of
+from core.shell_command import place_in, place_of, told
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
-from recall.by_name.command_outcome import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -182,15 +182,14 @@ def text_of(call: Found, wanted: Sequence[str], room: int) -> str:
 
 def place(call: Found) -> str:
     """Where a call stands: its tool, its file or the head of its command, the session, the prompt and its number."""
-    from core import ids
-    from recall.by_name import command_outcome
+    from core import ids, shell_command
 
     about = call["file"] or " ".join(call["command"].split())
     most = _PLACE_CHARS if call["file"] else _HEAD_CHARS
     if len(about) > most:
         about = "…" + about[1 - most :] if call["file"] else about[: most - 1] + "…"
     head = f"{call['tool']} {about}".strip()
-    came = command_outcome.told(call["command"], call["outcome"])
+    came = shell_command.told(call["command"], call["outcome"])
     outcome = f", {came}" if came == "failed" or (came and not call["file"]) else ""
     return f"{head} (session {ids.shown(call['session'])}, prompt {call['prompt']}, call {call['number']}{outcome})"
 

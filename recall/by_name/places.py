@@ -257,11 +257,11 @@ def _files_line(calls: Sequence[Call], room: int) -> Iterator[str]:
 
 
 def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
-    from recall.by_name import command_outcome
+    from core import shell_command
 
     room = min(_COMMANDS_CHARS, room)
     for call in _ranked_commands(calls):
-        came = command_outcome.told(call["command"], call["outcome"])
+        came = shell_command.told(call["command"], call["outcome"])
         outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
         line = f"$ {call['command']}  ({outcome})"
         room -= len(line) + 1
@@ -291,12 +291,12 @@ def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | Non
     call = found_calls.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None
-    from recall.by_name import command_outcome
+    from core import shell_command
 
     return {
         "id": f"{PREFIX}{session}:{number}", "collection": CALLS, "place": place_of_call(call), "session": session,
         "client": call["client"], "project": call["project"], "number": call["number"], "prompt": call["prompt"],
         "at": time_of(call), "tool": call["tool"], "file": call["file"], "command": call["command"],
-        "outcome": command_outcome.told(call["command"], call["outcome"]), "error": call["error"],
+        "outcome": shell_command.told(call["command"], call["outcome"]), "error": call["error"],
         "passage": call["passage"], "origin": hit.origin_of_call(call["tool"]),
     }  # fmt: skip

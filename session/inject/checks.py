@@ -6,7 +6,6 @@ Judged by the outcomes that the client recorded alone; where it is in doubt whet
 from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
-from recall.by_name import command_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +105,7 @@ def working(calls: Sequence[Call], *, without: str) -> list[tuple[Call, int]]:
         kinds = set(map(kind_of, doing))
         for kind in kinds:
             weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
-        outcome = command_outcome.told(command, call["outcome"])
+        outcome = shell_command.told(command, call["outcome"])
         if outcome == "failed":
             for step in doing:
                 if len(subjects_of(step)) == 1:  # a red test is no wrong form
@@ -214,7 +213,7 @@ def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
 def is_form(command: str, steps: Sequence[Step]) -> bool:
     """Whether a line worked by what it was told, and may be run again as it stands: it changes no work, and names
     nothing that was there once."""
-    if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not command_outcome.tells(command):
+    if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):
         return False
     for step in steps:
         words = set(_apart(" ".join(step["words"])))

@@ -18,7 +18,6 @@ from core.records import Call, Name, Place
 from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
-from recall.by_name import command_outcome
 from session import own_command
 from session.inject import checks
 
@@ -164,7 +163,7 @@ class Work:
             command, call = self._here(calls[-1]["command"]), calls[-1]
             if not self._summary.has_line(command):
                 found.append({
-                    "command": command, "outcome": command_outcome.told(call["command"], call["outcome"]),
+                    "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
                     "error": _telling_error(call), "runs": len(calls), **self._when(call),
                     "again": key in again, "get": by_name(_done(call["command"])[0], self._session),
                 })  # fmt: skip

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from core import shell_command
 from core.project import relative
 from core.shell_command import place_in, place_of
-from recall.by_name import command_outcome
 from session.inject import checks
 
 TYPE_CHECKING = False
@@ -185,7 +184,7 @@ def test_any_text_is_read(text: str) -> None:
     for step in shell_command.steps(text):
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
-    command_outcome.tells(text)
+    shell_command.tells(text)
     checks.is_check(text)
     place_of("", text)
 
@@ -201,5 +200,5 @@ def test_a_long_command_is_read_in_linear_time() -> None:
         began = time.process_time()
         shell_command.steps(text)
         shell_command.steps(f'"{text}')
-        command_outcome.tells(text)
+        shell_command.tells(text)
         assert time.process_time() - began < LINEAR_S

@@ -7,7 +7,7 @@ from pathlib import Path
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from recall.by_name import command_outcome
+from core import shell_command
 
 A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
     "pytest", "make 2>&1", "cd x && pytest -q", "npm test && git commit -m x", "rm -f x; pytest",
@@ -23,7 +23,7 @@ A_SUCCESS_THAT_IS_THE_WORKS_OWN = (
 
 def test_a_success_that_is_the_works_own() -> None:
     for command in A_SUCCESS_THAT_IS_THE_WORKS_OWN:
-        assert command_outcome.told(command, "ok") == "ok"
+        assert shell_command.told(command, "ok") == "ok"
 
 
 A_SUCCESS_OF_ANOTHER_PROGRAM_IS = (
@@ -39,8 +39,8 @@ A_SUCCESS_OF_ANOTHER_PROGRAM_IS = (
 
 def test_a_success_of_another_program_is_no_outcome() -> None:
     for command in A_SUCCESS_OF_ANOTHER_PROGRAM_IS:
-        assert command_outcome.told(command, "ok") == ""
-        assert command_outcome.told(command, "failed") == "failed"
+        assert shell_command.told(command, "ok") == ""
+        assert shell_command.told(command, "failed") == "failed"
 
 
 def session(path: Path) -> Transcript:
