@@ -61,9 +61,10 @@ def ended(child: subprocess.Popen[bytes], mine: int) -> Spawned:
             break
         shown += part
     os.close(mine)
-    assert child.stderr is not None
-    told = child.stderr.read().decode()
-    child.stderr.close()
+    told = ""
+    if child.stderr is not None:  # else that is the terminal
+        told = child.stderr.read().decode()
+        child.stderr.close()
     return Spawned(child.wait(PATIENCE_S), shown.decode().replace("\r\n", "\n"), told)
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, PATIENCE_S, Run
+from claude_transcript import long
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from terminal import ended, without_style
 
 LONG = "the gateway daemon restarts its telegram channel when the broker drops for longer than a short while"
 AT = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -119,3 +125,19 @@ def test_a_large_import_keeps_the_order_and_numbers(run: Run, home: Path) -> Non
     assert (result["added"], result["failed"], result["errors"][0]["line"]) == (3300, 1, 3001)
     assert (home / "store.db-wal").stat().st_size == 0, "every later command would read it"
     assert [row["id"] for row in _exported(run)] == [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("what", ["import", "archive"])
+def test_a_person_sees_how_far_it_is_in_the_end_all_of_it(home: Path, tmp_path: Path, what: str) -> None:
+    path = long(tmp_path / "long.jsonl", 20).path
+    if what == "import":
+        path.write_text(_lines(*({"text": f"berth {number} of the pier is free"} for number in range(300))))
+    mine, theirs = pty.openpty()
+    environment = {**clean_environment(home), "TERM": "xterm-256color", "COLUMNS": "120"}
+    words = [JOELCLAW, "memory", what, str(path)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env=environment) as child:
+        os.close(theirs)
+        shown = ended(child, mine)
+    amounts = re.findall(r"([\d.]+)/([\d.]+) kB", without_style(shown.out))
+    assert shown.code == 0 and amounts, shown
+    assert amounts[-1][0] == amounts[-1][1] == f"{path.stat().st_size / 1000:.1f}", amounts
