@@ -43,11 +43,9 @@ def run(options: dict[str, Any]) -> Answer:
     result = report.result
     if result["skipped"] and not result["transcripts"] and not options["all"]:
         first = result["skipped"][0]
-        raise Failure(
-            "ARCHIVE_FAILED",
-            f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}",
-            f"name transcripts of {', '.join(registry.keeping_files())}; --agent NAME says who wrote them",
-        )
+        about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
+        fix = f"name transcripts of {', '.join(registry.keeping_files())}; --agent NAME says who wrote them"
+        raise Failure("ARCHIVE_FAILED", about, fix)
     actions = []
     if report.has_new:
         from cli.memory import past_sessions

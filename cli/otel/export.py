@@ -68,9 +68,7 @@ def import_(options: dict[str, Any]) -> Answer:
         report = json_lines.import_lines(db, lines, now=clock.now_ms(), progress=advance)
     if report.failed and not report.records and not report.others:
         first = report.errors[0]
-        raise Failure(
-            "OTEL_IMPORT_FAILED",
-            f"none of {report.lines} lines is OTLP/JSON; line {first['line']}: {first['reason']}",
-            'give one {"resourceLogs": [...]} a line, as a collector\'s file exporter writes it',
-        )
+        about = f"none of {report.lines} lines is OTLP/JSON; line {first['line']}: {first['reason']}"
+        fix = 'give one {"resourceLogs": [...]} a line, as a collector\'s file exporter writes it'
+        raise Failure("OTEL_IMPORT_FAILED", about, fix)
     return Answer({"file": options["file"], **asdict(report)}, [step("joelclaw otel stats", "what there is now")])

@@ -67,9 +67,8 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
     if not whose:
         raise usage("OTEL_INVALID_ARGS", "the id is empty", f"give it: joelclaw o11y {scope} ID")
     unstored.store_waiting()
-    found = finding.find(
-        finding.query({"hours": hours, scope: whose, "all": True}, clock.now_ms()), limit=limit, page=1
-    )
+    asked = finding.query({"hours": hours, scope: whose, "all": True}, clock.now_ms())
+    found = finding.find(asked, limit=limit, page=1)
     hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
     result = {
         "windowHours": hours, "limit": limit, "returned": len(hits), "found": found["found"],

@@ -104,11 +104,9 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
         fault = store.faults[0]
         raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says how to repair the store")
     if not sessions or db is None:
-        raise Failure(
-            "SESSION_NOT_FOUND",
-            f"no session of the project {project or 'of this folder'} is archived yet",
-            "a session is archived at the end of its first turn; older ones: joelclaw memory archive --all",
-        )
+        message = f"no session of the project {project or 'of this folder'} is archived yet"
+        fix = "a session is archived at the end of its first turn; older ones: joelclaw memory archive --all"
+        raise Failure("SESSION_NOT_FOUND", message, fix)
     # one that only talked has nothing to tell of, unless it is the one that asks
     about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
     try:
