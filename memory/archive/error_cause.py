@@ -6,6 +6,7 @@ else is.
 """
 
 import re
+from itertools import pairwise
 
 from core.names import is_file
 from core.quoting import clip, clip_ends
@@ -65,6 +66,16 @@ _HEADER = re.compile(
 )
 """What is told of what failed, and says nothing of why."""
 _MESSAGE = re.compile(r'"(?:message|error|detail|reason|error_description)"\s*:\s*"([^"]{4,})"')
+_VERDICTS = tuple(
+    re.compile(sign)
+    for sign in (
+        r"--- FAIL: \S", r"FAILED \S+\.py\b", r"\(fail\) \S", r"FAIL\s+\S+\.\w", r"test result: FAILED", r"FAIL\t\S",
+        r"=+ .*\b[1-9]\d* failed\b.* =+$", r"[1-9]\d* failed\b.* in [\d.]+s", r"Tests:?\s+.*\b[1-9]\d* failed\b",
+        r"\[[\w:.-]+\] ERROR task failed$",
+    )
+)  # fmt: skip
+"""In a line of its own, what a runner says of a test, of tests, of a task that failed: what names a test goes first."""
+_GO_PACKAGE = re.compile(r"# [\w.-]+(?:/[\w.-]+)*(?: \[.+\])?$")
 _TIMED_OUT = ("command timed out", "exec_command failed", "apply_patch verification failed")
 
 
@@ -86,6 +97,15 @@ def error_line(output: str) -> str:
     package = next((line for line in lines if line.startswith("FAIL\t")), "")
     plain = (line for line in lines if not _HEADER.search(_RUN_BY.sub("", line)))
     return _cut(package or next(plain, lines[0] if lines else ""))
+
+
+def verdict_line(output: str) -> str:
+    """The line of an output in which a test runner or a build of Go says that it failed; "" for none."""
+    lines = [line.strip()[:_LINE_CHARS] for line in _ESCAPES.sub("", output).splitlines() if line.strip()]
+    for sign in _VERDICTS:
+        if found := next(filter(sign.match, lines), ""):
+            return _cut(found)
+    return _cut(next((below for line, below in pairwise(lines) if _GO_PACKAGE.match(line) and _PLACE.match(below)), ""))
 
 
 def _within(line: str) -> str:

@@ -12,7 +12,7 @@ from core import TYPE_CHECKING, ids
 from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
-from core.shell_command import place_in, place_of, told
+from core.shell_command import place_in, place_of, tells, told
 from core.store.sessions import call_rows, name_rows, session_rows
 from memory.archive import shown_places
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
@@ -90,6 +90,10 @@ class CallDraft:
             from memory.archive.error_cause import error_line
 
             self.error = error_line(text.replace(f"{self.folders[0]}/", "") if self.folders else text)
+        elif outcome == "ok" and (self.is_late or self.command) and ("fail" in text.lower() or "# " in text):
+            from memory.archive.error_cause import verdict_line
+
+            self.error = verdict_line(text)
 
     def edit(self, hunks: Sequence[Hunk]) -> None:
         """Note what it changed in files."""
@@ -282,6 +286,8 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Pla
     else:
         place = relative(place_of(call["file"], call["command"]), folder)
     failed = bool(draft.outcome) and told(call["command"], draft.outcome) in ("failed", "")  # "": that of a pipe
+    if draft.outcome == "ok" and draft.error:  # a red run behind a pipe, as its output tells
+        draft.error = "" if tells(call["command"]) else draft.error
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
     passage = "\n".join(part for part in (call["passage"], returned) if part)
     call_rows.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})

@@ -261,8 +261,8 @@ def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
 
     room = min(_COMMANDS_CHARS, room)
     for call in _ranked_commands(calls):
-        came = shell_command.told(call["command"], call["outcome"])
-        outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came or "no outcome"
+        came = shell_command.told(call["command"], call["outcome"]) or ("printed" if call["error"] else "no outcome")
+        outcome = f"{came}: {clip_ends(call['error'], _ERROR_CHARS)}" if call["error"] else came
         line = f"$ {call['command']}  ({outcome})"
         room -= len(line) + 1
         if room < 0:

@@ -6,6 +6,7 @@ Judged by the outcomes that the client recorded alone; where it is in doubt whet
 from __future__ import annotations
 
 from core import TYPE_CHECKING, shell_command
+from core.quoting import as_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ _CHANGES = frozenset(
 
 
 def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
-    """The last command that failed, while nothing later ended it.
+    """The last command that failed, or printed so behind a pipe (`ok`), while nothing later ended it.
 
     It is ended by a run of the same program and verb, of the same test or task through another runner, or of a task
     that runs all checks; by a commit, merge or push, since the agent went on; be it that it is not told how that came
@@ -58,17 +59,26 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
         if not command:
             continue
         steps = shell_command.steps(command)
-        if call["outcome"] != "failed":
+        printed = call["outcome"] == "ok" and call["error"]
+        if call["outcome"] != "failed" and not printed:
             for step in filter(shell_command.does, steps):
                 ended |= subjects_of(step)
                 goes_on = step["program"] in _FORGES and step["verb"] in _GOES_ON
                 if goes_on or not _UMBRELLAS.isdisjoint(_apart(kind_of(step))):
                     return None
             continue
-        failed = _may_have_failed(steps)
+        failed = list(filter(_checks, steps)) if printed else _may_have_failed(steps)
         if failed and is_failure(call["error"]) and all(ended.isdisjoint(subjects_of(step)) for step in failed):
             return None if any(_reaches(edit, call) for edit in edits) else call
     return None
+
+
+def failure_line(failure: Call, error: str) -> str:
+    """What failed and why; of what was only printed the words themselves. `error` is its own, cut to the room."""
+    command = as_code(failure["command"]) if len(failure["command"]) <= FORM_CHARS else ""
+    if failure["outcome"] == "ok":
+        return f'**Failing:** {command or "a command"} printed "{error}"'
+    return f"**Failing:** {command + ': ' if command else ''}{error}"
 
 
 def _reaches(edit: Edit, failure: Call) -> bool:
@@ -223,6 +233,13 @@ def is_form(command: str, steps: Sequence[Step]) -> bool:
         if kept or any(map(_is_id, step["words"])):
             return False
     return True
+
+
+def is_plain(command: str) -> bool:
+    """Whether an agent writes a line without being told: it sets no variable, changes no folder, has no long option."""
+    run = shell_command.steps(command)
+    told = any(step["program"] == "cd" or any(word[:2] == "--" for word in step["words"]) for step in run)
+    return not told and "=" not in command
 
 
 def _is_id(word: str) -> bool:

@@ -41,7 +41,7 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 MOST_QUERIES = 2
 MEMORY_CHARS = 150
-_EDITED_CHARS, _COMMAND_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 160, 110, 130, 90
+_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 110, 130, 90
 _AT_WORK, _DONE, _STEP_CHARS = "in_progress", "completed", 90
 _LATE_PLAN, _CUT_PLAN = 60, 60
 """Calls after which a plan that was not touched may be over: of 6 plans the one that was had stood for 68.
@@ -173,9 +173,7 @@ def _standing(
         found.append(f"**Edited, not run since:** {edited}" if edited else "")
     failure = checks.failing(calls, edits)
     if failure is not None:
-        command = as_code(failure["command"]) if len(failure["command"]) <= _COMMAND_CHARS else ""
-        error = clip_ends(one_line(failure["error"]), _ERROR_CHARS)
-        found.append(f"**Failing:** {command + ': ' if command else ''}{error}")
+        found.append(checks.failure_line(failure, clip_ends(one_line(failure["error"]), _ERROR_CHARS)))
     found.append(_works(calls, summary))
     running = [(code, call["error"]) for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]
     if running and len(running[0][0]) <= _RUNNING_CHARS:
@@ -202,13 +200,14 @@ def _plan(about: Session) -> str:
 
 
 def _works(calls: Sequence[Call], summary: str) -> str:
-    """The commands that work, as they stand, and after how many other forms."""
+    """The commands that work, as they stand, and after how many other forms; none that an agent writes anyway."""
     shown: list[str] = []
     room = _WORKS_CHARS
     for call, failed in checks.working(calls, without=summary):
         after = f" (after {failed} other form{'s' * (failed > 1)})" if failed else ""
         entry = as_code(call["command"]) + after
-        if as_code(call["command"]) and len(entry) + 2 <= room:
+        is_news = bool(failed) or not checks.is_plain(call["command"])
+        if is_news and as_code(call["command"]) and len(entry) + 2 <= room:
             room -= len(entry) + 2
             shown.append(entry)
     return f"**Works:** {', '.join(shown)}" if shown else ""

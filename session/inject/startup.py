@@ -145,10 +145,7 @@ def _commits(call: Call) -> bool:
 def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
     """The failure that stands."""
     failure = checks.failing(calls, place_rows.edits(db, about["id"]))
-    if failure is None:
-        return ""
-    command = as_code(failure["command"]) if len(failure["command"]) <= checks.FORM_CHARS else ""
-    return f"**Failing:** {command + ': ' if command else ''}{clip(one_line(failure['error']), _ERROR_CHARS)}"
+    return checks.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
 
 
 def _checks(calls: Sequence[Sequence[Call]]) -> list[str]:

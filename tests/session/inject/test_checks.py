@@ -224,3 +224,15 @@ def test_what_ran_since_with_an_unknown_outcome_is_not_told_to_work() -> None:
     for told, named in (((lint, hidden), []), ((lint, hidden, lint), [("make lint", 0)])):
         assert works(*told) == named
     assert works(lint, ("make test", "ok"), ("make lint && make test | tail", "ok")) == [("make lint", 0)]
+
+
+@pytest.mark.parametrize(
+    ("command", "plain"),
+    [
+        ("mise run lint 2>&1", True), ("go build ./...", True), ("mise run fmt && mise run test:ci", True),
+        ("go test -v -run Overlap ./cmd/", True), ("GOFLAGS=-mod=mod go test", False), ("cd web && make", False),
+        ("go test -tags=integration ./...", False), ("pytest --numprocesses 2", False), ("make TESTS=a.py", False),
+    ],
+)  # fmt: skip
+def test_what_an_agent_writes_without_being_told(command: str, plain: bool) -> None:
+    assert checks.is_plain(command) is plain

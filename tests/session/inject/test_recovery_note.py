@@ -37,8 +37,10 @@ def session(path: Path) -> Transcript:
         made.outcome(f"r{number}", SOURCE)
     made.call("n", "Read", file_path=f"{CWD}/docs/notes/gauge.md")
     made.outcome("n", "7→gaugeDetail")
-    made.call("build", "Bash", command="make build 2>&1")
+    made.call("build", "Bash", command="make build JOBS=1 2>&1")
     made.outcome("build", "ok")
+    made.call("docs", "Bash", command="make docs 2>&1")
+    made.outcome("docs", "ok")
     made.call("check", "Bash", command=CHECK)
     made.outcome("check", "Exit code 1\nFAILED test_waits: harbourGauge is 4.0", failed=True)
     edited(made, "e", first=45, lines=["-        pass", "+        delay = first_delay", "+        return delay"])
@@ -85,7 +87,7 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
         f'**Task:** "{TASK}" (turn ended) · then: "use four spaces there"',
         "**Edited, not run since:** tide_import.py:45-46",
         f"**Failing:** `{CHECK}`: FAILED test_waits: harbourGauge is 4.0",
-        "**Works:** `make build 2>&1`",
+        "**Works:** `make build JOBS=1 2>&1`",
         "**Where:**",
         "- tide_import.py: next_delay:44 RetryPolicy:40 first_delay:45",
         f'**More:** `joelclaw recall "tide_import.py commands" --raw`, `joelclaw recall "{TASK}" --raw`',
@@ -225,6 +227,39 @@ def test_a_failure_that_was_answered_is_none(run: Run, path: Path) -> None:
     made.outcome("again", "all well")
     path.write_text(made.path.read_text())
     assert "**Failing:**" not in compacted(run, path)
+
+
+PIPED = "make check TESTS=tests/test_import.py 2>&1 | tail -30"
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "told"),
+    [
+        (PIPED, "ok tides\n    --- FAIL: TestWaits/a (0.01s)\nFAIL\tgauge\t0.2s", "FAIL: TestWaits/a (0.01s)"),
+        (PIPED, "FAIL\tgauge/tides [build failed]", "FAIL gauge/tides [build failed]"),
+        (PIPED, "# gauge/tides\n./tide.go:3:1: undefined: x", "./tide.go:3:1: undefined: x"),
+        (PIPED, "E  x\nFAILED a.py::test_x - x\n= 1 failed, 2 passed in 0.1s =", "FAILED a.py::test_x - x"),
+        (PIPED, "Tests:       2 failed, 14 passed, 16 total", "Tests: 2 failed, 14 passed, 16 total"),
+        (PIPED, "[lint] ERROR task failed", "[lint] ERROR task failed"),
+        (PIPED, "Tests:       14 passed, 0 failed", ""),
+        (PIPED, "no test prints --- FAIL: here", ""),
+        ("cat log.txt | head", "--- FAIL: TestWaits", ""),
+        ("make check", "--- FAIL: TestWaits", ""),  # it ended well
+    ],
+)  # fmt: skip
+def test_a_red_run_behind_a_pipe_is_told_by_what_it_printed(
+    run: Run, tmp_path: Path, command: str, printed: str, told: str
+) -> None:
+    made = session(tmp_path / f"{SESSION}.jsonl")
+    made.call("green", "Bash", command="make check")
+    made.outcome("green", "ok")
+    made.call("p", "Bash", command=command)
+    made.outcome("p", printed)
+    found = [line for line in compacted(run, made.path).splitlines() if line.startswith("**Failing:**")]
+    assert found == ([f'**Failing:** `{command}` printed "{told}"'] if told else [])
+    made.call("again", "Bash", command=PIPED)
+    made.outcome("again", "ok")
+    assert "**Failing:**" not in compacted(run, made.path, session_id=SESSION)
 
 
 def test_without_work_the_note_is_made_of_what_was_said(run: Run, tmp_path: Path) -> None:
