@@ -15,6 +15,8 @@ LINE_CHARS, LAST_CHARS = 150, 100
 _LOOKED_BACK = 12
 READ_CHARS = 2_000  # of a prompt
 _EVER = 1 << 62
+_AWAY_MS = 2 * 3_600_000
+"""A prompt so long after what was said or called last begins a turn, whatever ended the one before."""
 _GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
 
 
@@ -49,10 +51,15 @@ def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int
 def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
     """Where the open turn begins: behind the last one that ended (ms; 0: not noted by the client), else behind the last
     words of the agent that no call followed before the user's."""
+    times = [call["at"] for call in calls if call["at"] is not None]
+    for at in range(len(said) - 1, 0, -1):
+        spoke, text = said[at]
+        if text and spoke - max(said[at - 1][0], *(time for time in times if time <= spoke), 0) > _AWAY_MS:
+            ended_at = max(ended_at, said[at - 1][0])
+            break
     over = sum(at <= ended_at for at, _ in said)
     if ended_at and sum(bool(text) for _, text in said[over:]) <= _LOOKED_BACK:
         return over
-    times = [call["at"] for call in calls if call["at"] is not None]
     until = _EVER
     for at in range(len(said), 0, -1):
         spoke, text = said[at - 1]

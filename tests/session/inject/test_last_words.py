@@ -71,6 +71,14 @@ def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
     assert told(turns) == expected
 
 
+@pytest.mark.parametrize(("hours", "ended"), [(1, ""), (3, " (turn ended)")])
+def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, ended: str) -> None:
+    """A turn may end with a call, and no words of the agent."""
+    said = [(5, "sort the tides by harbour"), (10 + hours * 3_600_000, QUESTION)]
+    front = f'"sort the tides by harbour"{ended} · then: ' if ended else '"sort the tides by harbour" · then: '
+    assert task.quoted(said, [call(10)], 0) == f'{front}"{QUESTION}"'
+
+
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [
