@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp, log
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,30 +26,6 @@ def test_where_an_agent_worked_meaning_alone_scores_less() -> None:
     order: Any = SimpleNamespace(size=600)
     assert [ranking.Ranking.meant(order, {"stage": stage}) for stage in ("", "ended")] == [0.35, pytest.approx(0.2375)]
     assert ranking.fuse(0.0, 1.0, 2.0, 0.2) == 0.2
-
-
-def test_the_half_grows_with_the_query_and_the_store() -> None:
-    assert ranking.half(0.7, 4, 99) == pytest.approx(0.7 * 2 * log(100))
-    assert ranking.half(0.7, 1, 0) == pytest.approx(0.35)
-
-
-@pytest.mark.parametrize(
-    ("priority", "recalls", "boost"),
-    [(0, 0, 1.0), (2, 0, 1.15), (-2, 0, 0.85), (0, 1, 1 + 0.06 * log(2)), (1, 1_000_000, 1.15 * 1.3)],
-)
-def test_what_use_does_to_a_score(priority: float, recalls: int, boost: float) -> None:
-    assert ranking.usage_boost(priority, recalls) == pytest.approx(boost)
-
-
-@pytest.mark.parametrize(
-    ("collection", "days", "left"),
-    [
-        ("observations", 10, exp(-0.1)), ("observations", 92, 0.4), ("observations", -5, 1.0),
-        ("episodes", 30, 1 - 0.05 * (1 - exp(-1))), ("knowledge", 900, 1.0),
-    ],
-)  # fmt: skip
-def test_what_age_leaves(collection: str, days: int, left: float) -> None:
-    assert ranking.age_factor(collection, days * DAY_MS, 0.05) == pytest.approx(left)
 
 
 def test_a_turn_of_150_characters_loses_nothing() -> None:
