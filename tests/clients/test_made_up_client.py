@@ -123,7 +123,7 @@ Quill = Callable[..., Any]
 def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`joelclaw` of a copy of the packages to which the client was added."""
     folder = tmp_path_factory.mktemp("copy")
-    for room in ROOMS:
+    for room in (*ROOMS, "completions"):
         shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
     at = folder / "clients" / "registry.py"
     text = at.read_text()
