@@ -22,14 +22,22 @@ _RANGES = 3
 
 def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str], bool]) -> Ranges:
     """The lines that were edited after the last command that checks anything, be it that it is not told how that came
-    out; of prose and of other folders none."""
+    out, or after a small program that names their file; of prose and of other folders none."""
     last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
     found: Ranges = {}
     for edit in sorted(edits, key=lambda one: -one["number"]):
-        if edit["number"] > last and not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE):
+        is_source = not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE)
+        if edit["number"] > last and is_source and not _is_run(edit, calls):
             found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
     most = sorted(found, key=lambda file: -len(found[file]))  # of as many edits the last one first
     return {file: _joined(found[file]) for file in most}
+
+
+def _is_run(edit: Edit, calls: Sequence[Call]) -> bool:
+    """Whether a program within a command names the file's module since: `python3 -c "from alerts import due"`."""
+    module = edit["file"].rpartition("/")[2].partition(".")[0]
+    later = [call["command"] for call in calls if call["number"] > edit["number"] and module in call["command"]]
+    return any(sign in command for command in later for sign in (" -c ", " -e ", "<<"))
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:

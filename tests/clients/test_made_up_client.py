@@ -230,7 +230,7 @@ def test_the_doctor_calls_its_hooks(quill: Quill) -> None:
         ["install", "--help"],
         ["memory", "archive", "--help"],
         ["compaction", "prepare", "--help"],
-        ["completion", "bash"],
+        ["completion", "--offer=install", "--offer="],
     ],
 )
 def test_help_and_completion_name_it(quill: Quill, words: list[str]) -> None:

@@ -190,6 +190,8 @@ def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
         ((("cat README.md", "x"),), True),
         ((("make lint", "All checks passed"),), False),
         ((("make lint", ""),), False),
+        ((('python3 -c "from src.tide_import import wait; print(wait())"', "4"),), False),
+        ((('python3 -c "from src.tides import wait; print(wait())"', "4"),), True),
         ((("git commit -am 'Wait longer'", "[main 1234567]"),), False),
         ((("git commit -am 'Wait longer'", "Exit code 1\nerror: nothing to commit"),), True),
     ],
