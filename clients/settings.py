@@ -62,8 +62,7 @@ class Settings:
 
     def __init__(self, name: str, kinds: Mapping[str, Kind]) -> None:
         """Of the client of that name, whose events are of those kinds."""
-        self.name = name
-        self._kinds = kinds
+        self.name, self._kinds = name, kinds
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -32,7 +32,7 @@ def off(options: dict[str, Any]) -> Answer:
 
 
 def on(options: dict[str, Any]) -> Answer:
-    """Take it up again; the answer also has what is still off."""
+    """Resume; the answer also says what is still off."""
     return _switch("switch.on", options)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from cli.answer import Answer, refuse_terminal, write_verbatim
+from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
-from core import TYPE_CHECKING, clock, config, files
+from core import TYPE_CHECKING, clock, config, envelope, files, json_text
 from core.errors import usage
 from core.store import COLLECTIONS
 
@@ -33,9 +33,7 @@ def run(options: dict[str, Any]) -> Answer | int:
     if options["batch"] is not None:
         if options["query"] is not None or options["by"]:
             raise usage(CODE, "--batch takes no query and no --by", "give one of them")
-        from cli.recall import batch
-
-        return batch.run(options, names)
+        return _batch(options, names)
     if options["verbatim"]:
         refuse_terminal(CODE)
     if options["query"] is None:
@@ -71,6 +69,36 @@ def search(options: dict[str, Any]) -> Answer | int:
     from cli.recall.commands import COMMANDS
 
     return run({**COMMANDS[0].defaults(), **options, "budget": "auto"})
+
+
+def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
+    """One query a line in, one compact envelope a line out. Recalls in bulk do not count as use.
+
+    Of a file's query the number is printed: agents may run `recall` unasked, and are not to read any file with it.
+    """
+    from cli.bulk import is_endless
+    from core.words import clean
+    from session.recorded_recall import RecordedRecall
+
+    recalls = RecordedRecall(config.load())
+    asked = query_of(options, names, recalls)
+    where, fix = options["batch"], "name a file with one query a line, or -"
+    try:
+        handle = sys.stdin.buffer if where == "-" else open(where, "rb")
+    except OSError as error:
+        raise usage(CODE, f"{where}: {error.strerror}", fix) from None
+    with handle:
+        if where != "-" and is_endless(handle):
+            raise usage(CODE, f"{where} is a device", fix)
+        texts = (clean(line.decode("utf-8", "surrogateescape")).rstrip("\r\n") for line in handle)
+        for number, text in enumerate(filter(str.strip, texts), 1):
+            result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
+            if where != "-":
+                result |= {"query": "", "rewrittenQuery": "", "number": number}
+            if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
+                break
+    recalls.save()
+    return 0
 
 
 def collections(given: str, code: str, *, also: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def draw_session(screen: Console, life: Any) -> None:
         _some(life["recalls"], "recall"),
         "" if percent is None else f"{percent:.0f} % {life['zone']}",
         f"{_some(given['count'], 'injection')}, {plain(given['tokens'])} tokens",
-        _some_memories(memories),
+        f"memories {memories['injected']}: {memories['echo']} used, {memories['fizzle']} ignored",
         _some(hooks["count"], "hook")
         + f", median {_ms(hooks['p50'])}, {_ms(hooks['totalMs'])} in all" * bool(hooks["count"]),
     ]
@@ -173,13 +173,6 @@ def _some(number: int, word: str) -> str:
     return f"{plain(number)} {word}{'s' * (number != 1)}"
 
 
-def _some_memories(memories: Any) -> str:
-    if not memories["injected"]:
-        return ""
-    given = plain(memories["injected"]) + (" memory" if memories["injected"] == 1 else " memories")
-    return f"{given}: {memories['echo']} used, {memories['fizzle']} ignored"
-
-
 def _print(screen: Console, line: Text, full: bool) -> None:
     screen.print(line, no_wrap=not full, overflow=None if full else "ellipsis", crop=not full)
 
@@ -198,8 +191,8 @@ def _moment(screen: Console, one: Any, *, full: bool) -> None:
     if len(lines) > len(shown):
         screen.print(safe(f"{_INDENT}… {len(lines) - len(shown)} more lines: --full", "dim"))
     for handed in one.get("memories", ()):
-        outcome = _OUTCOMES.get(handed["outcome"], "")
-        text = safe(f"{_INDENT}{outcome:<8}", "green" if handed["outcome"] == "echo" else "dim")
+        style = "green" if handed["outcome"] == "echo" else "dim"
+        text = safe(f"{_INDENT}{_OUTCOMES.get(handed['outcome'], ''):<8}", style)
         _print(screen, text.append_text(safe(" ".join(handed["text"].split()) or "forgotten", "dim")), full)
 
 

@@ -56,7 +56,9 @@ class Reader:
             return made
         # Another extension's list of files has a form of its own (`fromHook` is pi's name for it).
         details, summary = table(value.get("details")), string(value.get("summary"))
-        files = FileOperations() if value.get("fromHook") and details.get("by") != BY else _listed(details)
+        files = FileOperations()
+        if not value.get("fromHook") or details.get("by") == BY:  # nobody knows any more which were written whole
+            files = FileOperations(_strings(details.get("readFiles")), (), _strings(details.get("modifiedFiles")))
         made = made._replace(size=line.size, files=files)
         if kind == "compaction":
             kept = string(value.get("firstKeptEntryId"))
@@ -116,11 +118,6 @@ def _used(message: dict[str, Any]) -> int:
     used = table(message.get("usage"))
     parts = sum(whole(used.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite"))
     return whole(used.get("totalTokens")) or parts
-
-
-def _listed(details: dict[str, Any]) -> FileOperations:
-    """The files that an earlier summary lists; of a modified one nobody knows any more whether it was written whole."""
-    return FileOperations(_strings(details.get("readFiles")), (), _strings(details.get("modifiedFiles")))
 
 
 def _strings(value: object) -> tuple[str, ...]:

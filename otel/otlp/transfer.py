@@ -24,7 +24,7 @@ from core.redaction import redact
 from core.store import export_cursor, sqlite
 from core.store import history as stored
 from otel.otlp import records
-from otel.otlp.destination import Delivered, Destination
+from otel.otlp.export import Delivered, Destination
 
 BATCH = 512
 BATCH_BYTES = 1_000_000

@@ -167,7 +167,7 @@ class Sweep:
         logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
         is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours
         try:
-            others = (os.path.join(logs, name) for name in _names(logs) if name.endswith(".md"))
+            others = sorted(glob(os.path.join(escape(logs), "*.md")))
             for path in _below(logs) if is_ours else filter(os.path.isfile, others):
                 self._daily_log(path)
             for path, name in _ours(self._home):
@@ -311,10 +311,6 @@ class Sweep:
         event = _json(text)
         of_gone = isinstance(event, dict) and event.get("sessionId") in self._sessions
         return of_gone or self._quotes(text)
-
-
-def _names(folder: str) -> list[str]:
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def _ours(home: str) -> Iterator[tuple[str, str]]:

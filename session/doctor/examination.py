@@ -124,7 +124,7 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     close = partial(home_files.close_all, files.home())
     others = (
         ("MODES_OPEN", "home", lambda: f"{len(close())} files and folders are now readable only by you"),
-        ("STALE_FILES", "home", _sweep),
+        ("STALE_FILES", "home", lambda: f"{home_files.sweep_temporary() + archive.sweep()} leftovers were deleted"),
         ("WAL_LARGE", "store", _fold),
     )
     done = []
@@ -145,10 +145,6 @@ def _enter(name: str, project: bool) -> str:
         backups = apply.carry_out(plans, changed)
     kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(changed)}{kept}"
-
-
-def _sweep() -> str:
-    return f"{home_files.sweep_temporary() + archive.sweep()} temporary files were deleted"
 
 
 def _fold() -> str:

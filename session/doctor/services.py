@@ -15,7 +15,7 @@ from core.errors import Failure
 from core.process import process_group
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
-from otel.otlp.destination import disabled
+from otel.otlp.export import disabled
 from session import own_command
 from session.doctor.status import Finding, error, note, warning
 

@@ -51,9 +51,7 @@ def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mappi
             parts = [f"task of {_count(about, 'taskChars')} characters", f"{_count(about, 'filesCount')} files"]
             parts += [f"{_count(about, 'recallHits')} memories", f"{_count(about, 'queriesCount')} queries"]
             kind, line = "checkpoint", ", ".join(parts) + ("; the task is in memory" if about.get("written") else "")
-        elif action == "task.recalled" and not about.get("returned"):
-            continue
-        elif action in RECALLS:
+        elif action in RECALLS and (about.get("returned") or action != "task.recalled"):
             of = " memories for the task" if action == "task.recalled" else f" of {_count(about, 'found')} memories"
             asked = f": “{about['query']}”" if about.get("query") else ""  # none of a session in an excluded folder
             kind, line = "recall", f"{_count(about, 'returned')}{of}{asked}"
@@ -64,7 +62,7 @@ def of_events(events: Sequence[Moment], injected: Sequence[Moment], texts: Mappi
             kind, line = "feedback", f"{outcome}: {texts.get(identifier) or identifier}"
         elif action == "compaction.inject.skipped":
             kind, line = "skipped", f"no note: {about.get('reason', '')}"
-        elif action == "memory.recall.started":
+        elif action in ("memory.recall.started", "task.recalled"):
             continue
         ms = event["ms"] if kind == "recall" else None
         found.append(_timed(event["at"], kind, line, ms=ms) if kind else _other(event))

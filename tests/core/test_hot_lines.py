@@ -30,7 +30,7 @@ NOTES = [
 PROMPT = "the webhook retries wait too long, look at the retry loop and the deploy script again"
 
 BUDGET = {
-    "recall": 4_900,
+    "recall": 4_950,
     "start": 8_100,
     "prompt": 5_900,
     "edit": 5_950,

@@ -172,7 +172,7 @@ def test_what_killed_writers_left(user: User) -> None:
     assert the(user, "STALE_FILES")["severity"] == "note"
     assert len(list(user.memory.glob("*.tmp"))) == 3, "asking deletes nothing"
     (done,) = user.doctor("--fix")["findings"]
-    assert (done["code"], done["severity"], done["message"]) == ("STALE_FILES", "ok", "2 temporary files were deleted")
+    assert (done["code"], done["severity"], done["message"]) == ("STALE_FILES", "ok", "2 leftovers were deleted")
     assert [path.name for path in user.memory.glob("*.tmp")] == ["config.toml.4713.97.tmp"]
 
 
