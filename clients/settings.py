@@ -61,7 +61,6 @@ class Settings:
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
     def __init__(self, name: str, kinds: Mapping[str, Kind]) -> None:
-        """Of the client of that name, whose events are of those kinds."""
         self.name, self._kinds = name, kinds
 
     @property

@@ -41,7 +41,7 @@ _LOOKING = frozenset(
     "|git branch|git config|git merge-base|git check-ignore|git stash|git fetch|git remote|git tag|gh api|gh run|gh pr"
     "|gh issue|go doc|npm view|npm ls|python json.tool|python3 json.tool".split("|")
 )
-_INTERPRETERS = frozenset("python python3 node bun".split())
+INTERPRETERS = frozenset("python python3 node bun".split())
 """Interpreters: without a verb they run a line of code, or a here-document, once."""
 _ONCE = frozenset("rm rmdir mv cp mkdir touch ln chmod chown unlink".split())
 _WITH_VERB = frozenset(
@@ -90,7 +90,7 @@ def steps(command: str) -> list[Step]:
                 inner[-1]["mark"] = mark
             found += inner
             continue
-        looks = program in _LOOKERS or f"{program} {verb}" in _LOOKING or (program in _INTERPRETERS and not verb)
+        looks = program in _LOOKERS or f"{program} {verb}" in _LOOKING or (program in INTERPRETERS and not verb)
         found.append({
             "program": program, "verb": verb, "words": given, "targets": targets, "start": start,
             "looks": looks or "--help" in given or "--version" in given,

@@ -163,7 +163,7 @@ def _hits(found_in: CandidateSource, ranked: Sequence[Ranked], most: int, query:
     said_in = {traits["session"] for *_, traits in considered.values() if traits["collection"] == "episodes"}
     for document in found_in.documents(list(considered)) if considered else ():
         entry = considered[document["rowid"]]
-        if document["session_id"] in said_in and document["text"].startswith("Task: "):
+        if document["session_id"] in said_in and "session-task" in document["tags"]:
             continue  # prompts of which the session's own turns are here
         score = entry[0] * ranking.echo(document, asked, scope)
         if score >= query.min_score and not scope.is_foreign(document["project"], document["session_id"]):

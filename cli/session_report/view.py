@@ -25,8 +25,7 @@ _KINDS = {
 }  # fmt: skip
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 60
-_LINE_CHARS, _ERROR_CHARS = 150, 100
-_TEXT_LINES = 4
+_LINE_CHARS, _ERROR_CHARS, _TEXT_LINES = 150, 100, 4
 _INDENT = " " * 18
 _OUTCOMES = {"echo": "used", "fizzle": "ignored"}
 _CHOSEN = {

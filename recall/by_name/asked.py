@@ -9,8 +9,7 @@ if TYPE_CHECKING:
 
 COMMANDS = "commands"  # what a query may ask for beside files, folders and programs
 _EDGES = "\"'`“”‘’.,;:!?()[]{}<>*#$=|&…"
-_LEAST = 3
-_TELLING_NUMBER = 5
+_LEAST, _TELLING_NUMBER = 3, 5
 """Digits from which a number tells something even among words: shorter ones are line numbers and counts."""
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "a.m", "p.m", "u.s.a"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.project import OUTSIDE
 from core.quoting import one_line
+from core.shell_command import INTERPRETERS, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def ranges(edits: Sequence[Edit], calls: Sequence[Call], is_check: Callable[[str
 def _is_run(edit: Edit, calls: Sequence[Call]) -> bool:
     """Whether a program within a command names the file's module since: `python3 -c "from alerts import due"`."""
     module = edit["file"].rpartition("/")[2].partition(".")[0]
-    later = [call["command"] for call in calls if call["number"] > edit["number"] and module in call["command"]]
-    return any(sign in command for command in later for sign in (" -c ", " -e ", "<<"))
+    later = (call["command"] for call in calls if call["number"] > edit["number"] and module in call["command"])
+    run = " ".join(" ".join(step["words"]) for one in later for step in steps(one) if step["program"] in INTERPRETERS)
+    return module in "".join(sign if sign.isalnum() or sign == "_" else " " for sign in run).split()
 
 
 def told(found: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:

@@ -146,10 +146,13 @@ def test_the_task_of_a_session_is_no_hit_beside_its_own_turns(run: Run) -> None:
     percent = ("--percent", "60", "--message")
     for session in ("with-turns", "without"):
         run("checkpoint", "save", "--session", session, *percent, f"{asked} Look at the sweep of {session}")
+    own = "Task: ask Lena about the tide mails of the sweep"
+    run("memory", "write", own, "--session", "with-turns")
     for number, text in enumerate((f"user: {asked}", answered)):
         line = {"id": f"e{number}", "collection": "episodes", "text": text, "session": "with-turns"}
         run("memory", "import", "-", stdin=json.dumps(line))
     hits = run("recall", "tide mails repeat sweep").json["result"]["hits"]
-    tasks = [hit["session"] for hit in hits if hit["observation"].startswith("Task: ")]
-    assert tasks == ["without"], hits
+    tasks = [hit for hit in hits if hit["observation"].startswith("Task: ")]
+    assert [hit["session"] for hit in tasks if hit["observation"] != own] == ["without"], hits
+    assert own in [hit["observation"] for hit in tasks], "a person wrote it"
     assert "agent: The tide sweep compares the wrong reading." in [hit["observation"] for hit in hits]

@@ -25,9 +25,8 @@ PURGED = "purged"
 """The `write_reason` of an emptied row."""
 _WORD = re.compile(r"\w{3,}")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_UNSEEN = re.compile(
-    r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]|\x1b\[[\d;]*m|(?<=\s)(?:[>›#*]+|//+)(?=\s)"
-)
+_QUOTING = r"(?<=\s)(?:[>›#*]+|//+)(?=\s)"
+_UNSEEN = re.compile(rf"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]|\x1b\[[\d;]*m|{_QUOTING}")
 _DEEPEST = 4
 """How often JSON may stand in JSON."""
 _TEXTS = "text, title, path, tags, history"
@@ -61,7 +60,9 @@ class Criteria:
 
     def holds(self, text: object) -> bool:
         """Whether a text has the phrase that is asked for, in any of its forms."""
-        return bool(self.match) and isinstance(text, str) and folded(self.match) in readable(text)
+        fits = bool(self.match) and isinstance(text, str) and folded(self.match) in readable(text)
+        asked, said = (" ".join(str(one).lower().split()) for one in (self.match, text if fits else ""))
+        return fits and (asked in said or not re.search(_QUOTING, self.match))  # a sign that is asked for is there
 
 
 @dataclass

@@ -114,3 +114,11 @@ def test_a_project_by_either_form_of_its_name(run: Run, home: Path, tmp_path: Pa
     result = run("memory", "forget", "--purge", "--project", "Zoë-Quagga", "--yes").result
     assert result["memories"] == 2
     assert left(home, "markplain", "quagga") == []
+
+
+def test_a_sign_that_is_asked_for_is_there(run: Run) -> None:
+    kept, gone = "The deploy day is Tuesday at noon", "The deploy # day is Tuesday at night"
+    for text in (kept, gone):
+        run("memory", "write", text)
+    run("memory", "forget", "--purge", "--match", "deploy # day", "--yes")
+    assert [one["observation"] for one in run("memory", "list").result["memories"]] == [kept]

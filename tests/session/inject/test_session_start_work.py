@@ -192,6 +192,8 @@ def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
         ((("make lint", ""),), False),
         ((('python3 -c "from src.tide_import import wait; print(wait())"', "4"),), False),
         ((('python3 -c "from src.tides import wait; print(wait())"', "4"),), True),
+        ((("grep -c wait src/tide_import.py", "4"),), True),
+        ((("cat > notes.md <<'EOF'\ntide_import waits\nEOF", ""),), True),
         ((("git commit -am 'Wait longer'", "[main 1234567]"),), False),
         ((("git commit -am 'Wait longer'", "Exit code 1\nerror: nothing to commit"),), True),
     ],
