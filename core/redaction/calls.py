@@ -36,9 +36,10 @@ _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
 _CHOOSING = re.compile(
     r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head"
-    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|eval|-[ce])\b"
-    r"|\b(?:echo|printf) [^;|&]{0,200}\$"
+    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|eval)\b"
+    r"|(?i:\bENV\b)|^-[ce]\Z|\b(?:echo|printf) [^;|&]{0,200}\$"
 )
+_LISTING, _NOT_CHOSEN = frozenset("list ls -l -rl --list".split()), frozenset(["", "key", "auth", "authorization"])
 _CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
@@ -63,10 +64,11 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
 
     Faults, prose, keys and what a listing says besides are not.
     """
+    command = command or "cat '" + path.replace("'", "") + "'"
     steps = [step for step in shell_command.steps(command) if step["words"][0] not in ("cd", "export", "set", "source")]
     printing = [_prints(step, command) for step in steps]
-    chosen = not any(printing) and not (not command and _FILES.search(path))
-    if chosen and not (_chooses(steps) if command else family(path.rpartition("/")[2].removesuffix(".txt"))):
+    chosen = not any(printing)
+    if chosen and not _chooses(steps):
         return []
     alone = not chosen and (all(printing) or len({step["mark"] for step in steps[:-1]} - {"|"}) == 0)
     spans: list[Span] = []
@@ -99,10 +101,19 @@ def _prints(step: Step, command: str) -> bool:
 
 
 def _chooses(steps: list[Step]) -> bool:
-    words = [word for step in steps if step["program"] not in ("git", "joelclaw") for word in step["words"]]
-    words = [word for word in words if not is_file(word) and word != "/etc/passwd"]
-    kinds = {family(name) for word in words for name in _CHOSEN.findall(word)}
-    return bool(kinds - {"", "key", "auth", "authorization"}) and any(map(_CHOOSING.search, words))
+    """Whether one of the pipelines does, or reads a file that is called after one. What a step lists are names."""
+    words: list[str] = []
+    for step in steps:
+        given, program = step["words"], step["program"]
+        names = [word.rpartition("/")[2].removesuffix(".txt") for word in given[1:] if program in _READERS]
+        lists = _LISTING.intersection(given) or (program in ("kubectl", "oc") and "exec" not in given)
+        if not (lists or program in ("git", "joelclaw")):
+            words += [word for word in given if not is_file(word) and word != "/etc/passwd"]
+        kinds = {family(name) for word in words for name in _CHOSEN.findall(word)} - _NOT_CHOSEN
+        if any(map(family, names)) or (step["mark"] != "|" and kinds and any(map(_CHOOSING.search, words))):
+            return True
+        words = words if step["mark"] == "|" else []
+    return False
 
 
 def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:

@@ -68,6 +68,11 @@ helm secrets view values.yaml
 bws secret get 3f2a
 scw secret version access name=tides
 age -d -i key.txt tides.age
+ruby -e 'p ENV["TIDES_PASSWORD"]'
+perl -e 'say $ENV{TIDES_PASSWORD}'
+mysql -N -e 'table tides_password'
+cat tides_password.txt
+tail -1 /etc/tides/token.txt
 """.splitlines()
 
 
@@ -116,6 +121,10 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("cut -d: -f1 /etc/passwd", "www-data\nuser1000"),
         ("env | grep TOKEN | cut -d= -f1", "API_TOKEN2\nTOKEN_4"),
         ("joelclaw vault read password", "harbour-2\nabc123x"),
+        ("kubectl get secret -n app; kubectl get pod -o name", "pod/api-7d9f8b6c5-x2x9z"),
+        ("kubectl create secret generic x; helm list -q | head", "release-7d9f8b"),
+        ("grep -l secret -r . | head -1; ls -1 dist | head", "joelclaw-1.4.0-py3"),
+        ("gh secret list | head; git log --format=%h-%s | head", "abc123d-Fix_thing"),
     ],
 )
 def test_what_is_named_like_a_secret_and_prints_none(command: str, output: str) -> None:
