@@ -28,7 +28,7 @@ def run(options: dict[str, Any]) -> Answer:
             raise usage("MEMORY_INVALID_ARGS", "no transcript is named", fix)
         from cli.memory import past_sessions
 
-        return past_sessions.offered()
+        return past_sessions.offered(run)
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     known = KnownFiles(sqlite.open_reading(), agent, now)

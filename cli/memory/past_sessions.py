@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import apsw
@@ -45,8 +46,10 @@ def sentence(about: dict[str, Any]) -> str:
     )
 
 
-def offer(*, yes: bool = False, no: bool = False, again: bool = False) -> tuple[dict[str, Any], list[Any]]:
-    """Archive what was found if the user agrees on a terminal; returns what to tell, and what to do next.
+def offer(
+    archive: Callable[[dict[str, Any]], Answer], *, yes: bool = False, no: bool = False, again: bool = False
+) -> tuple[dict[str, Any], list[Any]]:
+    """Archive what was found, by that command, if the user agrees on a terminal; returns what to tell and to do next.
 
     Who declined is asked, and told, `again` only where another client has sessions.
     """
@@ -56,18 +59,16 @@ def offer(*, yes: bool = False, no: bool = False, again: bool = False) -> tuple[
         return {"history": about}, []
     asking = is_terminal() and "--json" not in sys.argv and sys.stdin.isatty() and not (yes or no)
     if (yes and not no) or (asking and agreed(f"{sentence(about)}: archive them now?", otherwise=True)):
-        from cli.memory import archive
-
-        done = archive.run({"paths": [], "all": True, "agent": ""})
+        done = archive({"paths": [], "all": True, "agent": ""})
         return {"history": about, "archived": done.result}, done.next_actions
     if asking:
         files.write_whole(path, " ".join(about["clients"]).encode())
     return {"history": about}, [step("joelclaw memory archive --all", sentence(about))]
 
 
-def offered() -> Answer:
+def offered(archive: Callable[[dict[str, Any]], Answer]) -> Answer:
     """The answer of `memory archive` without an argument."""
-    told, actions = offer(again=True)
+    told, actions = offer(archive, again=True)
     if "archived" in told:
         return Answer(told["archived"], actions)
     some = told["history"]["sessions"]

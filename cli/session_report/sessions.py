@@ -13,7 +13,7 @@ from cli.stdout import is_terminal, write_out
 from core import clock, config, files, home_files, project
 from core.errors import Failure
 from core.store import migrate, sqlite
-from core.store.sqlite import apsw
+from core.store.connection import apsw
 from otel import unstored
 from session.session_report import listing
 from session.session_report import report as reports

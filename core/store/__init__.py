@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+from core import files
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -11,7 +15,13 @@ COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 """The row number holds the collection (code << 40 | n), so that a range of rows limits both indexes to it."""
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
+MARK = ".mark"  # behind the store's path: the file with the number of the last event that was acknowledged
 BY_HAND = "written by hand"  # the reason why the write gate allowed what its rules did not
+
+
+def path() -> str:
+    """The store's path."""
+    return os.path.join(files.home(), files.STORE)
 
 
 def row_range(collection: str) -> tuple[int, int]:

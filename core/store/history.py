@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core import json_text
+from core import files, json_text
 from core.records import Event, EventQuery
 from core.store import marks, sqlite
+from core.store.connection import apsw
 from core.store.events import COLUMNS
-from core.store.sqlite import apsw
 
 _LAST = 1 << 62
 _HOOK = "session_id, at, client, event, kind, ms, outcome, error, percent, tokens, context_window, chars"
@@ -51,7 +51,7 @@ def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
 
 def traces(home: str) -> list[tuple[str, str, bool]]:
     """What hooks left in another home's store: action, error, and whether they injected a text; oldest first."""
-    path = os.path.join(home, sqlite.FILE_NAME)
+    path = os.path.join(home, files.STORE)
     if not os.path.exists(path):
         return []
     query = (

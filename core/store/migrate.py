@@ -5,8 +5,8 @@ import os
 
 from core import files
 from core.errors import Failure
-from core.store import SCHEMA, sqlite
-from core.store.sqlite import MARK, apsw
+from core.store import MARK, SCHEMA, path
+from core.store.connection import apsw
 
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 # How sqlite-vec tells of pages that are damaged: it has no code of its own for that.
@@ -56,7 +56,7 @@ def in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
     """An empty store in memory; or a read-only view of an old one that cannot be upgraded."""
     db = apsw.Connection(":memory:")
     if source is not None:
-        _refuse_foreign(source, sqlite.path())
+        _refuse_foreign(source, path())
         with db.backup("main", source, "main") as running:
             running.step(-1)
     _take_steps(db)
@@ -91,7 +91,7 @@ def _only_read(action: int, _table: str | None, _column: str | None, database: s
 
 def as_failure(error: apsw.Error | OSError) -> Failure:
     """The Failure for an error of SQLite, or of the system at the home's files."""
-    where = sqlite.path()
+    where = path()
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or isinstance(error, apsw.FullError):
         fix = "free some space and try again; nothing was written"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, clock
 from core.store import COLLECTIONS, NAME_OF, row_range, sqlite
-from core.store.sqlite import apsw
+from core.store.connection import apsw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

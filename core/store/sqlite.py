@@ -1,44 +1,20 @@
-"""Opens the SQLite file in WAL mode: readers never wait for a writer, and closing costs no `fsync`."""
+"""Opens the store for reading and writing, and commits: an acknowledged event is marked, a failure explained."""
 
 from __future__ import annotations
 
-import _collections_abc
 import os
 import sys
-import time
 
-from core import TYPE_CHECKING, files
+from core import files
 from core.errors import Failure
-from core.store import SCHEMA
+from core.store import MARK, SCHEMA
+from core.store import path as path
+from core.store.connection import apsw, connect, fold_log, log_bytes, open_unchanged, patience
 
-# apsw imports collections.abc, which costs 3 ms, for what Python has loaded already as _collections_abc (from 3.13 on,
-# Python makes that link itself). The stand-ins are taken away again, for a later `import collections`.
-_missing = [name for name in ("collections", "collections.abc") if name not in sys.modules]
-for _name in _missing:
-    sys.modules[_name] = _collections_abc
-try:
-    import apsw as apsw
-finally:
-    for _name in _missing:
-        del sys.modules[_name]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-FILE_NAME = "store.db"
-MARK = ".mark"  # behind the store's name: the file with the number of the last event that was acknowledged
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` explains it."""
-_QUICK_TRIES = 10
-_LOG_BYTES = 1_000_000
-_FOLDED_BUSY_MS = 10_000  # how long the statements behind a folding wait: those of an import, or a follower
 _MARK_DIGITS = 20
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
-
-
-def path() -> str:
-    """The store's path."""
-    return os.path.join(files.home(), FILE_NAME)
 
 
 def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
@@ -47,7 +23,7 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     try:
         _is_there(where)
         files.touch_private(where)
-        db = _connect(where, busy_ms)
+        db = connect(where, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
         if db.execute("PRAGMA user_version").get != SCHEMA:
             from core.store import migrate
@@ -71,7 +47,7 @@ def open_reading() -> apsw.Connection | None:
     try:
         try:
             alone = files.only_look and not os.path.exists(where + "-wal")  # opening would make a log
-            db = open_unchanged(where) if alone else _connect(where, 1000)
+            db = open_unchanged(where) if alone else connect(where, 1000)
             version = int(db.execute("PRAGMA user_version").get)
         except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
             # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
@@ -97,13 +73,6 @@ def open_reading() -> apsw.Connection | None:
         raise as_failure(error) from None
 
 
-def open_unchanged(where: str) -> apsw.Connection:
-    """A file that nobody writes, as it is: no lock, no log, no file beside it."""
-    from urllib.parse import quote
-
-    return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-
-
 def _is_there(where: str) -> bool:
     """Whether there is a store. One of ours has a log and a mark: one without a log may be but a part, a mark alone is
     of one that is lost. Raises OSError."""
@@ -116,40 +85,6 @@ def _is_there(where: str) -> bool:
 
         (completeness.came_alone if there else completeness.is_lost)(where)
     return there
-
-
-def log_bytes(where: str = "") -> int:
-    """The size of the write-ahead log."""
-    try:
-        return os.stat((where or path()) + "-wal").st_size
-    except OSError:
-        return 0
-
-
-def _connect(where: str, busy_ms: int) -> apsw.Connection:
-    db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
-    db.set_busy_handler(_patience(busy_ms))  # before anything that may lock
-    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    db.wal_autocheckpoint(0)  # see fold_log
-    return db
-
-
-def _patience(busy_ms: int) -> Callable[[int], bool]:
-    """Ask more often the longer the wait: SQLite's handler asks less and less often, and of fifty some give up."""
-    began = 0.0
-
-    def wait(tries: int) -> bool:
-        nonlocal began
-        now = time.monotonic()
-        if tries == 0:
-            began = now
-        waited = now - began
-        if waited * 1000 >= busy_ms:
-            return False
-        time.sleep(0.001 * (tries + 1) if tries < _QUICK_TRIES else max(0.005, 0.04 - 0.007 * waited))
-        return True
-
-    return wait
 
 
 def load_vectors(db: apsw.Connection) -> bool:
@@ -235,21 +170,8 @@ def _acknowledge(db: apsw.Connection, number: int) -> None:
 
 def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
     """Change how an open store commits and waits: see `open_writing`."""
-    db.set_busy_handler(_patience(busy_ms))
+    db.set_busy_handler(patience(busy_ms))
     db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
-
-
-def fold_log(db: apsw.Connection, *, over: int = _LOG_BYTES) -> None:
-    """Fold the write-ahead log into the file once it exceeds `over` bytes; never waits for others."""
-    if log_bytes(db.filename) <= over:
-        return
-    try:
-        db.set_busy_handler(None)
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except apsw.Error:
-        pass  # the next one will
-    finally:
-        db.set_busy_handler(_patience(_FOLDED_BUSY_MS))
 
 
 def as_failure(error: apsw.Error | OSError) -> Failure:

@@ -6,19 +6,19 @@ time limit, certificates) is read by opentelemetry-sdk itself, which is loaded o
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import apsw
 
-from core import clock, files, ids
+from core import clock, files
 from core.config import Config
 from core.errors import Failure, usage
 from core.process import background_jobs
 from core.store import export_cursor, sqlite
 from core.store import history as stored
 from otel import unstored
+from otel.otlp import Delivered, Destination
 
 FAILED = "OTEL_EXPORT_FAILED"
 _CONFIG = "OTEL_EXPORT_CONFIG"
@@ -26,25 +26,6 @@ _SIGNALS = ("logs", "traces")
 _DEFAULT = "http://localhost:4318"
 _BASE = "OTEL_EXPORTER_OTLP"
 _LOCK_WAIT_S = 10.0
-
-
-@dataclass(frozen=True)
-class Destination:
-    """One endpoint of one signal; `shown` is its URL without password and query."""
-
-    signal: str
-    url: str
-    shown: str
-
-    @property
-    def key(self) -> str:
-        """What its cursor is found by."""
-        return ids.fingerprint(f"{self.signal}\n{self.url}")
-
-
-Delivered = dict[str, Any]
-"""One destination's share: `signal`, `endpoint`, how many were `sent` and `rejected` and are `waiting`, and perhaps an
-`error` or a `warning`."""
 
 
 def _set(name: str) -> str:

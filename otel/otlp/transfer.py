@@ -23,8 +23,7 @@ from core import clock, words
 from core.redaction import redact
 from core.store import export_cursor, sqlite
 from core.store import history as stored
-from otel.otlp import records
-from otel.otlp.export import Delivered, Destination
+from otel.otlp import Delivered, Destination, records
 
 BATCH = 512
 BATCH_BYTES = 1_000_000

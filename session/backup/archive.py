@@ -24,7 +24,7 @@ from core.store.upkeep import completeness, store_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-STORE = sqlite.FILE_NAME
+STORE = files.STORE
 BACKUPS = "backups.json"
 _ABOUT = ("createdAt", "joelclaw", "schema", "counts")
 _LEFT_OUT = frozenset({"cache", BACKUPS})

@@ -18,8 +18,8 @@ from core.config import Config
 from core.errors import Failure
 from core.store import sqlite
 from core.store.cluster import outbox
+from core.store.connection import apsw
 from core.store.sessions import transcripts
-from core.store.sqlite import apsw
 from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
@@ -128,7 +128,7 @@ class Purge:
 
     def _standing(self) -> Iterator[str]:
         """Where the phrase stands after all: in names, and in what was written a moment ago."""
-        yield from (f"{sqlite.FILE_NAME}: {column}" for column in rows.standing(self._db))
+        yield from (f"{files.STORE}: {column}" for column in rows.standing(self._db))
         for path, name in _ours(files.home()):
             if self._criteria.holds(name) or self._criteria.holds(_text(path)):
                 yield name
@@ -317,7 +317,7 @@ def _ours(home: str) -> Iterator[tuple[str, str]]:
     """Path, and path in the home, of each file of ours but the store."""
     for path in filter(os.path.isfile, home_files.entries(home)):
         name = os.path.relpath(path, home)
-        if name != sqlite.FILE_NAME and not name.startswith(sqlite.FILE_NAME + "-"):
+        if name != files.STORE and not name.startswith(files.STORE + "-"):
             yield path, name
 
 

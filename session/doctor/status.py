@@ -21,7 +21,7 @@ from core.errors import Failure
 from core.process import extras
 from core.repository import switches
 from core.repository.settings_file import choices
-from core.store import SCHEMA, overview, sqlite
+from core.store import SCHEMA, connection, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from memory.archive import stuck
@@ -125,7 +125,7 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
             counted = overview.read(db, now=clock.now_ms())
             if not db.filename:  # a copy: the next write migrates the file
                 alone = not os.path.exists(where + "-wal")
-                file = sqlite.open_unchanged(where) if alone else apsw.Connection(where)
+                file = connection.open_unchanged(where) if alone else apsw.Connection(where)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)
                 file.close()
             waiting = outbox.waiting(db) if outbox.enabled(db) else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
 from core.store import document_rows, documents
-from core.store.sqlite import apsw
+from core.store.connection import apsw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

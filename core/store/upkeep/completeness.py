@@ -10,7 +10,7 @@ import os
 
 from core import TYPE_CHECKING, files
 from core.errors import Failure
-from core.store import sqlite
+from core.store import MARK
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,7 +46,7 @@ def came_alone(store: str) -> None:
         if head[:15] != b"SQLite format 3" or head[18:20] != _WAL_MODE:
             return
         with _locked(store):  # another process may be making it
-            if not os.path.lexists(store + "-wal") and not os.path.lexists(store + sqlite.MARK):
+            if not os.path.lexists(store + "-wal") and not os.path.lexists(store + MARK):
                 _found(store, 0, 0)
     except (OSError, files.LockTimeout, Failure):  # a home that cannot be written
         pass
@@ -54,10 +54,12 @@ def came_alone(store: str) -> None:
 
 def compare(db: apsw.Connection) -> None:
     """Look whether the store is older than its mark, for who has the time: each commit of events looks too."""
+    import apsw
+
     try:
-        with open(db.filename + sqlite.MARK, "rb") as file:
+        with open(db.filename + MARK, "rb") as file:
             look(db, int(file.read() or 0))
-    except (OSError, ValueError, sqlite.StoreError):  # who reads the store next says what is wrong with it
+    except (OSError, ValueError, apsw.Error):  # who reads the store next says what is wrong with it
         pass
 
 
@@ -65,7 +67,7 @@ def begin(store: str, number: int) -> None:
     """Make the signs of a store that is known to be whole: after it was restored. Raises OSError."""
     for end in ("-wal", ".lock"):
         files.touch_private(store + end)
-    files.write_whole(store + sqlite.MARK, b"%020d" % number)
+    files.write_whole(store + MARK, b"%020d" % number)
 
 
 def is_lost(store: str) -> None:
@@ -74,11 +76,11 @@ def is_lost(store: str) -> None:
         with _locked(store):  # another process may have begun the new one
             if os.path.exists(store) and os.stat(store).st_size:
                 return
-            with open(store + sqlite.MARK, "rb") as file:
+            with open(store + MARK, "rb") as file:
                 known = file.read()
             _found(store, int(known) if known.isdigit() else 0, 0, is_gone=True)
             _unlink(store + _FOUND + _TOLD)
-            _unlink(store + sqlite.MARK)
+            _unlink(store + MARK)
     except (OSError, files.LockTimeout, Failure):  # noted meanwhile; or a home that cannot be written
         pass
 

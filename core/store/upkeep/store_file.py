@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.errors import Failure
-from core.store import SCHEMA, migrate, sqlite
-from core.store.sqlite import apsw
+from core.store import SCHEMA, connection, migrate, sqlite
+from core.store.connection import apsw
 from core.store.upkeep import completeness
 
 _MOST_FAULTS = 5
@@ -61,7 +61,7 @@ def figures(db: apsw.Connection) -> Figures:
     newest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
     with _as_failures():
         size, free = sizes(db)
-        return Figures(size, sqlite.log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
+        return Figures(size, connection.log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
 
 
 def sizes(db: apsw.Connection) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def give_back(db: apsw.Connection) -> bool:
             if left >= free:
                 break
             time.sleep(_PAUSE_S)
-        sqlite.fold_log(db, over=0)
+        connection.fold_log(db, over=0)
     return before > sizes(db)[0]
 
 
@@ -117,7 +117,7 @@ def rewrite(db: apsw.Connection) -> None:
     """Write the whole file anew without its free pages, so that later ones can be given back; writers wait."""
     with _as_failures():
         _vacuum(db)
-        sqlite.fold_log(db, over=0)
+        connection.fold_log(db, over=0)
 
 
 def merge(db: apsw.Connection, name: str) -> None:
@@ -186,7 +186,7 @@ def copy(target: str) -> bool:
 def examine(path: str) -> Examined:
     """Look at every page of a store file that nobody has open; it is only read, and nothing is made beside it."""
     try:
-        db = sqlite.open_unchanged(path)
+        db = connection.open_unchanged(path)
         try:
             schema = migrate.version_of(db)
             if schema > SCHEMA:
