@@ -132,7 +132,7 @@ def _put_right(path: str) -> None:
             if is_open_to_others(one):
                 from core import home_files
 
-                home_files.put_right(root, one)
+                corrected.extend(home_files.put_right(root, one))
                 return
 
 

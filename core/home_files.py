@@ -6,23 +6,25 @@ import os
 import stat
 import time
 
-from core.files import OTHERS, STORE, SWITCHES, corrected, home, is_open_to_others
+from core import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
 _OURS = frozenset(
-    "cache config.toml install installs knowledge.json outbox sessions spool trusted.json workspace".split()
-) | {SWITCHES, "backups.json"}
+    "backups.json cache config.toml install installs knowledge.json outbox sessions spool switches.json trusted.json"
+    " workspace".split()
+)
+_STORE = "store.db"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _STALE_S = 3600
 """No writer takes this long: an older temporary file was left by a killed one."""
 
 
-def is_in_home(path: str) -> bool:
+def is_in_home(path: str, home: str) -> bool:
     """Whether a path is in the home: a user's own output must not be written among our files."""
-    real, ours = os.path.realpath(path), os.path.realpath(home())
+    real, ours = os.path.realpath(path), os.path.realpath(home)
     return real == ours or real.startswith(ours + os.sep)
 
 
@@ -30,18 +32,18 @@ def is_in_homes(name: str) -> bool:
     """Whether an entry of the home is ours, including locks, damaged files and leftovers."""
     if _is_temporary(name):
         name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
-    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(STORE)
+    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(_STORE)
 
 
-def put_right(root: str, seen: str) -> None:
-    """Remove group and other permissions from the home and what is ours in it; links are left alone."""
-    is_reachable = is_open_to_others(root)
+def put_right(root: str, seen: str) -> list[str]:
+    """Remove group and other permissions from the home and what is ours in it, links left alone; returns from which
+    paths, none where nobody else could reach them."""
+    is_reachable = _is_open(root)
     closed = _close(root, seen)
-    if is_open_to_others(seen):
-        return
+    if _is_open(seen):
+        return []
     closed += close_all(root)
-    if is_reachable:
-        corrected.extend(closed)
+    return closed if is_reachable else []
 
 
 def close_all(root: str) -> list[str]:
@@ -58,27 +60,30 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
         yield from (os.path.join(folder, one) for one in sorted((*folders, *names)))
 
 
+def _is_open(path: str) -> bool:
+    return bool(os.stat(path).st_mode & _OTHERS)
+
+
 def _close(root: str, path: str) -> list[str]:
     """Its path in the home, if there were permissions to remove."""
     try:
         mode = os.lstat(path).st_mode
-        if mode & OTHERS and not stat.S_ISLNK(mode):
-            os.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
+        if mode & _OTHERS and not stat.S_ISLNK(mode):
+            os.chmod(path, stat.S_IMODE(mode) & ~_OTHERS)
             return [os.path.relpath(path, root)]
     except OSError:  # somebody else's, or gone by now
         pass
     return []
 
 
-def sweep_temporary() -> int:
+def sweep_temporary(home: str) -> int:
     """Remove what killed writers left in the home more than an hour ago; returns how many files."""
-    return _remove(stale_temporary())
+    return _remove(stale_temporary(home))
 
 
-def stale_temporary() -> list[str]:
+def stale_temporary(home: str) -> list[str]:
     """What killed writers left in the home more than an hour ago."""
-    root = home()
-    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(root, name))]
+    return [path for name in ("", "sessions", "cache", "installs") for path in _stale(os.path.join(home, name))]
 
 
 def sweep_beside(path: str) -> int:

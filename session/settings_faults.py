@@ -7,7 +7,8 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
-from core import config, files, ids, json_text
+from core import files, ids, json_text
+from core.config.settings import SETTINGS, variable
 from core.records import Event
 from otel import spool
 from otel.event import new_event
@@ -46,7 +47,7 @@ def sentence(where: str, name: str) -> str:
 
 def meant(name: str) -> str:
     """The setting that a name resembles most, spelled as it would have to be there; "" where it resembles none."""
-    known = [config.variable(one) for one in config.SETTINGS] if name.startswith(_PREFIX) else list(config.SETTINGS)
+    known = [variable(one) for one in SETTINGS] if name.startswith(_PREFIX) else list(SETTINGS)
     plain = {_plain(one): one for one in known}
     key = _plain(name)
     if key not in plain:  # `min_score` alone means `recall.min_score`

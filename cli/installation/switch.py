@@ -7,10 +7,10 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from core import clock, config, project
+from core.config.file import choices
 from core.errors import Failure, usage
 from core.repository import switches
 from core.repository import trust as trusted
-from core.repository.settings_file import choices
 from core.store import sqlite
 from core.store.sessions import session_lists
 from otel import log

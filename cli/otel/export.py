@@ -6,7 +6,7 @@ from typing import Any
 
 from cli import bulk
 from cli.answer import Answer, quoted, step, write_json
-from core import clock, config, home_files
+from core import clock, config, files, home_files
 from core.errors import Failure, usage
 from core.process import background_process
 from core.store import sqlite
@@ -46,7 +46,7 @@ def _into_file(where: str) -> Answer | int:
                 break
         return 0
     path = os.path.abspath(where)
-    if home_files.is_in_home(path):
+    if home_files.is_in_home(path, files.home()):
         raise Failure(export.FAILED, f"{where} is one of joelclaw's own files", "name a file outside it")
     try:
         written = json_lines.write_file(db, path)

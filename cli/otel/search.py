@@ -6,7 +6,7 @@ from typing import Any
 
 from cli import stdout
 from cli.answer import Answer, quoted, step, write_json
-from core import clock, config, home_files, json_text
+from core import clock, config, files, home_files, json_text
 from core.errors import usage
 from core.store import sqlite
 from core.store.upkeep import retention
@@ -116,7 +116,7 @@ def prune(options: dict[str, Any]) -> Answer:
         days = settings.get_float("retention.events_days")
     before = max(0, clock.now_ms() - int(days * clock.DAY_MS)) if days or options["days"] is not None else 0
     deleted = kept = 0
-    home_files.sweep_temporary()
+    home_files.sweep_temporary(files.home())
     if sqlite.open_reading() is not None:  # nothing to drop where there is no store
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
         deleted, kept = retention.prune_events(db, before)

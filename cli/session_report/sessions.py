@@ -95,7 +95,7 @@ def _page(page: str, to: str | None, name: str) -> Answer | int:
     path = os.path.abspath(path)
     data = page.encode("utf-8", "replace")
     fix = "give --to a file in a folder that can be written"
-    if home_files.is_in_home(path) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
+    if home_files.is_in_home(path, files.home()) or os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
         raise Failure("PAGE_NOT_WRITTEN", f"{path} is a link, has no folder, or is one of joelclaw's own files", fix)
     try:
         if os.path.exists(path) and os.path.getsize(path) and POLICY not in files.start_of(path, _HEAD_BYTES):

@@ -43,7 +43,7 @@ def write(target: str, *, force: bool) -> dict[str, Any]:
     """Write a backup of the home to a file, mode 0600; it is there whole or not at all. Returns what it holds."""
     home, path = os.path.realpath(files.home()), os.path.realpath(target)
     folder = os.path.dirname(path)
-    if home_files.is_in_home(path):
+    if home_files.is_in_home(path, files.home()):
         raise Failure("BACKUP_IN_HOME", f"{path} is in {home} and would be lost with it", "name a file outside it")
     if not os.path.isdir(folder):
         raise Failure("BACKUP_NO_FOLDER", f"there is no folder {folder}", "create the folder, or name another file")

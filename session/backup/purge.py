@@ -165,7 +165,7 @@ class Sweep:
         """Look everywhere for what goes from the store, too; each file is written as a whole or not at all."""
         self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
         logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
-        is_ours = home_files.is_in_home(os.path.dirname(logs))  # elsewhere a folder is not only ours
+        is_ours = home_files.is_in_home(os.path.dirname(logs), files.home())  # elsewhere a folder is not only ours
         try:
             others = sorted(glob(os.path.join(escape(logs), "*.md")))
             for path in _below(logs) if is_ours else filter(os.path.isfile, others):

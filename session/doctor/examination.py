@@ -122,9 +122,14 @@ def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool)
     entering = {one.subject for one in findings if one.code in ENTRIES}
     jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
     close = partial(home_files.close_all, files.home())
+    sweep = partial(home_files.sweep_temporary, files.home())
     others = (
         ("MODES_OPEN", "home", lambda: f"{len(close())} files and folders are now readable only by you"),
-        ("STALE_FILES", "home", lambda: f"{home_files.sweep_temporary() + archive.sweep()} leftovers were deleted"),
+        (
+            "STALE_FILES",
+            "home",
+            lambda: f"{sweep() + archive.sweep()} leftovers were deleted",
+        ),
         ("WAL_LARGE", "store", _fold),
     )
     done = []

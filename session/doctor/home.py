@@ -45,7 +45,7 @@ def examine() -> tuple[dict[str, Any], list[Finding]]:
     read = [path for path, status in entries if status.st_mode & files.OTHERS and not is_all_of_it]
     foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
     aside = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
-    left = home_files.stale_temporary() + archive.leftovers()
+    left = home_files.stale_temporary(home) + archive.leftovers()
     chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     for make, code, paths, what, fix in (
         (warning, "MODES_OPEN", read, "others can read {}", mend),

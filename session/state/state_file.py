@@ -138,7 +138,7 @@ def write(state: SessionState) -> None:
     if not os.path.exists(path):
         from core import home_files
 
-        home_files.sweep_temporary()  # once a session
+        home_files.sweep_temporary(files.home())  # once a session
     files.write_whole(path, json_text.dumps(state).encode())
 
 

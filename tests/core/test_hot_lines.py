@@ -16,6 +16,8 @@ from conftest import PATIENCE_S, ROOT, clean_environment
 
 DRIVER = """
 import sys
+from core.config.settings import SETTINGS
+SETTINGS["hook.deadline_ms"].default = 60_000  # as its variable, which a user does not set: what reads it is not loaded
 from cli.main import main
 code = main()
 sys.stdout.flush()
@@ -65,7 +67,7 @@ def loaded(home: Path, words: list[str], stdin: str) -> int:
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, *words],
         cwd=ROOT,
-        env=clean_environment(home, HOME=str(home)),
+        env=clean_environment(home, HOME=str(home), JOELCLAW_HOOK_DEADLINE_MS=""),
         input=stdin,
         capture_output=True,
         text=True,

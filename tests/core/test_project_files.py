@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.repository import project_file, settings_file
+from core.config import file as settings_file
+from core.repository import project_file
 from core.repository.project_file import Unusable, is_below, read, root_of, status_of
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from core import clock, home_files
+from core import clock, files, home_files
 from core.config import Config
 from core.store import document_rows, documents, history, row_range, sqlite
 from core.store.cluster import outbox
@@ -97,7 +97,7 @@ class Retention:
     def run(self) -> dict[str, Any]:
         """Drop it, and give the room back."""
         completeness.compare(self._db)
-        home_files.sweep_temporary()
+        home_files.sweep_temporary(files.home())
         if before := self._before("retention.events_days"):
             self._events = prune_events(self._db, before)[0]
         surplus = self._surplus(0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from core import TYPE_CHECKING, config, files, json_text
+from core import TYPE_CHECKING, files, json_text
+from core.config.settings import FORMERLY, NARROWING, SETTINGS
+from core.config.value import checked
 from core.errors import Failure
 from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of, status_of
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from core.config import Config, Value
+    from core.config.settings import Said, Value
 
 _REASON_CHARS = 200
 _SCOPES = "scopes."
@@ -41,28 +43,21 @@ def choices(folder: str) -> dict[str, Any] | None:
         "file": path, "trusted": trust.is_trusted(root), "settings": {}, "withheld": [], "scopes": {}, "never": [],
         "fault": None,
     }  # fmt: skip
-    try:
-        found = table(path, root)
-        dropped = config.load(place).dropped
-    except Unusable as fault:
-        return {**told, "fault": fault.reason}
-    except Failure:  # the user's own file: it is told elsewhere
-        dropped = ()
-    if dropped:
-        return {**told, "fault": dropped[0][1]}
-    for name, value in found.items():
+    if fault := project(path, root)["fault"]:
+        return {**told, "fault": fault}
+    for name, value in table(path, root).items():
         if name.startswith("scopes."):
             told["scopes"][name.partition(".")[2]] = str(value)
-        elif name in config.SETTINGS and config.SETTINGS[name].trusted:
+        elif name in SETTINGS and SETTINGS[name].trusted:
             told["never"].append(name)
-        elif name in config.SETTINGS:
+        elif name in SETTINGS:
             told["settings"][name] = value
-    told["withheld"] = [name for name in told["settings"] if name not in config.NARROWING]
+    told["withheld"] = [name for name in told["settings"] if name not in NARROWING]
     return told
 
 
-def add_own(made: Config, path: str) -> None:
-    """Apply the user's own file. Raises Failure: CONFIG_INVALID."""
+def own(path: str) -> Said:
+    """The user's own file. Raises Failure: CONFIG_INVALID."""
     status = os.stat(path)
 
     def parse() -> dict[str, Any]:
@@ -75,49 +70,33 @@ def add_own(made: Config, path: str) -> None:
             raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
 
     found: dict[str, Any] = parsed_once(path, [path, status.st_mtime_ns, status.st_size], parse)["table"]
-    made.apply(_checked(found, path, trusted=True), _scopes(found, path))
-    made.unknown = _unknown(found, path)
+    return _said(found, path, is_own=True)
 
 
-def add_project(made: Config, path: str, folder: str) -> None:
-    """Apply a project's file over the user's; if anything in it is wrong, apply none of it."""
+def project(path: str, folder: str) -> Said:
+    """A project's file; if anything in it is wrong, it says nothing but that."""
     from core.repository import trust
 
     root = root_of(folder)
+    said: Said = {"values": {}, "scopes": {}, "unknown": (), "trusted": trust.is_trusted(root), "fault": ""}
     try:
-        found = table(path, root)
-        values, scopes = _checked(found, path, trusted=False), _scopes(found, path)
+        return {**_said(table(path, root), path, is_own=False), "trusted": said["trusted"]}
     except Unusable as fault:
-        made.dropped = ((path, fault.reason),)
-        return
+        return {**said, "fault": fault.reason}
     except Failure as failure:
-        made.dropped = ((path, "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]),)
-        return
-    made.unknown += _unknown(found, path)
-    if not trust.is_trusted(root):
-        made.withheld = tuple(name for name in values if name not in config.NARROWING)
-        values = {name: value for name, value in values.items() if name in config.NARROWING}
-        made.foreign, made.foreign_scopes = frozenset(values), frozenset(scopes)
-    made.apply(values, scopes)
+        return {**said, "fault": "is wrong: " + failure.message.removeprefix(f"{path}: ")[:_REASON_CHARS]}
 
 
-def _checked(table: dict[str, Any], path: str, *, trusted: bool) -> dict[str, Value]:
+def _said(table: dict[str, Any], path: str, *, is_own: bool) -> Said:
     values: dict[str, Value] = {}
-    for name in sorted(table, key=config.SETTINGS.__contains__):  # a name of today beats that of old
-        setting = config.SETTINGS.get(config.FORMERLY.get(name, name))
-        if setting is None or (setting.trusted and not trusted):
-            continue  # `_unknown`, or one that a project may not set
-        values[config.FORMERLY.get(name, name)] = config.checked(name, setting, table[name], path)
-    return values
-
-
-def _unknown(table: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
-    """Names that are no setting: misspelled, or of a newer version."""
-    return tuple(
-        (path, name)
-        for name in table
-        if name not in config.SETTINGS and name not in config.FORMERLY and not name.startswith(_SCOPES)
-    )
+    for name in sorted(table, key=SETTINGS.__contains__):  # a name of today beats that of old
+        setting = SETTINGS.get(FORMERLY.get(name, name))
+        if setting is None or (setting.trusted and not is_own):
+            continue  # unknown, or one that a project may not set
+        values[FORMERLY.get(name, name)] = checked(name, setting, table[name], path)
+    others = [name for name in table if name not in SETTINGS and name not in FORMERLY]  # misspelled, or newer
+    unknown = tuple((path, name) for name in others if not name.startswith(_SCOPES))
+    return {"values": values, "scopes": _scopes(table, path), "unknown": unknown, "trusted": True, "fault": ""}
 
 
 def _scopes(table: dict[str, Any], path: str) -> dict[str, str]:

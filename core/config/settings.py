@@ -1,25 +1,25 @@
-"""Settings: flags beat the environment, that beats `./.joelclaw/config.toml`, that beats `$JOELCLAW_HOME/config.toml`.
-
-A TOML file costs 15 ms to parse (`tomllib` imports `re`), so what was read is kept as JSON in the home's `cache/`.
-Until the user trusts the folder of a project's file, it may only say what is asked of its own memories (`NARROWING`); a
-fault in it drops it as a whole. Settings marked `trusted` are read from the user's own file and environment only.
-"""
+"""The settings there are: type, default, bounds, and who may set each."""
 
 from __future__ import annotations
 
-import os
-
-from core import TYPE_CHECKING, files
-from core.errors import Failure
+from core import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypedDict
+
     Value = str | int | float | bool
 
+    class Said(TypedDict):
+        """What a file says: settings, `[scopes]`, unknown names each with the file; or why it is left out."""
+
+        values: dict[str, Value]
+        scopes: dict[str, str]
+        unknown: tuple[tuple[str, str], ...]
+        trusted: bool
+        fault: str
+
+
 ENVIRONMENT = "the environment"
-_WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-"""How the environment, which holds only text, spells a boolean."""
-_OTHER_VARIABLES = ("JOELCLAW_IDLE_RUN",)
-"""Our variables that look like settings and are not."""
 
 
 class Setting:
@@ -42,17 +42,6 @@ class Setting:
         self.high = high
         self.choices = choices
         self.trusted = trusted
-
-    def wanted(self) -> str:
-        """Its permitted values, in words."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        if isinstance(self.default, bool):
-            return "true or false"
-        if isinstance(self.default, str):
-            return "text"
-        kind = "a whole number" if isinstance(self.default, int) else "a number"
-        return f"{kind} from {self.low:.12g} to {self.high:.12g}"
 
 
 SETTINGS: dict[str, Setting] = {
@@ -128,113 +117,6 @@ NARROWING = ("inject.query", "inject.gateway_query")
 """What a project's file may set before its folder is trusted, besides `[scopes]`: queries over its own memories."""
 
 
-class Config:
-    """The settings in force."""
-
-    __slots__ = ("_values", "dropped", "foreign", "foreign_scopes", "scopes", "unknown", "withheld")
-
-    def __init__(self, values: dict[str, Value], scopes: dict[str, str] | None = None) -> None:
-        self._values = values
-        self.scopes = scopes or {}
-        """The table `[scopes]`: folder of a project → what to recall when an agent first edits a file in it."""
-        self.foreign: frozenset[str] = frozenset()
-        """Settings from an untrusted project: what they select is limited to that project."""
-        self.foreign_scopes: frozenset[str] = frozenset()
-        """Scopes likewise."""
-        self.withheld: tuple[str, ...] = ()
-        """What else such a project's file sets, which would apply if its folder were trusted."""
-        self.dropped: tuple[tuple[str, str], ...] = ()
-        """The project's file and what is wrong with it, if it was left out."""
-        self.unknown: tuple[tuple[str, str], ...] = ()
-        """Files, and the unknown names in them."""
-
-    def suggest(self, name: str, value: Value | None) -> None:
-        """Set a value that nobody has set yet; None changes nothing."""
-        if value is not None:
-            self._values.setdefault(name, value)
-
-    def apply(self, values: dict[str, Value], scopes: dict[str, str]) -> None:
-        """Apply what a file says over what is known."""
-        self._values.update(values)
-        self.scopes = {**self.scopes, **scopes}
-
-    def add_environment(self) -> None:
-        """Apply the environment's variables over the files."""
-        for name in (*FORMERLY, *SETTINGS):
-            given = os.environ.get(variable(name))
-            if given:
-                known = FORMERLY.get(name, name)
-                self._values[known] = checked(name, SETTINGS[known], given, ENVIRONMENT)
-                self.foreign -= {known}
-
-    def get_str(self, name: str) -> str:
-        """A setting that is a string."""
-        return str(self._values.get(name, SETTINGS[name].default))
-
-    def get_float(self, name: str) -> float:
-        """A setting that is a number."""
-        return float(self._values.get(name, SETTINGS[name].default))
-
-    def get_int(self, name: str) -> int:
-        """A setting that is a whole number."""
-        return int(self._values.get(name, SETTINGS[name].default))
-
-    def get_bool(self, name: str) -> bool:
-        """A setting that is true or false."""
-        return bool(self._values.get(name, SETTINGS[name].default))
-
-
-def load(cwd: str | None = None) -> Config:
-    """The settings in force for a command started in `cwd`. Raises Failure: CONFIG_INVALID, for the user's own file."""
-    own = os.path.join(files.home(), "config.toml")
-    made = Config({})
-    if os.path.exists(own):
-        from core.repository import settings_file
-
-        settings_file.add_own(made, own)
-    try:
-        folder = cwd or os.getcwd()
-        project = os.path.join(folder, ".joelclaw", "config.toml")
-        if os.path.lexists(project) and os.path.realpath(project) != os.path.realpath(own):
-            from core.repository import settings_file
-
-            settings_file.add_project(made, project, folder)
-    except (OSError, ValueError):  # the current folder was removed, or none can have this name
-        pass
-    made.add_environment()
-    return made
-
-
 def variable(name: str) -> str:
     """The environment variable that sets a setting."""
     return "JOELCLAW_" + name.upper().replace(".", "_")
-
-
-def unknown_variables() -> tuple[tuple[str, str], ...]:
-    """Environment variables that look like settings and are not."""
-    sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
-    ours = [name for name in os.environ if name.startswith(sections) and name not in _OTHER_VARIABLES]
-    known = {variable(name) for name in (*FORMERLY, *SETTINGS)} if ours else set()
-    return tuple((ENVIRONMENT, name) for name in ours if name not in known)
-
-
-def checked(name: str, setting: Setting, given: Value | None, where: str) -> Value:
-    """A value as its setting's type; None stands for anything but a single value."""
-    kind = type(setting.default)
-    if kind is str:
-        if isinstance(given, str) and (not setting.choices or given in setting.choices):
-            return given
-    elif kind is bool:
-        truth = _WORDS.get(given.strip().lower()) if isinstance(given, str) and where == ENVIRONMENT else given
-        if isinstance(truth, bool):
-            return truth
-    elif given is not None and not isinstance(given, bool):
-        try:
-            number = float(given)
-            if setting.low <= number <= setting.high and (kind is float or number == int(number)):
-                return int(number) if kind is int else number
-        except (ValueError, OverflowError):
-            pass
-    found = "a list, a table, a date or a number that is too long" if given is None else repr(given)
-    message = f"{where}: {name} is {found}, which is not {setting.wanted()}"
-    raise Failure("CONFIG_INVALID", message, f"set {name} to {setting.wanted()}")
