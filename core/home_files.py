@@ -16,7 +16,6 @@ _OURS = frozenset(
     "backups.json cache config.toml install installs knowledge.json outbox sessions spool switches.json trusted.json"
     " workspace".split()
 )
-_STORE = "store.db"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _STALE_S = 3600
 """No writer takes this long: an older temporary file was left by a killed one."""
@@ -32,15 +31,15 @@ def is_in_homes(name: str) -> bool:
     """Whether an entry of the home is ours, including locks, damaged files and leftovers."""
     if _is_temporary(name):
         name = name.rsplit(".", 2)[0].rstrip("0123456789").removesuffix(".")
-    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith(_STORE)
+    return name.partition(".damaged-")[0].removesuffix(".lock") in _OURS or name.startswith("store.db")
 
 
 def put_right(root: str, seen: str) -> list[str]:
     """Remove group and other permissions from the home and what is ours in it, links left alone; returns from which
     paths, none where nobody else could reach them."""
-    is_reachable = _is_open(root)
+    is_reachable = os.stat(root).st_mode & _OTHERS
     closed = _close(root, seen)
-    if _is_open(seen):
+    if os.stat(seen).st_mode & _OTHERS:
         return []
     closed += close_all(root)
     return closed if is_reachable else []
@@ -58,10 +57,6 @@ def entries(root: str, onerror: Callable[[OSError], None] | None = None) -> Iter
         if folder == root:
             folders[:], names = ([one for one in some if is_in_homes(one)] for some in (folders, names))
         yield from (os.path.join(folder, one) for one in sorted((*folders, *names)))
-
-
-def _is_open(path: str) -> bool:
-    return bool(os.stat(path).st_mode & _OTHERS)
 
 
 def _close(root: str, path: str) -> list[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_NAMES = 3000
 """Of a call: more hold only listings and data."""
 _MOST_ROWS = 20_000
+_NEAR = range(-20, 21)
+"""How many lines a formatter moves what it leaves as it is."""
 _DATA = (".csv", ".json", ".jsonl", ".lock", ".log", ".snap", ".sum", ".svg", ".txt", ".xml")
 """Files whose names are keys and values."""
 _QUOTES, _COMMENTS = "\"'", ("//", "# ", "* ", "-- ", "<!--")
@@ -52,7 +54,7 @@ class SessionPlaces:
             known = found.get((file, name))
             if (known is None and len(found) < MOST_NAMES) or (known and defines and not known[1]):
                 found[file, name] = line, defines
-        self._drop_outdated(lines, named)
+        self._drop_outdated(lines, named, {key for key, (_, defines) in found.items() if defines})
         for (file, name), (line, defines) in found.items():
             if not is_file(file) or file.endswith(_DATA):
                 continue
@@ -65,16 +67,26 @@ class SessionPlaces:
                 place["line"], place["defines"] = line, defines
             self._changed[path, name] = place
 
-    def _drop_outdated(self, lines: list[Line], named: set[tuple[str, int, str]]) -> None:
-        """Drop the places whose line is shown without the name. Two such lines tell that the file was changed by what
-        the session does not say (a formatter, a subagent): then all that is not shown here."""
+    def _drop_outdated(
+        self, lines: list[Line], named: set[tuple[str, int, str]], defined: set[tuple[str, str]]
+    ) -> None:
+        """Drop the places whose line is shown without the name. Two such lines, or two definitions that are shown near
+        where they were, tell that the file was changed by what the session does not say (a formatter, a subagent): then
+        all that is not shown here."""
         whole = {(file, line) for file, line, _, is_whole in lines if is_whole}
         for file in {file for file, _ in whole}:
             path = self._path(file)
             other = [one for one in self._in(path)[0].values() if (file, one["line"], one["name"]) not in named]
             wrong = {one["line"] for one in other if (file, one["line"]) in whole}
+            moved = {
+                one["line"]
+                for one in other
+                if one["defines"]
+                and (file, one["name"]) in defined
+                and any((file, one["line"] + by, one["name"]) in named for by in _NEAR)
+            }
             for one in other:
-                if len(wrong) > 1 or one["line"] in wrong:
+                if len(wrong | moved) > 1 or one["line"] in wrong:
                     self._drop(path, one["name"])
 
     def _drop(self, path: str, name: str) -> None:

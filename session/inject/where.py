@@ -115,9 +115,11 @@ def lines(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[
     places = list(of_line.values())
     found = fitting(places, names, room, MOST_FILES)
     first = {place["file"] for place in places[:_FIRST]}
-    alone = {file for file, entries in found.items() if len(entries) < 2 and file not in first}
-    if alone:
-        kept = [one for one in places if one["file"] in found and one["file"] not in alone]
+    # what was only used there, or a name alone, is not worth a line
+    heads = {place["file"] for place in places if place["defines"]}
+    thin = {file for file, entries in found.items() if file not in heads or (len(entries) < 2 and file not in first)}
+    if thin:
+        kept = [one for one in places if one["file"] in found and one["file"] not in thin]
         found = fitting(kept, names, room, MOST_FILES)
     return [f"- {names[file]}: {' '.join(entries)}" for file, entries in found.items()]
 

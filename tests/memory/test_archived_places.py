@@ -198,6 +198,29 @@ def test_what_is_shown_otherwise_now_keeps_no_place(run: Run, home: Path, transc
     assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"leastOpen": 5}
 
 
+def test_definitions_that_are_shown_elsewhere_tell_that_the_file_was_changed(
+    run: Run, home: Path, transcript: Transcript
+) -> None:
+    def grep(call: str, *lines: str) -> dict[str, int]:
+        transcript.call(call, "Bash", command="grep -n func src/pool.go")
+        transcript.outcome(call, "\n".join(lines))
+        assert run("memory", "archive", str(transcript.path)).code == 0
+        return {name: line for (_, name), (line, _, _) in places(home).items()}
+
+    transcript.user("mend the pool")
+    every = ("3:func openAll() {", "9:func closeAll() {", "20:func spareOpen() {", "90:func farAway() {")
+    before = grep("c1", *every)
+    # one may be another of that name, and two far from where they were too
+    assert grep("c2", "24:func spareOpen() {") == {**before, "spareOpen": 24}
+    assert grep("c3", "200:func openAll() {", "300:func farAway() {") == {
+        **before,
+        "spareOpen": 24,
+        "openAll": 200,
+        "farAway": 300,
+    }
+    assert grep("c4", "11:func closeAll() {", "29:func spareOpen() {") == {"closeAll": 11, "spareOpen": 29}
+
+
 def test_the_file_before_an_edit_tells_what_a_formatter_moved(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")

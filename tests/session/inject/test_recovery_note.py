@@ -116,7 +116,7 @@ def test_a_plan_that_was_cleared_is_not_told(run: Run, path: Path) -> None:
     assert "**Plan:**" not in compacted(run, path)
 
 
-def test_a_line_is_told_once_by_the_name_it_defines() -> None:
+def test_a_line_is_told_once_by_the_name_it_defines_and_a_file_of_uses_not_at_all() -> None:
     names: Any = [
         {
             "name": name,
@@ -127,7 +127,7 @@ def test_a_line_is_told_once_by_the_name_it_defines() -> None:
             "place": "",
             "written": 1,
         }
-        for name in ("loadTides", "tideFile", "gaugeName")
+        for name in ("loadTides", "tideFile", "gaugeName", "usedOnly", "usedToo")
     ]
     made: Any = [
         {"file": "a.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": name == "loadTides"}
@@ -137,8 +137,13 @@ def test_a_line_is_told_once_by_the_name_it_defines() -> None:
         {"file": f"{folder}/tides.go", "name": "gaugeName", "line": 3, "number": 9, "shown": 1, "defines": True}
         for folder in ("/usr/share", "../other")
     ] + [{"file": "docs/plan.md", "name": "gaugeName", "line": 4, "number": 9, "shown": 1, "defines": True}]
+    made += [
+        {"file": "b.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": False}
+        for name, line in (("usedOnly", 5), ("usedToo", 6))
+    ]
     found = where.ranked(names, made, 10, ())
-    assert where.lines(found, where.shown_as(["a.go"]), 200) == ["- a.go: gaugeName:8 loadTides:7"]
+    assert {place["file"] for place in found} == {"a.go", "b.go"}
+    assert where.lines(found, where.shown_as(["a.go", "b.go"]), 200) == ["- a.go: gaugeName:8 loadTides:7"]
 
 
 def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
