@@ -118,9 +118,9 @@ def _spans(text: str) -> list[Span]:
         from core.redaction.structured import find_structured
 
         spans += find_structured(text, lower, sorted(names + others))
-    is_made = holds_made(words)
+    is_made = holds_made(words, find_secrets)
     if is_made:
-        spans += find_random(text)
+        spans += find_random(text, find_secrets)
     if not (is_anchored or spans or is_made):
         _dull.update(one for one in words if len(one) <= _LONGEST_DULL and (":" not in one or not may_be_login(one)))
     return spans

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from math import log2
 
+from core import TYPE_CHECKING
 from core.redaction.values import DIGITS, Span, compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Find = Callable[[str], list[Span]]
+    """What finds the secrets of every kind: a token that is base64 of a text is judged by what the text holds."""
 
 MIN_TOKEN = 24
 """Characters below which a bare token is never judged by its entropy: hashes and identifiers outnumber secrets
@@ -74,12 +81,12 @@ _NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
-def holds_made(words: set[str]) -> bool:
+def holds_made(words: set[str], find: Find) -> bool:
     """Whether one of the words by itself holds such a token, be it that what surrounds it makes it public."""
-    return any(len(word) > _LONGEST_ENCODED or find_random(word) for word in words if len(word) >= MIN_TOKEN)
+    return any(len(word) > _LONGEST_ENCODED or find_random(word, find) for word in words if len(word) >= MIN_TOKEN)
 
 
-def find_random(text: str) -> list[Span]:
+def find_random(text: str, find: Find) -> list[Span]:
     """Tokens that chance made. The path of a URL is left alone."""
     mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
     spans: list[Span] = []
@@ -107,12 +114,13 @@ def find_random(text: str) -> list[Span]:
             made = _in_path(text, word, start)
         elif is_random(word) and (len(word) >= _LEAST_IN_TEMPORARY or not _is_temporary(text, start, word)):
             made = [(start, at)]
-        if made and not _is_published(text, start, at):
-            spans += [(*one, "high-entropy") for one in made if one == (start, at) or not _is_published(text, *one)]
+        if made and not _is_published(text, start, at, find):
+            made = [one for one in made if one == (start, at) or not _is_published(text, *one, find)]
+            spans += [(*one, "high-entropy") for one in made]
     return spans
 
 
-def _is_published(text: str, start: int, end: int) -> bool:
+def _is_published(text: str, start: int, end: int, find: Find) -> bool:
     """Whether the random token at start..end is public by what it is, or by what stands before it."""
     word, before = text[start:end].lstrip("-"), text[max(0, start - 64) : start].lower()
     size = len(word)
@@ -123,10 +131,10 @@ def _is_published(text: str, start: int, end: int) -> bool:
         return True  # of IPFS, an address of Bitcoin
     if size in (33, 44) and word[0] in "10" and any(name in before for name in _DOCUMENTS):
         return True
-    return size <= _LONGEST_ENCODED and _is_encoded_text(word)
+    return size <= _LONGEST_ENCODED and _is_encoded_text(word, find)
 
 
-def _is_encoded_text(word: str) -> bool:
+def _is_encoded_text(word: str, find: Find) -> bool:
     """Whether a word is base64 of some words in ASCII with no secret among them, or of JSON: the header of a token."""
     from binascii import Error, a2b_base64
 
@@ -138,11 +146,7 @@ def _is_encoded_text(word: str) -> bool:
     except (Error, UnicodeDecodeError):
         return False
     is_said = len(text.split()) > 1 or text.startswith('{"') or compiled(_NODE_ID).match(text)
-    if len(text) < 12 or not is_said or not " ".join(text.split()).isprintable():
-        return False
-    from core.redaction.search import find_secrets
-
-    return not find_secrets(text)
+    return len(text) >= 12 and bool(is_said) and " ".join(text.split()).isprintable() and not find(text)
 
 
 def _in_path(text: str, word: str, start: int) -> list[tuple[int, int]]:

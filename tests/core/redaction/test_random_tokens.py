@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.redaction import redact
+from core.redaction.search import find_secrets
 from core.redaction.tokens import find_random, is_random
 
 TOKEN = "q7Xz2LmR9tWv4KpD8sHy3NbJ"  # 24 characters, as chance might make them
@@ -26,7 +27,7 @@ def test_whether_chance_made_a_token() -> None:
 
 
 def found(text: str) -> list[str]:
-    return [text[start:end] for start, end, _ in find_random(text)]
+    return [text[start:end] for start, end, _ in find_random(text, find_secrets)]
 
 
 WHERE_TOKENS_STAND = (
@@ -80,9 +81,9 @@ def test_secrets_in_the_place_of_a_path_are() -> None:
 
 def test_the_token_of_a_discord_bot() -> None:
     first, stamp, last = "M" + TOKEN[:23], "aB3dE6", "x" * 27
-    assert find_random(f"is {first}.{stamp}.{last}, so") == [(3, 3 + 24 + 8 + 27, "discord-token")]
+    assert find_random(f"is {first}.{stamp}.{last}, so", find_secrets) == [(3, 3 + 24 + 8 + 27, "discord-token")]
     for other in (f"A{first[1:]}.{stamp}.{last}", f"{first}.{stamp}.{last[1:]}", f"{first}.{stamp[1:]}.{last}"):
-        assert "discord-token" not in [kind for _, _, kind in find_random(other)]
+        assert "discord-token" not in [kind for _, _, kind in find_random(other, find_secrets)]
 
 
 WHAT_IS_LEFT_OF_A_TEXT = (
