@@ -115,7 +115,7 @@ _URL_ALONE = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
 _DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
 _PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
 # A key id on two lines; one line of a cookie jar (Netscape, curl).
-_AWS_WRAPPED = _LEFT + r"(?:AKIA|ASIA)(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]*\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
+_AWS_WRAPPED = _LEFT + r"A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
 _JAR_COOKIE = r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"
 _COOKIES = r"(?i:cookie[\"'\\]{0,3}[:=]|set-cookie[\"'\\]{0,3},)[^\n]*"
 _COOKIE_PAIR = r"(?<![^\s;:\"',])([A-Za-z0-9_.$-]{1,64})=([^\s;,\"']{1,4096})"
@@ -131,7 +131,8 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
             spans += _matches(text, kind, pattern) if kind in _INNER else _shaped(text, kind, anchors, pattern)
     if "-----BEGIN" in text:
         spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= _LEAST_PEM]
-    spans += _wrapped(text) + (_matches(text, "cookie", _JAR_COOKIE) if "TRUE\t" in text or "FALSE\t" in text else [])
+    spans += _matches(text, "aws-access-key", _AWS_WRAPPED) if "AKIA" in text or "ASIA" in text else []
+    spans += _matches(text, "cookie", _JAR_COOKIE) if "TRUE\t" in text or "FALSE\t" in text else []
     if "@" in text and "://" in text:
         spans += _matches(text, "url-password", _URL_USER) + _matches(text, "url-password", _URL_SLASHED)
         spans += [span for span in _matches(text, "url-password", _URL_ALONE) if _is_made(text[span[0] : span[1]])]
@@ -148,12 +149,6 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
             if (named or is_random(value)) and not is_placeholder(value):
                 spans.append((*match.span(2), "cookie"))
     return spans
-
-
-def _wrapped(text: str) -> list[Span]:
-    """Each key id of AWS that stands on two lines."""
-    found = _matches(text, "aws-access-key", _AWS_WRAPPED) if "AKIA" in text or "ASIA" in text else []
-    return [span for span in found if "\n" in text[span[0] : span[1]]]
 
 
 def _has_tail(text: str, anchor: str, tail: int) -> bool:

@@ -45,6 +45,7 @@ _JSON_KIND = re.compile(r"\"kind\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\"Secret\\{0,3}\"
 _JSON_HOLDER = re.compile(
     r"\"(?:data|stringData)\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}\{((?:\$\{\w*\}|\{\{[^{}]*\}\}|[^{}])*+)"
 )
+_JSON_SIGN = re.compile(rf"[{{}}]|{_JSON_KIND.pattern}|{_JSON_HOLDER.pattern}")
 _JSON_PAIR = re.compile(
     r"\"[^\"\\]++\\{0,3}\"(?:\s|\\n){0,8}:(?:\s|\\n){0,8}(?:\"((?:[^\"\\]|\\.)*+)|\\+\"([^\"\\]*+))"
 )
@@ -173,7 +174,7 @@ def _inserted(text: str) -> list[Span]:
                 depth -= 1
             elif sign == "," and depth == 1:
                 column += 1
-            elif sign == ";" or (depth < 1 and sign.strip() and sign != ","):
+            elif sign == ";" or depth > 8 or (depth < 1 and sign.strip() and sign != ","):
                 break
             elif depth and match.lastindex and any(kinds[column : column + 1]):
                 value = match.group(match.lastindex)
@@ -184,28 +185,23 @@ def _inserted(text: str) -> list[Span]:
 def _in_manifests(text: str) -> list[Span]:
     """Each value of a Secret of Kubernetes."""
     spans: list[Span] = []
-    kinds = [match.span() for match in _JSON_KIND.finditer(text)]
-    at = 0
-    for holder in _JSON_HOLDER.finditer(text) if kinds else ():
-        while at < len(kinds) and kinds[at][1] <= holder.start():
-            at += 1
-        before = at and _is_balanced(text, kinds[at - 1][1], holder.start())
-        if before or (at < len(kinds) and _is_balanced(text, holder.end(1) + 1, kinds[at][0])):
-            for pair in _JSON_PAIR.finditer(text, *holder.span(1)):
-                _add(pair, spans)
+    opened, secrets, holders = [0], set[int](), list[tuple[int, tuple[int, int]]]()
+    for match in _JSON_SIGN.finditer(text) if _JSON_KIND.search(text) else ():
+        if match.group() == "}":
+            opened.pop()
+            opened = opened or [-match.end()]  # that of an object that was opened before the text
+        elif match.group() == "{":
+            opened.append(match.end())
+        elif match.lastindex:
+            holders.append((opened[-1], match.span(1)))
+            opened.append(match.end())
+        else:
+            secrets.add(opened[-1])
+    for pair in (one for its, span in holders if its in secrets for one in _JSON_PAIR.finditer(text, *span)):
+        _add(pair, spans)
     if re.search(r"kind:[ \t]*[\"']?Secret", text):
         _find_in_yaml(text, spans)
     return spans
-
-
-def _is_balanced(text: str, start: int, end: int) -> bool:
-    """Whether what stands between both is in the same object."""
-    depth = 0
-    for sign in text[start:end] if end - start < 8_000 else "}":
-        depth += (sign == "{") - (sign == "}")
-        if depth < 0:
-            return False
-    return not depth
 
 
 def _find_in_yaml(text: str, spans: list[Span]) -> None:

@@ -88,12 +88,11 @@ def holds_made(words: set[str], find: Find) -> bool:
 
 def find_random(text: str, find: Find) -> list[Span]:
     """Tokens that chance made. The path of a URL is left alone."""
-    mapped = text.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
+    # certificates and public keys are there to be shown
+    hidden = compiled(_CERTIFICATES).sub(lambda one: " " * len(one.group()), text) if "-----BEGIN" in text else text
+    mapped = hidden.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
     spans: list[Span] = []
     at = 0
-    if "-----BEGIN" in text:  # certificates and public keys are there to be shown
-        for shown in compiled(_CERTIFICATES).finditer(text):
-            mapped = mapped[: shown.start()] + " " * (shown.end() - shown.start()) + mapped[shown.end() :]
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
     for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
         at = mapped.find(word, at)

@@ -219,6 +219,7 @@ HOSTILE = [
     "name: password\nvalue: ", "identified by '", "password:\n  ", "sshpass -p a1b ", "echo a1b | sudo -S ",
     "base64 -d secret\n", "a:5432:b:c:d\n", "kind: Secret\ndata:\n a: b\n", "password,a\n", "login: a:b ",
     "insert into a (password) values ('b') ", "password=hunter22)", "\x1b[0m", "secrets set A=b ", "cat <<< 'x ",
+    "AKIA\n", "insert into a (password) values (", '"kind":"Secret",' + '"data":{},' * 700,
 ]  # fmt: skip
 
 
