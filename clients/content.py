@@ -181,9 +181,9 @@ def plan(call: object, steps: object, *text_names: str) -> list[Item]:
 def given_text(given: object) -> str:
     """All texts of a tool's input, a line each, but for those that their key or their neighbour names a secret: the
     names are left out, so that nothing would tell it any more."""
-    from core.redaction import without_named
+    from core.redaction import redact_value
 
-    return "\n".join(texts_in(given if isinstance(given, str) else without_named(given)))
+    return "\n".join(texts_in(given if isinstance(given, str) else redact_value(given, str)))
 
 
 def texts_in(value: object) -> list[str]:

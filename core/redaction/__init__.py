@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from core.redaction.values import Span
 
@@ -139,27 +139,18 @@ def prints_secret(command: str, path: str) -> bool:
     return any(part in told for part in NAME_PARTS) or any(word in told for word in _PRINTERS)
 
 
-def redact_value(value: object) -> object:
-    """The JSON value with every string redacted, dict keys too, at any depth.
+def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
+    """The JSON value with every string redacted, dict keys too, at any depth; or what `plain` makes of the others.
 
     A string under a key that names a secret is replaced whole unless it is empty, redacted or a placeholder; so are the
     strings of a list under such a key, the `value` beside such a `name`, and the word behind such an option. Two keys
     that become equal are kept apart by a `#2`, `#3`.
     """
-    if not _may_hold_in_value(value):
-        return value
-    from core.redaction.fields import replaced
-
-    return replaced(value, lambda text: redact(text)[0])
-
-
-def without_named(value: object) -> object:
-    """The JSON value with a mark for each string that its place names a secret; all other strings, and keys, stay."""
     if _SEARCH not in sys.modules and not _may_hold_in_value(value):
         return value
     from core.redaction.fields import replaced
 
-    return replaced(value, lambda text: text)
+    return replaced(value, plain)
 
 
 def may_hold_secret(text: str) -> bool:

@@ -50,11 +50,15 @@ class Ingested:
         self.is_new = False
         """Nothing of the session's transcript was read before."""
 
-    def add(self, stored: tuple[int, int, int], piece: Piece) -> None:
-        """Count what came of a piece (`SessionArchive.store`)."""
+    def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
+        """Count what came of a piece (`SessionArchive.store`), and note which source has outputs that are cut."""
         added, updated, calls = stored
         self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
         self.items = [*self.items, *piece.items][-_MOST_ITEMS:]
+        if piece.work.is_cut:
+            from memory.archive.stuck import Attempt
+
+            Attempt(source, -1, 0.0).ended(cut=True)
 
 
 def ingest_file(
@@ -119,7 +123,7 @@ def ingest_file(
             if stored is None:  # another process was faster: on from where it is
                 tries += 1
                 continue
-            ingested.add(stored, piece)
+            ingested.add(stored, piece, source)
             ingested.is_new = ingested.is_new or found is None
             ingested.bad_lines += bad + too_long
             ingested.bytes += end - offset
@@ -153,7 +157,7 @@ def ingest_items(
                 piece.add(item)
         stored = archive.store(source, found, piece)
         if stored is not None:
-            ingested.add(stored, piece)
+            ingested.add(stored, piece, source)
             break
     return ingested
 
@@ -193,15 +197,11 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def _is_large(line: bytes) -> bool:
-    return len(line) > LARGE_BYTES
-
-
 def _added(
     piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None, source: str, offset: int
 ) -> tuple[int, int, Callable[[], None]] | None:
     """`_add_lines`, and what to do once it is stored; None where a large line, which is read alone, takes too long."""
-    if until is None or not lines or not _is_large(lines[0]):
+    if until is None or not lines or len(lines[0]) <= LARGE_BYTES:
         return *_add_lines(piece, lines, form, silences, until), lambda: None
     from memory.archive.stuck import Attempt
 
@@ -217,7 +217,7 @@ def _add_lines(
     """Add what the lines say, up to the deadline but at least one: how many were no object, and the bytes left."""
     bad = 0
     for place, line in enumerate(lines):
-        if place and until is not None and (_is_large(line) or time.monotonic() >= until):
+        if place and until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= until):
             return bad, sum(len(one) + 1 for one in lines[place:])
         if not line.strip():
             continue

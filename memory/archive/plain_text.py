@@ -20,6 +20,7 @@ _OF_ERRORS = (
     "|unrecogni|mismatch|missing|does not exist"
 ).split("|")
 _OF_NONE = " error: exit code| 0 error| no error| 0 fail| no fail| 0 warning| no warning|[no test".split("|")
+_LARGE_CHARS = 64_000  # an output that may take long
 MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 
@@ -40,11 +41,17 @@ def end(text: str, most: int, command: str = "", path: str = "") -> str:
     return (kept if len(text) <= most + MARGIN else kept[MARGIN:])[-most:]
 
 
-def both_ends(text: str, most: int, command: str = "", path: str = "") -> str:
-    """The text without its secrets; of one that is longer than `most` the head and the tail, half of it each."""
-    if len(text) <= most:
-        return plain(text, command, path)
-    return start(text, most // 2, command, path) + "\n" + end(text, most // 2, command, path)
+def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
+    """The text without its secrets; of one that is longer than `most` the head and the tail, half of it each. True
+    where it is not to be judged as a `whole`, and is not: so much of it looks like secrets that less of it is kept."""
+    if len(text) > (most if whole else _LARGE_CHARS):
+        from memory.archive import stuck
+
+        if not whole and stuck.is_dense(text[: most // 2] + text[most // 2 :][-most // 2 :]):
+            return stuck.in_part(text, lambda part: plain(part, command, path)), True
+        if len(text) > most:
+            return stuck.in_part(text, lambda part: plain(part, command, path), most // 2, MARGIN), False
+    return plain(text, command, path), False
 
 
 def one_line(text: str, most: int) -> str:

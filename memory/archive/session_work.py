@@ -72,16 +72,17 @@ class CallDraft:
         self.command = start(tool["command"].strip(), COMMAND_CHARS)
         if prints_secret(tool["command"], tool["target"]):
             self.called = (tool["command"][:READ_CHARS], tool["target"])
-        self.given = both_ends(tool["given"], READ_CHARS)
+        self.given = both_ends(tool["given"], READ_CHARS)[0]
         self.given_names = self._names(self.given)
         self.key = self.key or _key(f"{self.tool}\0{self.at}\0{self.given}")
 
-    def finish(self, text: str, outcome: str, process: str) -> None:
-        """Note what it returned, and what came of it; of one that goes on what the client calls its process."""
-        self.returned = both_ends(text, READ_CHARS, *self.called)
+    def finish(self, text: str, outcome: str, process: str) -> bool:
+        """Note what it returned, what came of it and, if it goes on, what its process is called; whether it is cut."""
+        self.returned, is_cut = both_ends(text, READ_CHARS, *self.called, whole=False)
         self.returned_names = self._names(self.returned)
         self.come_to(outcome, self.returned)
         self.error = start(process, _PROCESS_CHARS) if process.isalnum() else self.error
+        return is_cut
 
     def come_to(self, outcome: str, text: str) -> None:
         """Note what came of it, and of a failure why, by a text without secrets."""
@@ -116,6 +117,7 @@ class SessionWork:
 
     def __init__(self, carry: dict[str, str], folder: str) -> None:
         self._latest = self._ended = 0
+        self.is_cut = False  # an output
         self._spoke = True  # the agent, after its last call; the end of a turn before that is no answer
         self._events: list[tuple[CallDraft | Plan | str, int]] = []
         self._pending: dict[str, CallDraft] = {}
@@ -186,7 +188,7 @@ class SessionWork:
                 self._end(asked, outcome["text"], failed)
             failed = False
         process, called = ("", "") if asked else (process, outcome.get("process", ""))
-        call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok", called)
+        self.is_cut |= call.finish(outcome["text"], RUNNING if process else "failed" if failed else "ok", called)
         if process:
             self._keep(_RUNS + process, call.key)
             if printed:
@@ -200,7 +202,7 @@ class SessionWork:
                 del self._carry[_RUNS + process]
             outcome = STOPPED if failed is None else "failed" if failed else "ok"
             call = self._known(key)
-            call.come_to(outcome, both_ends(text, READ_CHARS, *call.called) if failed else "")
+            call.come_to(outcome, both_ends(text, READ_CHARS, *call.called, whole=False)[0] if failed else "")
 
     def _keep(self, name: str, value: str) -> None:
         self._carry[name] = value

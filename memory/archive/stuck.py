@@ -1,6 +1,7 @@
 """A line of a transcript that took longer than the time that hooks have, twice: it is archived without long outputs.
 
-Otherwise each hook would begin with it again, and nothing after it would be archived. Hot path, for large lines only.
+Otherwise each hook would begin with it again, and nothing after it would be archived. Of a large output that is full of
+what looks like secrets both ends alone are judged at once. Hot path, for large lines only.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import os
 import time
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]  # `signal` imports enum
+from itertools import accumulate, dropwhile
 
 from core import TYPE_CHECKING, files, ids, json_text
 from core.errors import Failure
+from core.redaction import NAME_PARTS, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
 _TRIES = 2
 _END_CHARS = 2_000
-_MOST_CHARS = 60_000
-"""Of all texts of a line that is cut: it is read in time whatever it holds."""
+_MOST_CHARS = 30_000
+"""Of all texts of a line that is cut: it is read in time whatever it holds, margins too."""
+_LEAST_APART, _SAMPLES, _SAMPLE, _MOST_FOUND = 20, 8, 800, 7
+"""Of a large text that is judged whole: characters between two names, and secrets in so many samples, 4 of each."""
+_INNER = " \t('\"+-"  # how a line begins that belongs to what stands before it
 _TEXTS = ("text", "given", "command")
 _LEAST_S = 0.2
 _FOLDER = ("sessions", ".work", "slow")
@@ -68,7 +74,8 @@ class Attempt:
             finally:
                 setitimer(ITIMER_REAL, 0)
         except _TimeIsUp:
-            self._unlock()
+            if self._lock is not None:
+                self._lock.__exit__()
             return None
         finally:
             signal(SIGALRM, before)
@@ -78,14 +85,10 @@ class Attempt:
         cut: Item = self._without_long_texts(item) if self._is_cut else item
         return cut
 
-    def ended(self) -> None:
-        """The line is stored."""
+    def ended(self, *, cut: bool = False) -> None:
+        """The line is stored; `cut`: without what an output holds too much of."""
         if self._lock is not None:
-            self._note(0, self._known.get("cut", 0) + self._is_cut)
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
+            self._note(0, self._known.get("cut", 0) + (cut or self._is_cut))
             self._lock.__exit__()
 
     def _note(self, tries: int, cut: int) -> None:
@@ -100,13 +103,10 @@ class Attempt:
 
     def _without_long_texts(self, value: Any, key: str = "") -> Any:
         if isinstance(value, str) and key in _TEXTS:
-            end = min(_END_CHARS, self._room // 2)
             if len(value) > min(3 * _END_CHARS, self._room):
-                mark = f"[{len(value) - 2 * end} characters left out]"
-                value = f"{value[:end]}\n{mark}\n{value[-end:]}" if end else mark
-                self._room -= 2 * end
-            else:
-                self._room -= len(value)
+                mark = f"[{len(value)} characters left out]"
+                value = in_part(value, lambda part: redact(part)[0]) if self._room > 3 * _END_CHARS else mark
+            self._room -= len(value)
         elif isinstance(value, dict):
             cut = {name: self._without_long_texts(one, name) for name, one in value.items()}
             # an edit's lines and their signs belong together
@@ -120,13 +120,38 @@ def _end(*_: object) -> None:
     raise _TimeIsUp
 
 
+def is_dense(text: str) -> bool:
+    """Whether a large text, by its names and by samples of it, would take long to judge: some 3 s a megabyte."""
+    step = len(text) // _SAMPLES
+    found = accumulate(min(4, len(redact(text[at : at + _SAMPLE])[1])) for at in range(0, step * _SAMPLES, step))
+    return sum(map(text.lower().count, NAME_PARTS)) * _LEAST_APART > len(text) or any(n > _MOST_FOUND for n in found)
+
+
+def in_part(text: str, plain: Callable[[str], str], size: int = _END_CHARS, margin: int = _END_CHARS) -> str:
+    """The head and the tail of a text, so large each, which are judged with a margin, and how much is left out."""
+    head, tail = "", ""
+    is_key = "PRIVATE KEY" in text or ("kind" in text and "Secret" in text)  # which is known by what stands far away
+    if '"Secret' not in text and not (is_key and margin == _END_CHARS):
+        head, tail = plain(text[: size + margin]), plain(text[-size - margin :])
+        head, tail = head[: -min(margin, len(head) // 2)][:size], _alone(tail, min(margin, len(tail) // 2), text)
+    return f"{head}\n[{len(text) - len(head) - len(tail[-size:])} characters left out]\n{tail[-size:]}".strip()
+
+
+def _alone(kept: str, margin: int, text: str) -> str:
+    """What is kept behind the margin, and the rows of a table and of a manifest that may have their head before it."""
+    rows = kept.split("\n")[1:]
+    if not rows:
+        return "" if "Secret" in text or "values" in text.lower() else kept[margin:]
+    signs = [sign for sign in "|\t;," if sign in rows[0]]
+    rest = dropwhile(lambda row: row[:1] in _INNER or any(row.count(one) == rows[0].count(one) for one in signs), rows)
+    return min(kept[margin:], "\n".join(rest), key=len)
+
+
 def left_out() -> list[tuple[str, str]]:
     """The transcripts of which outputs were left out, each with the file that says so."""
-    folder = os.path.join(files.home(), *_FOLDER)
-    try:
-        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.endswith(".lock")]
-    except OSError:
-        return []
+    from glob import escape, glob
+
+    paths = sorted(glob(os.path.join(escape(files.home()), *_FOLDER, "*")))
     return [(str(known["source"]), path) for path in paths if (known := _read(path)).get("cut")]
 
 

@@ -143,7 +143,7 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
     if (lacking := settings_faults.of_store()) is not None:
         seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
     for transcript, told in stuck.left_out():
-        about = f"long outputs of {transcript} are archived in part (both ends): they took longer than a hook may"
+        about = f"long outputs of {transcript} are archived in part: they took too long, or hold too much like secrets"
         seen.findings.append(warning("OUTPUT_LEFT_OUT", "store", about, f"nothing to do; rm {told} hides this"))
     sizes = {"bytes": _bytes(where), "walBytes": _bytes(where + "-wal")}
     return facts | sizes | {"schema": counted["schema"], "knownSchema": SCHEMA, "waiting": waiting}, counted, export

@@ -107,6 +107,14 @@ def test_the_third_hook_archives_the_rest_and_status_tells(tmp_path: Path) -> No
         assert len(found) == 1 and str(transcript) in found[0]["message"], result
 
 
+def test_no_half_of_a_secret_is_left_where_an_output_is_cut(tmp_path: Path) -> None:
+    behind = "Tr0ub4dorQuay harbour_quay.py:31: the gate stuck\n" + "harbour_gate.py:31: the gate was shut\n" * 99
+    stuck = Stuck(tmp_path, LOG + "\nPASSWORD=" + behind[:2_000])
+    assert stuck.tries("1000") > 2
+    kept = "".join(path.read_bytes().decode("latin-1") for path in stuck.home.glob("store.db*"))
+    assert "harbour_gate.py" in kept and "Tr0ub4dorQuay" not in kept
+
+
 def test_a_large_output_that_is_read_in_time_is_kept_whole(tmp_path: Path) -> None:
     stuck = Stuck(tmp_path, LOG, slow="")
     home = stuck.home

@@ -11,7 +11,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import NOW_MS, Run
 
-from core.redaction import redact, redact_value, without_named
+from core.redaction import redact, redact_value
 
 SECRET = "zQ7mangoTree9"
 HIDING: list[dict[str, Any]] = [
@@ -46,21 +46,21 @@ OPEN: list[dict[str, Any]] = [
 
 def test_what_is_named_vanishes_and_nothing_else() -> None:
     for given in HIDING:
-        hidden = without_named(given)
+        hidden = redact_value(given, str)
         assert SECRET not in repr(hidden) and repr(hidden).count("[redacted:") == 1
         assert redact_value(given) == hidden == redact_value(hidden)
 
 
 def test_what_only_stands_beside_such_a_name_stays() -> None:
     for given in OPEN:
-        assert without_named(given) == given == redact_value(given)
+        assert redact_value(given) == given == redact_value(given, str)
 
 
 def test_a_value_may_be_as_deep_as_its_author_liked() -> None:
     deep: object = {"password": SECRET}
     for _ in range(5_000):
         deep = [deep]
-    hidden = without_named(deep)
+    hidden = redact_value(deep, str)
     while isinstance(hidden, list):
         hidden = hidden[0]
     assert hidden == {"password": "[redacted:password]"}
@@ -165,15 +165,15 @@ THE_WORD_BEHIND_AN_OPTION = (
 
 def test_the_word_behind_an_option() -> None:
     for words, left in THE_WORD_BEHIND_AN_OPTION:
-        assert without_named({"args": words}) == {"args": left}
-        assert without_named({"args": tuple(words)}) == {"args": left}
+        assert redact_value({"args": words}, str) == {"args": left}
+        assert redact_value({"args": tuple(words)}, str) == {"args": left}
 
 
 def test_what_a_name_holds_is_redacted_at_any_depth_below_it() -> None:
     assert redact_value({"token": {"value": ["abcd"], "other": "abcd"}, "kind": "Secret", "data": {1: "x"}}) == {
         "token": {"value": ["[redacted:token]"], "other": "abcd"}, "kind": "Secret", "data": {"1": "[redacted:secret]"},
     }  # fmt: skip
-    assert without_named({"kind": "Secret", "stringData": {"a": "b"}}) == {
+    assert redact_value({"kind": "Secret", "stringData": {"a": "b"}}, str) == {
         "kind": "Secret", "stringData": {"a": "[redacted:secret]"},
     }  # fmt: skip
-    assert without_named({"kind": "ConfigMap", "data": {"a": "b"}}) == {"kind": "ConfigMap", "data": {"a": "b"}}
+    assert redact_value({"kind": "ConfigMap", "data": {"a": "b"}}, str) == {"kind": "ConfigMap", "data": {"a": "b"}}
