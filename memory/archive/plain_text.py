@@ -35,12 +35,6 @@ def start(text: str, most: int, command: str = "", path: str = "") -> str:
     return (kept if len(text) <= most + MARGIN else kept[:-MARGIN])[:most]
 
 
-def end(text: str, most: int, command: str = "", path: str = "") -> str:
-    """The same of the last `most` characters."""
-    kept = plain(text[-most - MARGIN :], command, path)
-    return (kept if len(text) <= most + MARGIN else kept[MARGIN:])[-most:]
-
-
 def both_ends(text: str, most: int, command: str = "", path: str = "", *, whole: bool = True) -> tuple[str, bool]:
     """The text without its secrets; of one that is longer than `most` the head and the tail, half of it each. True
     where it is not to be judged as a `whole`, and is not: so much of it looks like secrets that less of it is kept."""

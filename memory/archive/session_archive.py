@@ -240,7 +240,10 @@ def bounded(text: str) -> str:
     """A message without secrets, its middle left out where it is too long."""
     text = text.strip()
     if len(text) > 2 * plain_text.MARGIN + BODY_CHARS:
-        head, tail = plain_text.start(text, BODY_CHARS), plain_text.end(text, _TAIL_CHARS)
+        from memory.archive import stuck
+
+        head = plain_text.start(text, BODY_CHARS)
+        tail = stuck.tail(text, plain_text.plain, _TAIL_CHARS, plain_text.MARGIN)
     else:
         head = tail = plain_text.plain(text)
         if len(head) <= BODY_CHARS:

@@ -129,22 +129,25 @@ def is_dense(text: str) -> bool:
 
 def in_part(text: str, plain: Callable[[str], str], size: int = _END_CHARS, margin: int = _END_CHARS) -> str:
     """The head and the tail of a text, so large each, which are judged with a margin, and how much is left out."""
-    head, tail = "", ""
+    head, end = "", ""
     is_key = "PRIVATE KEY" in text or ("kind" in text and "Secret" in text)  # which is known by what stands far away
-    if '"Secret' not in text and not (is_key and margin == _END_CHARS):
-        head, tail = plain(text[: size + margin]), plain(text[-size - margin :])
-        head, tail = head[: -min(margin, len(head) // 2)][:size], _alone(tail, min(margin, len(tail) // 2), text)
-    return f"{head}\n[{len(text) - len(head) - len(tail[-size:])} characters left out]\n{tail[-size:]}".strip()
+    if '"Secret' not in text and not (is_key and margin == size):
+        head, end = plain(text[: size + margin]), tail(text, plain, size, margin)
+        head = head[: len(head) // 2 if margin == size else -margin][:size]
+    return f"{head}\n[{len(text) - len(head) - len(end)} characters left out]\n{end}".strip()
 
 
-def _alone(kept: str, margin: int, text: str) -> str:
-    """What is kept behind the margin, and the rows of a table and of a manifest that may have their head before it."""
+def tail(text: str, plain: Callable[[str], str], size: int, margin: int) -> str:
+    """The end of a text that is longer than size and margin, without the rows of a table and the values of a manifest
+    that may have their head before it."""
+    kept = plain(text[-size - margin :])
+    alone = kept[len(kept) // 2 if margin == size else margin :]
     rows = kept.split("\n")[1:]
     if not rows:
-        return "" if "Secret" in text or "values" in text.lower() else kept[margin:]
+        return "" if "Secret" in text or "values" in text.lower() else alone[-size:]
     signs = [sign for sign in "|\t;," if sign in rows[0]]
     rest = dropwhile(lambda row: row[:1] in _INNER or any(row.count(one) == rows[0].count(one) for one in signs), rows)
-    return min(kept[margin:], "\n".join(rest), key=len)
+    return min(alone, "\n".join(rest), key=len)[-size:]
 
 
 def left_out() -> list[tuple[str, str]]:

@@ -90,6 +90,16 @@ def test_no_value_is_kept_whose_name_stands_far_before(stored: Callable[..., str
     assert PASSWORD not in stored(head.format() + "".join(rows) + row.format("tail_of_harbour", 0))
 
 
+@pytest.mark.parametrize("kind", ROWS)
+def test_no_value_is_kept_of_a_message_whose_name_stands_far_before(stored: Callable[..., str], kind: str) -> None:
+    head, row = ROWS[kind]
+    rows = "".join(row.format("anna", number) for number in range(3_000))
+    kept = stored("done", prompt=f"why is the gate shut?\n{head.format()}{rows}")
+    assert "why is the gate shut?" in kept and PASSWORD not in kept
+    again = stored("done", prompt=f"{head.format()}{rows}\nand why is the quay_of_harbour shut?")
+    assert "quay_of_harbour" in again and PASSWORD not in again
+
+
 @pytest.mark.parametrize("size", [100_000, 600_000])
 def test_no_value_is_kept_whose_kind_stands_far_behind(stored: Callable[..., str], size: int) -> None:
     """As `kubectl get -o json` prints it."""

@@ -10,7 +10,7 @@ from clients import content
 from core.records import Session
 from core.store import migrate
 from core.store.sessions import name_rows
-from memory.archive import plain_text, session_archive, session_work
+from memory.archive import plain_text, session_archive, session_work, stuck
 
 CUTS = {
     "tool": session_work.TOOL_CHARS,
@@ -79,7 +79,10 @@ def test_a_text_full_of_secrets_is_cut_no_worse(sample: Sample, most: int, share
     size = most + plain_text.MARGIN
     text = (sample.text + "\n") * (size // (len(sample.text) + 1) * many + 2)
     shift = "x " * int(share * len(sample.text) / 2)
-    for cut in (plain_text.start(shift + text, most), plain_text.end(text + shift, most)):
+    for cut in (
+        plain_text.start(shift + text, most),
+        stuck.tail(text + shift, plain_text.plain, most, plain_text.MARGIN),
+    ):
         assert len(cut) <= most
         for part in halves(sample.secret):
             assert part not in cut
@@ -88,5 +91,5 @@ def test_a_text_full_of_secrets_is_cut_no_worse(sample: Sample, most: int, share
 def test_what_holds_no_secret_is_cut_where_it_was() -> None:
     text = WORDS * 3000
     assert plain_text.start(text, 1000) == text[:1000]
-    assert plain_text.end(text, 1000) == text[-1000:]
-    assert plain_text.start("short", 1000) == plain_text.end("short", 1000) == "short"
+    assert stuck.tail(text, plain_text.plain, 1000, plain_text.MARGIN) == text[-1000:]
+    assert plain_text.start("short", 1000) == "short"
