@@ -42,12 +42,13 @@ _FORMS = tuple(
 )
 """How tokens of known forms begin, which may have no digit at all."""
 LOGINS = (
-    *("creds", "credentials", "login:", "login =", "login is ", "login with", "logins ", "log in ", "logged in "),
+    *("creds", "credentials", "login:", "login =", "login is ", "login with", "login for ", "login to "),
+    *("logins ", "log in ", "logged in "),
     *("logging in ", "sign in ", "/pass", ":pass", "net use"),
 )
 CALLS = (
-    "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "BasicAuth(", "basic_auth(",
-    "auth=(", "PasswordCredentials(", "NetworkCredential(",
+    "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
+    "auth=(", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
 """How a call begins that is given a password."""
 COMMANDS = (
@@ -57,13 +58,14 @@ COMMANDS = (
     "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
     "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
     "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
-    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
+    "-server", "isakmp", "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
 
 _PRINTERS = tuple(
     "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
-    "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc".split("|")
+    "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal|random"
+    "|creds|bearer|op inject|teller|apg |genkey".split("|")
 )
 """In a command, or path, of which what is returned may be a secret, beside the names of secrets."""
 

@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(
     r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
     r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
-    r"(=>|={1,3}|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
+    r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
@@ -48,6 +48,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             continue
         sign, at = placed
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
+        at += 9 * text.startswith("<![CDATA[", at)
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
         below = _NEXT_LINE.match(text, at) if sign == ":" else None
@@ -80,7 +81,7 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             full = _BARE.match(text, begin) if is_one else None
             end = begin + len(_trimmed(full.group())) if full else 0
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
-        if end > begin and (sign != ">" or text[end : end + 1] == "<"):
+        if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
             if _AWS_LEAST <= end - begin < _AWS_SECRET and "secret" in text[start:name_end].lower():
                 rest = re.compile(_REST % (_AWS_SECRET - end + begin)).match(text, end)
                 end = rest.end() if rest is not None else end
@@ -92,7 +93,8 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
 def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
     """The sign behind the name at start..end, and where the value begins."""
     match = _SEPARATOR.match(text, end)
-    if match is not None and text[match.start(1) - 1] != "!":
+    is_tested = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
+    if match is not None and text[match.start(1) - 1] != "!" and not (is_tested and text[end] in '"}'):
         return match.group(1), match.end()
     return (" ", end + 1) if text[start] == "-" and text[end : end + 1] == " " else None
 

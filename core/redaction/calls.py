@@ -10,7 +10,7 @@ import re
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 from core.redaction import ANNOUNCING
-from core.redaction.values import Span, family, is_placeholder, is_told
+from core.redaction.values import Span, family, is_made, is_placeholder, is_told
 
 if TYPE_CHECKING:
     from core.shell_command import Step
@@ -26,25 +26,31 @@ _PRINTS = tuple(
         "|gcloud auth print-access-token|gcloud auth print-identity-token|az account get-access-token|az keys list"
         "|security find-generic-password|security find-internet-password|kubectl get secret|kubectl get secrets"
         "|oc get secret|oc whoami -t|doppler secrets|infisical secrets|chamber read|chamber export|sops --decrypt"
-        "|terraform output -raw|tofu output -raw|pulumi config get|heroku config:get|heroku config|gh auth token"
+        "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gh auth token"
         "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
-        "|secret-tool lookup"
+        "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
+        "|* config:get|* functions:config:get|pwgen|apg|wg genkey"
     ).split("|")
 )
+_SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
 _FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpass$|\.git-credentials$|\.vault-token$)")
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
-_CHOOSING = re.compile(
-    r"\b(?:get\w*|read|show|view|print\w*|reveal|lookup|fetch|decrypt|create|generate|describe|active|query|cat|head"
-    r"|tail|\w*env\w*|jq|yq|dasel|xpath|value|grep|rg|g?awk|sed|cut|tee|puts|select|eval)\b"
-    r"|(?i:\bENV\b)|^-[ce]\Z|\b(?:echo|printf) [^;|&]{0,200}\$"
-)
 _LISTING, _NOT_CHOSEN = frozenset("list ls -l -rl --list".split()), frozenset(["", "key", "auth", "authorization"])
-_CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.\w|\[|/\w)")
+_CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)")
+_MADE = ("creds", "bearer", "urandom", "random_bytes", "token_hex", "token_urlsafe")
+# What prints names, sums or sizes of things: whatever they hold, it is not printed.
+_LISTERS = frozenset("ls find stat wc test [ sha1sum sha256sum shasum md5sum cksum git joelclaw".split())
+_NAMES = re.compile(r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$")
+_ASKING = frozenset("exec token run config debug view-secret".split())  # what kubectl does that tells more
+# What a command is given: the word behind an option, and a variable where none is printed.
+_TAKES = frozenset("-H --header -l --selector --filter -k -m --message --grep --spec -u --user".split())
+_GIVEN, _TELLS = re.compile(r"\$\{?\w+\}?"), re.compile(r"\b(?:echo|print\w*|env)\b")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
 _MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
+_CELL, _MIXED = re.compile(r"[^\t|]+"), re.compile(r"[^:/]*\d[A-Za-z]+\d[^:/]*")
 _BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
     "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
@@ -65,8 +71,8 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     Faults, prose, keys and what a listing says besides are not.
     """
     command = command or "cat '" + path.replace("'", "") + "'"
-    steps = [step for step in shell_command.steps(command) if step["words"][0] not in ("cd", "export", "set", "source")]
-    printing = [_prints(step, command) for step in steps]
+    steps = [step for step in shell_command.steps(command) if not _SILENT.match(" ".join(step["words"]))]
+    printing = [_prints(step, command) and not any(map(_NAMES.search, step["words"])) for step in steps]
     chosen = not any(printing)
     if chosen and not _chooses(steps):
         return []
@@ -102,18 +108,36 @@ def _prints(step: Step, command: str) -> bool:
 
 def _chooses(steps: list[Step]) -> bool:
     """Whether one of the pipelines does, or reads a file that is called after one. What a step lists are names."""
-    words: list[str] = []
+    chosen = False
     for step in steps:
-        given, program = step["words"], step["program"]
-        names = [word.rpartition("/")[2].removesuffix(".txt") for word in given[1:] if program in _READERS]
-        lists = _LISTING.intersection(given) or (program in ("kubectl", "oc") and "exec" not in given)
-        if not (lists or program in ("git", "joelclaw")):
-            words += [word for word in given if not is_file(word) and word != "/etc/passwd"]
-        kinds = {family(name) for word in words for name in _CHOSEN.findall(word)} - _NOT_CHOSEN
-        if any(map(family, names)) or (step["mark"] != "|" and kinds and any(map(_CHOOSING.search, words))):
+        program, words = step["program"], step["words"]
+        lists = program in _LISTERS or (program in ("kubectl", "oc") and _ASKING.isdisjoint(words))
+        lists = lists or not _LISTING.isdisjoint(words) or any(map(_NAMES.search, words))
+        chosen = not lists and (chosen or any(map(_is_chosen, _told_by(step))))
+        if chosen and step["mark"] != "|":
             return True
-        words = words if step["mark"] == "|" else []
     return False
+
+
+def _told_by(step: Step) -> list[str]:
+    """The names that say what a step prints, without what it is given."""
+    names = [step["words"][0].rpartition("/")[2].partition(".")[0]]
+    is_given = False
+    for word in (*step["words"][1:], *step["targets"]):
+        parts = word.removesuffix(".txt").split("/")
+        if is_given or word == "/etc/passwd":
+            is_given = False
+        elif word in _TAKES or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
+            is_given = "=" not in word
+        elif step["program"] in _READERS and "." not in parts[-1][1:]:
+            names += parts
+        elif not is_file(word):
+            names += _CHOSEN.findall(word if _TELLS.search(word) else _GIVEN.sub("", word))
+    return names
+
+
+def _is_chosen(name: str) -> bool:
+    return not {family(name), family(name.removesuffix("s"))} <= _NOT_CHOSEN or name.lower().endswith(_MADE)
 
 
 def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
@@ -126,9 +150,8 @@ def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
     if len(text) - start < _LEAST or _FAULT.search(text):
         return []
     if not alone:
-        word = text[start:].strip("\"'")
-        is_one = len(word.split()) == 1 and not any(part in word.lower() for part in ANNOUNCING)
-        return [(start, len(text))] if is_one and is_told(word, "password") else []
+        cells = [match.span() for match in _CELL.finditer(text, start)] if len(text[start:].split()) > 1 else []
+        return [span for first, end in cells or [(start, len(text))] if (span := _word(text, first, end, bool(cells)))]
     if members := list(_MEMBER.finditer(text, start)):
         return [one.span(2) for one in members if _is_secret(one.group(1), one.group(2))]
     field = _FIELD.match(text, start)
@@ -139,6 +162,15 @@ def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
     is_prose = len(words) >= _PROSE and all(word.strip(".,:;'\"()").isalpha() for word in words)
     is_one = any(map(str.isalnum, text)) and not is_prose and not is_placeholder(text[start:])
     return [(start, len(text))] if is_one else []
+
+
+def _word(text: str, start: int, end: int, is_cell: bool) -> tuple[int, int] | None:
+    """Where the secret stands that is all there is between start and end; one cell of several looks made by chance."""
+    word = text[start:end].strip(" \"'")
+    start = text.index(word, start)
+    is_name = any(part in word.lower() for part in ANNOUNCING) and not _MIXED.fullmatch(word)
+    is_one = len(word.split()) == 1 and is_told(word, "password") and not is_name and (not is_cell or is_made(word))
+    return (start, start + len(word)) if is_one else None
 
 
 def _is_secret(key: str, value: str) -> bool:

@@ -39,6 +39,8 @@ _RULES = (
     (("aws ",), "", "SecureString", rf"--value{_TO}{_V}"),
     (("aws ",), "", "secretsmanager", rf"--secret-string{_TO}{_V}"),
     (("rclone",), "", "", rf"pass{_TO}{_V}"),
+    (("tacacs-server", "radius-server", "snmp-server", "isakmp"), "", "", rf"(?:key|community) (?:\d )?(?=\S*\d){_V}"),
+    (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={_V}"),
     (("gh ",), "", "secret", rf"(?:--body|-b){_TO}{_V}"),
     (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_V}"),
     (("useradd", "usermod"), "", "", rf"(?:-p|--password){_TO}{_V}"),

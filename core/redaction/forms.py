@@ -113,7 +113,7 @@ _URL_SLASHED = (
 )
 _URL_ALONE = r"://([\w-]{16,300})(?::[^\s/@]{0,100})?@(?!\S{0,40}ingest)"
 _DSN_USER = r"(?<![\w.-])[\w.-]{1,64}:([^\s:@\"'/\]]{1,128})@(?:tcp|unix)\("
-_PGPASS = r"(?m)^[^\s:#]{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,128})\r?$"
+_PGPASS = r"(?m)(?:^|(?<=[\s\"']))[^\s:#\"']{1,128}:5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:\"']{3,128})(?=[\s\"']|$)"
 # A key id on two lines; one line of a cookie jar (Netscape, curl).
 _AWS_WRAPPED = _LEFT + r"A(?:KI|SI)A(?=(?:\s*[A-Z0-9]){16}(?![A-Za-z0-9]))(?=[A-Z\s]{,99}\d)[A-Z0-9]*\s*\n\s*[A-Z0-9]+"
 _JAR_COOKIE = r"\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t([^\s]{6,4096})"

@@ -7,7 +7,7 @@ password of somebody who logs in, told with his name: "the creds are bob:…", "
 from __future__ import annotations
 
 from core.redaction import ANNOUNCING, may_be_login
-from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_placeholder, is_technical, is_told, label
+from core.redaction.values import LOOSE, SIGNS, Name, Span, compiled, is_made, is_placeholder, is_told, label
 
 _REACH = 220
 _MOST_WORDS = 12
@@ -21,10 +21,10 @@ _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
     " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
-    " ist: to:".split()
+    " ist: to: generated".split()
 )
 _SURE = frozenset("is was are will should has were be".split())
-_PLAIN_LINKS = frozenset(["is", "was", "=", ":", "->", "→"])
+_PASS_LINKS = frozenset(["is", "was", "=", ":", "->", "→", "for"])
 """Behind the verb "pass" others of them stand: "options to pass to the linker"."""
 # With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
 _OPENERS = frozenset(
@@ -43,17 +43,18 @@ _NOT_TOLD = frozenset(
     " change update login account auth protected encrypted based generator validator strength storage".split()
 )
 _TOLD_OF = frozenset("was is works worked does did has had no for on and or in to expired leaked never still".split())
-_CHANGED_IT = r"(?:passw|\bpw\b)[^\n]{0,160}?\b(?:(?:changed?|set|reset|updated?|rotated) it to|one is|it['’]s) "
+_SAID_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|it['’]s(?: now)?) "
+_SPOKEN_OF = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
 _LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
 _CREDENTIALS = (
     r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?)"
-    r"(?:[ \t]for [^\n:]{1,40}:|[ \t]*[:=]|[ \t]+(?:are|is|were|was|=|-|–|—))"
+    r"(?:[ \t](?:for|to|of) [^\n:>→]{1,40}(?::|[=-]?>|→)|[ \t]*[:=]|[ \t]+(?:are|is|were|was|=|-|–|—))"
     r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as))"
     r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
     r"(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+(?:[/|:]|with|using)[ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
-_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}[\"']?:?\Z"
+_HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
 _USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
 """Who logs in on many machines: of others a password has a sign and a digit."""
 _BESIDE_USER = (
@@ -70,9 +71,9 @@ _NOT_FOUND = (0, 0)
 
 def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
     """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
-    char = text[end]
-    if char in ");]}":
-        return False
+    char = text[end : end + 1]
+    if char in ("", *".;)]}!?"):
+        return lower.endswith(_BEFORE, max(0, start - 12), start)
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
     if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
         return True
@@ -83,16 +84,20 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
     """The (start, end, kind) of each value that a sentence, or SQL, gives to one of the names."""
     spans: list[Span] = []
     done = 0
+    has_below = ":\n" in text or ")\n" in text or ":**\n" in text
     for start, end, kind in names:
-        if kind not in _FAMILIES or start < done or text[end : end + 1] not in _BEHIND or text[start] == "-":
+        if kind not in _FAMILIES or start < done or text[start] == "-":
             continue
         if text[end + 1 : end + 2] == "-" and text[end + 2 : end + 3] not in "- >":
             continue  # an option
-        at, stop = _value_behind(text, lower, start, end, kind)
-        if not stop and kind in ("password", "pw") and text.endswith(" ", 0, start):
-            at, stop = _value_before(text, lower, start)
+        follows = text[end : end + 1] in _BEHIND and end < len(text)
+        at, stop = _value_behind(text, lower, start, end, kind) if follows else _NOT_FOUND
+        if follows and has_below and not stop:
+            at, stop = _value_below(text, end, kind)
+        if not stop and kind != "pass" and lower.endswith(_BEFORE, max(0, start - 12), start):
+            at, stop = _value_before(text, lower, start, kind)
             if stop:
-                spans.append((at, stop, "password"))
+                spans.append((at, stop, label(kind)))
             continue
         while stop:
             spans.append((at, stop, label(kind)))
@@ -106,7 +111,12 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
 
 def find_apart(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each password that "it" was changed to, and of those behind "passwords are"."""
-    found = [_told(text, match.end(), "password") for match in compiled(_CHANGED_IT).finditer(lower)]
+    found: list[Span] = []
+    for match in compiled(_SAID_IT).finditer(lower):
+        spoken = compiled(_SPOKEN_OF).search(lower[max(0, match.start() - 160) : match.start()].rpartition("\n")[2])
+        kind = "token" if spoken and spoken[2] else "password"
+        at, stop = _told(text, match.end(), kind) if spoken else _NOT_FOUND
+        found += [(at, stop, kind)] if spoken and (spoken[1] or is_made(text[at:stop])) else []
     for match in compiled(_LISTED).finditer(lower):
         at = match.end()
         line = text[at : at + _REACH].split("\n", 1)[0]
@@ -115,9 +125,9 @@ def find_apart(text: str, lower: str) -> list[Span]:
                 told = _told(text, at, "password") if _may_be_value(word) else _NOT_FOUND
                 if not told[1] and number > 1:
                     break
-                found.append(told)
+                found.append((*told, "password"))
             at += len(word) + 1
-    return [(*one, "password") for one in found if one[1]]
+    return [one for one in found if one[1]]
 
 
 def find_logins(text: str, lower: str) -> list[Span]:
@@ -146,6 +156,7 @@ def find_mapped(text: str, fresh: set[str]) -> list[Span]:
         host, login = words[number - 1], words[number]
         user, _, value = login.strip("\"'`,}])").partition(":")
         digits, signs = not _DIGITS.isdisjoint(value), not SIGNS.isdisjoint(value)
+        user = user.replace("@", "").replace(".", "")
         if len(value) < 6 or not (digits or signs) or not user.isidentifier() or value.upper() == value:
             continue
         named = (digits and signs) or compiled(_USER).match(user.lower())
@@ -164,6 +175,8 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
     if text[end] == "(":  # SQL: `PASSWORD('…')`
         called = lower[start:end] == "password" and text[end + 1 : end + 2] == "'" and _is_sql(lower, start, "'")
         return _told(text, end + 1, kind, sure=True) if called else _NOT_FOUND
+    if text[end + 1 : end + 2].isdigit() and text[end + 2 : end + 3] == " " and kind in ("password", "secret"):
+        return _told(text, end + 3, "password")  # how it is stored, in the settings of a router: `secret 5 …`
     at, linked = _behind_name(text, end, kind)
     rest = lower[at : end + _REACH].split("\n", 1)[0].split("\\n", 1)[0].replace("\t", " ")
     words: list[tuple[int, str]] = []
@@ -171,7 +184,7 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
         if word:
             words.append((at, word))
         at += len(word) + 1
-    if not words or (kind == "pass" and words[0][1] not in _PLAIN_LINKS):
+    if not words or (kind == "pass" and words[0][1] not in _PASS_LINKS):
         return _NOT_FOUND
     at, word = words[0]
     if len(words) > 1 and word in _SURE and words[1][1].isalpha() and words[1][1] not in _LINKS:
@@ -186,7 +199,17 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
             found = _alone(lower, at, word)
         if found[1]:
             return found
-    return _followed(text, lower, start, end, kind, linked, words)
+    found = _followed(text, lower, start, end, kind, linked, words)
+    return _NOT_FOUND if kind == "pass" and word == "for" and not is_made(text[slice(*found)]) else found
+
+
+def _value_below(text: str, at: int, kind: str) -> tuple[int, int]:
+    """Where the one word stands that is below a line which ends behind the name with a colon or a bracket."""
+    first, *shown = [line.strip(" \t\r\"'`*") for line in text[at : at + _REACH].split("\n")[:5]]
+    value = next(filter(None, shown), "") if first[-1:] == ":" or (first[-1:] == ")" and "" in shown[:1]) else ""
+    made = " " not in value and (is_made(value) or (kind == "password" and len(value) > 15)) and is_told(value, kind)
+    at = text.index(value, at)
+    return (at, at + len(value)) if made else _NOT_FOUND
 
 
 def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
@@ -200,7 +223,7 @@ def _alone(lower: str, at: int, word: str) -> tuple[int, int]:
     rest = lower[at + len(word) : at + len(word) + 24].split("\n", 1)[0].strip()
     alone = word != value or not rest or rest[0] in ".,;:!?)\"'" or rest.split(" ", 1)[0] in _TOLD_OF
     at += word.index(value)
-    is_one = alone and not is_technical(value) and not is_placeholder(value)
+    is_one = alone and is_told(value, "password", sure=True)
     return (at, at + len(value)) if is_one else _NOT_FOUND
 
 
@@ -208,7 +231,7 @@ def _behind_name(text: str, at: int, kind: str) -> tuple[int, bool]:
     """Where the words behind a name begin, and whether the first is the value: behind "password's", "**password**:"."""
     if text.startswith(("'s ", "’s "), at):
         return at + 3, True
-    aside, closed, _ = text[at + 2 : at + 48].partition("):")
+    aside, closed, _ = text[at + 2 : at + 48].replace(") =", "):").partition("):")
     if text.startswith(" (", at) and closed and "\n" not in aside:
         return at + len(aside) + 4, True  # "password (staging): …"
     if text[at] == "*" and text[at : at + 6].lstrip("*").startswith(":"):
@@ -232,11 +255,11 @@ def _followed(
         found = _told(text, at, kind) if linked and _may_be_value(word) else _NOT_FOUND
         if found[1]:
             return found
-        if (not number and word in _OPENERS) or (linked and opened):
+        if (word in _OPENERS and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
         elif not opened:
             break
-        if word[-1] in ".!?;" or any(part in word for part in ANNOUNCING):
+        if word[-1] in ".!?;" or (word != "key" and any(part in word for part in ANNOUNCING)):
             break  # what follows another name is looked for there, so that no word is visited by many
         linked = word[-1] == ":"
     return _NOT_FOUND
@@ -244,7 +267,7 @@ def _followed(
 
 def _is_stated(text: str, lower: str, start: int, kind: str) -> bool:
     """Whether the word behind the name is its value: in a netrc, `ENV NAME VALUE`, `set -x NAME VALUE`."""
-    if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux "), max(0, start - 8), start):
+    if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux ", "setx "), max(0, start - 8), start):
         return True
     head = lower[max(0, start - 120) : start]
     return kind in LOOSE and "login " in head and ("machine " in head or "default " in head)
@@ -282,7 +305,7 @@ def _told(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = Fa
     return _NOT_FOUND
 
 
-def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
+def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
     """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
     head = lower[max(0, start - 12) : start]
     before = next((before for before in _BEFORE if head.endswith(before)), "")
@@ -296,5 +319,5 @@ def _value_before(text: str, lower: str, start: int) -> tuple[int, int]:
     else:
         at = max(text.rfind(" ", max(0, stop - 80), stop), text.rfind("\n", max(0, stop - 80), stop)) + 1
     value = text[at:stop] if at else ""
-    is_one = value and "\n" not in value and is_told(value, "password", quoted=bool(mark), linked=False)
+    is_one = value and "\n" not in value and is_told(value, kind, quoted=bool(mark), linked=False)
     return (at, stop) if is_one else _NOT_FOUND

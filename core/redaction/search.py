@@ -21,14 +21,16 @@ from core.redaction import (
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
 from core.redaction.tokens import find_random, holds_made
-from core.redaction.values import Name, Span, family, is_in_field
+from core.redaction.values import Name, Span, family, is_in_field, is_made
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
+_ASSIGNING = frozenset("=:,|;")
 _SKIPPED = frozenset(" \t\"'`\\]?")
 _TELLING = frozenset(" ?&:\\$")
 _REACH = 48
 _PASSES = (" pass", " pw ")
+_SPOKEN_OF = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
@@ -37,7 +39,7 @@ _LINK = r"(?:[ \t]{0,2}(?:est|es|é|is|это|jest)(?=[ \t:])|[ \t]{0,2}(?:是|�
 _SPACED = tuple([tuple([word for word in words if word.split() != [word]]) for words in (COMMANDS, LOGINS, CALLS)])
 """Anchors that no word alone holds."""
 _SINGLE = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
-_MOST_DULL, _LONGEST_DULL = 100_000, 160
+_MOST_DULL, _LONGEST_DULL, _MOST_REPEATED = 100_000, 160, 50
 _dull: set[str] = set()
 """Words of earlier texts that hold neither token nor anchor: a session says most words more than once."""
 
@@ -46,7 +48,18 @@ def find_secrets(text: str) -> list[Span]:
     """The (start, end, kind) of each secret, in order and disjoint."""
     if len(_dull) > _MOST_DULL:
         _dull.clear()
-    return _merged(_find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text))
+    spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text)
+    return _merged(spans + _repeated(text, spans)) if spans else spans
+
+
+def _repeated(text: str, spans: list[Span]) -> list[Span]:
+    """Where else a secret stands that was found, as in a trace of a shell."""
+    import re
+
+    known = {text[start:end]: kind for start, end, kind in spans[:_MOST_REPEATED] if end - start <= _LONGEST_DULL}
+    made = [re.escape(one) for one in known if is_made(one) and sum(map(str.isdigit, one)) > 1 and text.count(one) > 1]
+    again = [match for one in made for match in re.finditer(rf"{one}(?!\w)(?<!\w{one})", text)]
+    return [(*match.span(), known[match.group()]) for match in again]
 
 
 def _find_obfuscated(text: str) -> list[Span]:
@@ -110,7 +123,9 @@ def _spans(text: str) -> list[Span]:
     if others:
         spans += find_told(text, lower, others)
     holds = lower.__contains__
-    if (holds("passw") or holds(" pw ")) and any(map(holds, (" it", "passwords", " one is "))):
+    if any(map(holds, _SPOKEN_OF)) and any(
+        map(holds, (" it to ", "it's ", "it’s ", "one is ", "one was ", "passwords"))
+    ):
         spans += find_apart(text, lower)
     if any(map(holds, logins)) or (any(map(holds, _PASSES)) and any(map(holds, _USERS))):
         spans += find_logins(text, lower)
@@ -143,7 +158,7 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
             sign = text[end : end + 1]
             if sign in _SKIPPED:
                 sign = text[end : end + _REACH].lstrip(" \t\"'`\\]?")[:1]
-            if sign and end not in found:
+            if end not in found:
                 start = _begin(text, at) if at and text[at - 1] in _NAME_CHARS else at
                 name = text[start:end]
                 kind = known.get(name)
@@ -153,11 +168,11 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                 if before in _TELLING:
                     kind = _kind(text, start, end, kind)
                 if kind:
-                    flag = _is_flag(name, text[end], kind)
+                    flag = _is_flag(name, text[end : end + 1], kind)
                     element = sign == ">" and (before == "<" or "=" in text[end : end + 6])
-                    if sign in "=:,|" or text.startswith(("??", " ??"), end) or element or (flag and sign != "-"):
+                    if sign in _ASSIGNING or text.startswith(("??", " ??"), end) or element or (flag and sign != "-"):
                         found[end] = (start, end, kind)
-                    if sign not in "=:" and not flag and may_be_told(text, lower, start, end):
+                    if sign not in (":", "=") and not flag and may_be_told(text, lower, start, end):
                         others.append((start, end, kind))
             at = lower.find(keyword, end)
     return sorted(found.values()), sorted(others)

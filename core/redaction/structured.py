@@ -7,7 +7,7 @@ table or a CSV; each value of a Secret of Kubernetes, in YAML (also in an agent'
 import re
 
 from core.redaction import CALLS
-from core.redaction.values import LOOSE, Name, Span, family, is_in_field, is_placeholder, is_told, label
+from core.redaction.values import LOOSE, Name, Span, family, is_in_field, is_made, is_placeholder, is_told, label
 
 _LABELLED = LOOSE | frozenset(["secret", "token", "api-key", "private-key", "key"])
 _VALUE = r"(\\{0,3}[\"'`])((?:(?!\1)[^\n]){1,240})\1|(?<!\n)([^\s\"'<>,}\\]{1,240})(?<![({\[])"
@@ -18,10 +18,12 @@ _LABEL = re.compile(
 _BETWEEN = r"(?:(?!\}|</|/>|\n\n|- |(?:name|key)[\"'\\ ]{0,3}[:=])[\s\S]){0,200}?"
 _FIELD = re.compile(rf"{_BETWEEN}(?:value[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t>]{{0,8}}|--value +)(?:{_VALUE})", re.I)
 _DEFAULT = re.compile(rf"{_BETWEEN}default[\"'\\]{{0,3}}[ \t]{{0,24}}[:=][ \t]{{0,8}}(?:{_VALUE})", re.I)
-_ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>)([^<\n]{1,240})<")
+_ELEMENT = re.compile(r"[\"'\\]*(?:</key>(?:\s|\\[nt])*<string>|[\"'\\]>(?:\s*<value>)?)([^<\n]{1,240})<")
 _THIRD = ("mysql", "getConnection", "PDO")
 """Calls whose third argument is the password, of the others the second."""
 _ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
+_VARIABLE = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
+_GIVEN = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
 _IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
 _STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
 
@@ -92,11 +94,14 @@ def _in_calls(text: str, lower: str) -> list[Span]:
     for call in CALLS:
         if call in text:
             before = 2 if call.startswith(_THIRD) else 1
-            pattern = rf"{re.escape(call)}(?:{_ARGUMENT}){{{before}}}[\s,\\]{{1,8}}(['\"])([^'\"\n]{{4,200}})\1"
-            for match in re.finditer(pattern, text):
-                word = match.group(2).strip("\\")
-                if not is_placeholder(word) and " " not in word and not word.isalpha():
-                    spans.append((*match.span(2), "password"))
+            for match in re.finditer(rf"{re.escape(call)}(?:{_ARGUMENT}|({_VARIABLE})){{{before}}}", text):
+                given, is_sure = _GIVEN.match(text, match.end()), not match.group(1)
+                while given is not None:
+                    word = given.group(2).strip("\\")
+                    is_sure &= not word.isalpha() and not is_placeholder(word) and "@" not in word
+                    if " " not in word and (is_sure or (is_made(word) and is_told(word, "password"))):
+                        spans.append((*given.span(2), "password"))
+                    given, is_sure = _GIVEN.match(text, given.end()), False
     for match in _IDENTIFIED.finditer(text) if "identified " in lower else ():
         group = match.lastindex or 0
         value = match.group(group).rstrip(";,)")

@@ -19,7 +19,7 @@ _PASSWORDS = ("password", "passwd", "passwort", "kennwort", "passphrase", "passc
 # Ends that no other word has: `compass` and `bypass` end in `pass` too.
 _PASSES = frozenset(
     "requirepass userpass dbpass adminpass rootpass smtppass mailpass ftppass authpass sudopass storepass keypass dbpw"
-    " userpw adminpw rootpw bindpw ldappw smtppw mypw".split()
+    " masterauth userpw adminpw rootpw bindpw ldappw smtppw mypw".split()
 )
 # Others have patterns: `_HEX_PAT`.
 _PAT_OWNERS = frozenset(
@@ -33,7 +33,8 @@ _ACTIONS = frozenset(
 )
 _KEY_OWNERS = frozenset(
     "api access secret private auth account master signing signature encryption encrypt crypto shared service admin"
-    " anon role subscription license session hmac jwt deploy webhook app write host hmac1 storage".split()
+    " anon role subscription license licence activation recovery session hmac jwt deploy webhook app write host hmac1"
+    " storage".split()
 )
 _ONE_WORD_KEYS = tuple(
     f"{owner}key" for owner in "api secret private access auth master account signing encryption".split()
@@ -47,7 +48,7 @@ _PUBLIC_KEYS = frozenset(
     "primary foreign cache sort partition public dict idempotency object row index unique lookup map routing group"
     " publishable hot short arrow registry verify dedupe merge event".split()
 )
-_AS_THEY_ARE = {"auth": "auth", "psk": "pass", "authorization": "authorization"}
+_AS_THEY_ARE = {"auth": "auth", "psk": "pw", "authorization": "authorization"}
 _IN_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
 _FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
@@ -83,8 +84,11 @@ _CODE_WORDS = frozenset(
     "array buffer bytes str string type schema request response config options props input ref provider".split()
 )
 _NAME_OF_CODE = r"(?a)[A-Za-z_][\w.]*[A-Za-z]\Z"
-# How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`.
-_BEGINNING = r"[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-](?:…|[xX.*…]{2,})?\Z"
+# How the tokens of a provider begin, and nothing of one behind: `lin_api_`, `npm_xxxx`; words with a version.
+_BEGINNING = (
+    r"(?:[A-Za-z]{1,8}\d{0,2}(?:[_-][A-Za-z]{1,8}\d{0,2}){0,2}[_-](?:…|[xX.*…]{2,})?"
+    r"|[a-z]{2,}(?:[-_.:][a-z]{2,})*[-_]v\d{1,2})\Z"
+)
 # Words that say what they stand for, and a command or a file among several.
 _SAID_WORDS = r"[a-z]+(?:[-_.][a-z]+)+\Z"
 _PATTERN = ("a-z", "A-Z", "\\w", "\\d")
@@ -107,7 +111,7 @@ _TECHNICAL = r"""(?xis)
     |tls|ssl|ssh|m?fa|ec|log|win|arm|node|boto|vue|uuidv?|gpt|llama|qwen|mp|id|ie|[xpbksilvhutqc])[-_]*\d*(?![a-z\d])
     |(?:page|step|phase|section|chapter|column|nullable|varchar|figure|appendix|paragraph)\d*\Z
     |(?:password|passwd|token|secret|key|api_?key|user|test_|pwd)[\w.]*?[\d_]{1,2}\Z
-    |.*(?:…|\.\.\.|://|::|\(\)|=>|@[^@]*\.|/.*/|\.(?:py|[tj]sx?|json|md|txt|ya?ml|toml|env|sh|go|rs|pem|key|php|java|cfg
+    |.*(?:…|\.\.\.|://|::|\(\)|=>|@[^@]*\.|/.+/|\.(?:py|[tj]sx?|json|md|txt|ya?ml|toml|env|sh|go|rs|pem|key|php|java|cfg
     |ini|conf|html|css|sql|rb|c|h|com|org)\Z)
     |[a-z.]*/[a-z./]*\Z|\d{4}-|\d{1,3}:|\d[^.]*\.[^.]*\.|[a-z._]+[(\[]|[a-z\d.]+:\d+\Z|[a-z_-]{3,}=+[^=]
     |\d[\d.,:+×x]*-*(?:(?:[smhdwkbx]|ms|min|mins|(?:minute|sec|second|hour|day|week|month|year|bit|byte|char|character|digit
@@ -247,6 +251,12 @@ def is_mixed(value: str) -> bool:
     return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
 
 
+def is_made(value: str) -> bool:
+    """Whether a word has what chance or a rule for passwords put there: a digit, and both cases or a sign within."""
+    signed = value.lower() != value != value.upper() or not SIGNS.isdisjoint(value[1:-1])
+    return len(value) >= 8 and signed and not DIGITS.isdisjoint(value)
+
+
 def is_prose(value: str) -> bool:
     """Whether several words are a sentence rather than a passphrase."""
     return any(word.strip("?!.:,;()").lower() in _SENTENCE for word in value.split())
@@ -271,7 +281,8 @@ def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True,
     cased, letters = value.lower() != value != value.upper(), value.lower() != value.upper()
     signs = not SIGNS.isdisjoint(value[1:] if quoted else value[1:-1])
     if kind not in LOOSE:
-        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) > 1 and letters
+        least = 1 if len(value) >= 16 and value.isalnum() else 2
+        is_token = len(value) >= 12 and sum(char in DIGITS for char in value) >= least and letters
         fits = is_token and (quoted or linked or (cased and len(value) >= 16 and value.isalnum()))
     elif quoted and sure:
         return any(map(str.isalnum, value))
@@ -295,6 +306,8 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     """
     if is_placeholder(value) or (sign == " " and value.isalpha() and (value.isupper() or value.lower() in _SENTENCE)):
         return False
+    if sign in ("||", "??") and kind == "token" and value.isalpha():
+        return False  # `token || 'anonymous'`
     if quoted and "_" in value and value.isupper() and value.replace("_", "a").isalpha():
         return False  # the name of a variable: `TOKEN_VARIABLE = "API_TOKEN"`
     if kind in ("key", "auth", "query", "schemed", "authorization") or sign == ",":
@@ -304,6 +317,7 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     if kind in ("pass", "pw"):
         if kind == "pw" and quoted and value.isalpha():
             return len(value) >= 6
+        quoted = quoted or is_made(value)
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
         return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     is_name = not quoted and value.replace("_", "a").isalpha()

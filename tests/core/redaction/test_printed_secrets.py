@@ -73,6 +73,21 @@ perl -e 'say $ENV{TIDES_PASSWORD}'
 mysql -N -e 'table tides_password'
 cat tides_password.txt
 tail -1 /etc/tides/token.txt
+node -p "require('./tides.json').mail.pass"
+redis-cli hget tides api_token
+aws dynamodb get-item --table-name tides --query Item.token.S --output text
+heroku auth:token
+kubectl create token tides
+kubectl config view --raw -o jsonpath='{.users[0].user.token}'
+terraform output tides_password
+awk -F: '/tides/{print $3}' ~/.docker-creds
+tail -n1 ~/secrets/tides
+./scripts/get-token.sh tides
+head -c 24 /dev/urandom | base64
+python3 -c 'import secrets; print(secrets.token_urlsafe(12))'
+pwgen -s 16 1
+rclone reveal YhsT8Kq2ZmLw
+vault write -f -field=secret_id auth/approle/role/tides/secret-id
 """.splitlines()
 
 
@@ -80,6 +95,20 @@ tail -1 /etc/tides/token.txt
 def test_what_a_command_chooses_by_the_name_of_a_secret(command: str) -> None:
     told = redact_call(command, "", f'"{SECRET}"\nthe end of it\n{FAULT}\n')
     assert SECRET not in told and f"the end of it\n{FAULT}" in told
+
+
+@pytest.mark.parametrize("output", [f"ann\t{SECRET}\n", f"  1 | ann | {SECRET}\n(1 row)\n"])
+def test_a_cell_of_a_row(output: str) -> None:
+    told = redact_call('psql -c "select owner, api_token from tides"', "", output)
+    assert told == output.replace(SECRET, "[redacted:secret]")
+
+
+def test_a_secret_that_begins_with_what_it_is() -> None:
+    assert redact_call("jq -r .mail.secret tides.json", "", "key-82kLmqW0vx\n") == "[redacted:secret]\n"
+
+
+def test_an_empty_echo_behind_it() -> None:
+    assert redact_call("pass show prod/tides; echo", "", "plover\n\n") == "[redacted:secret]\n\n"
 
 
 def test_a_numbered_answer() -> None:
@@ -125,6 +154,16 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("kubectl create secret generic x; helm list -q | head", "release-7d9f8b"),
         ("grep -l secret -r . | head -1; ls -1 dist | head", "joelclaw-1.4.0-py3"),
         ("gh secret list | head; git log --format=%h-%s | head", "abc123d-Fix_thing"),
+        ("jq -r '.tokens | keys[]' a.json", "plover-v9\nb12c3x9"),
+        ("doppler configs tokens --json | jq -r '.[].name'", "ci-runner2"),
+        ("vault policy read token-admin2", "b12c3x9"),
+        ("sha1sum ~/.token | cut -c1-8", "8f2c1b7d"),
+        ('curl -s -H "Authorization: Bearer $TOKEN" https://h/p | jq -r ".[].slug"', "web-app2\napi-v3"),
+        ("kubectl get secret db -o jsonpath='{.metadata.resourceVersion}'", "812731"),
+        ("kubectl create secret generic tides", "secret/app-v2 created"),
+        ("aws secretsmanager describe-secret --query ARN --output text", "arn:aws:s:eu-1:1:secret:x-AbC1d2"),
+        ("psql -c 'select id, token_type from tokens'", " id  | token_type \n a1b | bearer2"),
+        ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
     ],
 )
 def test_what_is_named_like_a_secret_and_prints_none(command: str, output: str) -> None:
