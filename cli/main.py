@@ -17,6 +17,8 @@ def main() -> int:
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
     if words == ["hook"] and sys.stdin.isatty():  # typed: a client names itself and sends its event
         words = ["hook", "--help"]
+    if words[1:] and words[0] in ("--help", "-h", "help"):
+        words = [*words[1:], "--help"]
     if words[:1] == ["hook"] and not {"--help", "-h"} & set(words):
         return _hook(words[1:])
     from cli import commands

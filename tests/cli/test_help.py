@@ -50,6 +50,18 @@ def test_a_group_s_help_is_its_own(run: Run, home: Path) -> None:
     assert "Usage: joelclaw memory " in told and "Store an observation" in told
 
 
+@pytest.mark.parametrize("asked", ["--help", "-h", "help"])
+@pytest.mark.parametrize("name", ["recall", "otel", "otel search", "hook", "status"])
+def test_help_may_come_before_the_name(run: Run, asked: str, name: str) -> None:
+    told = run(asked, *name.split())
+    assert (told.code, told.out) == (0, run(*name.split(), "--help").out)
+
+
+def test_help_before_a_name_that_is_none_says_so(run: Run) -> None:
+    told = run("--help", "frobnicate", ok=False)
+    assert (told.code, told.json["error"]["message"]) == (2, "there is no command 'frobnicate'")
+
+
 def test_help_beats_wrong_usage(run: Run) -> None:
     assert run("recall", "--limit", "nonsense", "--help").out.startswith("Usage: joelclaw recall")
 
