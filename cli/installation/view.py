@@ -1,5 +1,7 @@
 """`install`, `uninstall`, `status` and `doctor` on a terminal."""
 
+import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -50,11 +52,12 @@ def _in_short(path: str, lines: Sequence[str]) -> Iterator[str]:
 def install(screen: Console, result: Any) -> None:
     """What is installed where; or what was done to each client's file, or would be, and what is left to do."""
     if "installs" in result:
-        rows = result["installs"]
+        rows, home = result["installs"], os.path.expanduser("~/")
         told = [
-            {"agent": one["agent"], "for you": _state(one), "for this project": _state(other), "settings": one["path"]}
+            {"agent": one["agent"], "for you": _state(one), "for this project": _state(other),
+             "settings": re.sub(f"^{re.escape(home)}", "~/", one["path"])}
             for one, other in zip(rows[::2], rows[1::2], strict=True)
-        ]
+        ]  # fmt: skip
         screen.print(rows_table(told))
         for one in rows[::2]:
             for note in one["notes"]:

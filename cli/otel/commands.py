@@ -93,6 +93,7 @@ COMMANDS: tuple[Command, ...] = (
             HOURS,
             P("limit", ("--limit", "-n"), "most events to show", kind="whole", default=50, low=1, high=200),
             code="OTEL_INVALID_ARGS",
+            view="cli.otel.view:events",
         )
         for name, what in (("session", "session"), ("system", "machine"))
     ),

@@ -37,7 +37,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("exclude .", ["excluded yes", "archive its sessions again"]),
         ("trust --list", ["No folder is trusted."]),
         ("otel list", ["queue.failed", "bad worse", "1 to 1 of 1"]),
-        ("otel list --level fatal", ["No events ("]),
+        ("otel list --level fatal", ["No event matches"]),
         ("otel stats", ["errors"]),
         ('otel emit a.b --metadata {"n":1}', ["a.b", "n 1"]),
         (

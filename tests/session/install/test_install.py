@@ -378,13 +378,13 @@ def test_a_list_on_a_terminal_has_a_row_a_client(install: Install, home: Path, u
     path = project / FILES["claude"]
     path.write_text(path.read_text().replace('"timeout": 5', '"timeout": 6', 1))
     bare = environment(user, PATH="/usr/bin:/bin")
-    shown = without_style(on_terminal(home, "install", "--list", cwd=project, env=bare, columns=250).out).splitlines()
+    shown = without_style(on_terminal(home, "install", "--list", cwd=project, env=bare, columns=80).out).splitlines()
     rows = {line.split()[0]: " ".join(line.split()) for line in shown[1:6]}
-    assert rows["claude"] == f"claude current another version {user / FILES['claude']}"
+    assert rows["claude"] == f"claude current another version ~/{FILES['claude']}"
     assert rows["pi"].startswith("pi not here not here")
     assert rows["gemini"].startswith("gemini – no")
-    assert len(rows) == 5 and shown[6].startswith(f"gemini: {user / FILES['gemini']}: ")
-    assert len(shown) == 8 and shown[7].endswith("joelclaw install gemini  install what is missing or old")
+    assert len(rows) == 5 and shown[6].startswith("gemini: ")
+    assert shown[-1].endswith("joelclaw install gemini  install what is missing or old")
 
 
 def test_list(install: Install, user: Path) -> None:
