@@ -44,7 +44,7 @@ _LISTERS = frozenset("ls find stat wc test [ sha1sum sha256sum shasum md5sum cks
 _NAMES = re.compile(r"\bkeys\b|to_entries.*\.key\W*\Z|\.(?:name|id)\W*\Z|\A(?:[^.]*\.)?metadata\b(?!.*\.data)|^policy$")
 _ASKING = frozenset("exec token run config debug view-secret".split())  # what kubectl does that tells more
 # What a command is given: the word behind an option, and a variable where none is printed.
-_TAKES = frozenset("-H --header -l --selector --filter -k -m --message --grep --spec -u --user".split())
+_TAKES = frozenset("-H --header -l --selector --filter --name -k -m --message --grep --spec -u --user".split())
 _GIVEN, _TELLS = re.compile(r"\$\{?\w+\}?"), re.compile(r"\b(?:echo|print\w*|env)\b")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
@@ -169,8 +169,8 @@ def _word(text: str, start: int, end: int, is_cell: bool) -> tuple[int, int] | N
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
     is_name = any(part in word.lower() for part in ANNOUNCING) and not _MIXED.fullmatch(word)
-    is_one = len(word.split()) == 1 and is_told(word, "password") and not is_name and (not is_cell or is_made(word))
-    return (start, start + len(word)) if is_one else None
+    is_like = is_told(word, "password") and (not is_cell or (is_made(word) and "/" not in word))
+    return (start, start + len(word)) if len(word.split()) == 1 and is_like and not is_name else None
 
 
 def _is_secret(key: str, value: str) -> bool:

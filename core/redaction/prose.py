@@ -14,6 +14,7 @@ _MOST_WORDS = 12
 _DIGITS = frozenset("0123456789")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 _BEHIND = frozenset(" \t'’,\"`*)(")
+_ENDS = frozenset(["", *".;)]}!?"])
 _MARKS = frozenset("\"'`()[]{}<>\\$")
 _FAMILIES = LOOSE | frozenset(["secret", "token", "api-key", "private-key"])
 # Behind these the value follows, perhaps after another of them.
@@ -72,7 +73,7 @@ _NOT_FOUND = (0, 0)
 def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
     """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
     char = text[end : end + 1]
-    if char in ("", *".;)]}!?"):
+    if char in _ENDS:
         return lower.endswith(_BEFORE, max(0, start - 12), start)
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
     if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
@@ -102,9 +103,8 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
         while stop:
             spans.append((at, stop, label(kind)))
             done = stop
-            link = (
-                compiled(_REPLACED).match(text, stop) if " " in text[stop : stop + 4] else None
-            )  # "changed from … to …"
+            # "changed from … to …"
+            link = compiled(_REPLACED).match(text, stop) if " " in text[stop : stop + 4] else None
             at, stop = _told(text, link.end(), kind) if link is not None else _NOT_FOUND
     return spans
 

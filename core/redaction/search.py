@@ -31,6 +31,7 @@ _TELLING = frozenset(" ?&:\\$")
 _REACH = 48
 _PASSES = (" pass", " pw ")
 _SPOKEN_OF = ("passw", " pw ", "key", "token", "secret", "credential", "login", "rotated", "swapped")
+_SAYING = (" it to ", "it's ", "it’s ", "one is ", "one was ", "passwords")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
@@ -123,9 +124,7 @@ def _spans(text: str) -> list[Span]:
     if others:
         spans += find_told(text, lower, others)
     holds = lower.__contains__
-    if any(map(holds, _SPOKEN_OF)) and any(
-        map(holds, (" it to ", "it's ", "it’s ", "one is ", "one was ", "passwords"))
-    ):
+    if any(map(holds, _SPOKEN_OF)) and any(map(holds, _SAYING)):
         spans += find_apart(text, lower)
     if any(map(holds, logins)) or (any(map(holds, _PASSES)) and any(map(holds, _USERS))):
         spans += find_logins(text, lower)
@@ -168,7 +167,10 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                 if before in _TELLING:
                     kind = _kind(text, start, end, kind)
                 if kind:
-                    flag = _is_flag(name, text[end : end + 1], kind)
+                    is_long = name[:2] == "--" or (
+                        kind == "password" and name[1:3].lower() != "pp"
+                    )  # not `-pPassword1`
+                    flag = name[0] == "-" and text[end : end + 1] == " " and is_long
                     element = sign == ">" and (before == "<" or "=" in text[end : end + 6])
                     if sign in _ASSIGNING or text.startswith(("??", " ??"), end) or element or (flag and sign != "-"):
                         found[end] = (start, end, kind)
@@ -176,12 +178,6 @@ def _find_names(text: str, lower: str) -> tuple[list[Name], list[Name]]:
                         others.append((start, end, kind))
             at = lower.find(keyword, end)
     return sorted(found.values()), sorted(others)
-
-
-def _is_flag(name: str, behind: str, kind: str) -> bool:
-    """Whether it is an option, and no value that is attached to one: `-pPassword1`."""
-    is_long = name[:2] == "--" or (kind == "password" and name[1:3].lower() != "pp")
-    return name[0] == "-" and behind == " " and is_long
 
 
 def _begin(text: str, at: int) -> int:

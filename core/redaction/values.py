@@ -245,12 +245,6 @@ def is_of_code(value: str, kind: str, *, quoted: bool) -> bool:
     return bool(family(value)) and kind not in LOOSE
 
 
-def is_mixed(value: str) -> bool:
-    """Whether a value has digits, and letters or length."""
-    digits = not DIGITS.isdisjoint(value)
-    return digits and (value.upper() != value.lower() or not value.isascii() or len(value) >= 16)
-
-
 def is_made(value: str) -> bool:
     """Whether a word has what chance or a rule for passwords put there: a digit, and both cases or a sign within."""
     signed = value.lower() != value != value.upper() or not SIGNS.isdisjoint(value[1:-1])
@@ -319,7 +313,8 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
             return len(value) >= 6
         quoted = quoted or is_made(value)
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)
-        return is_mixed(value) and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
+        mixed = not DIGITS.isdisjoint(value) and (value.upper() != value.lower() or len(value) >= 16)
+        return mixed and len(value) >= 6 and "/" not in value and "::" not in value and (quoted or plain)
     is_name = not quoted and value.replace("_", "a").isalpha()
     if kind != "password":
         return not (is_name and family(value)) and _is_token(value, quoted, tight, alone, sign)

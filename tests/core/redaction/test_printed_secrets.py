@@ -163,6 +163,8 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("kubectl create secret generic tides", "secret/app-v2 created"),
         ("aws secretsmanager describe-secret --query ARN --output text", "arn:aws:s:eu-1:1:secret:x-AbC1d2"),
         ("psql -c 'select id, token_type from tokens'", " id  | token_type \n a1b | bearer2"),
+        ("go test -run TestToken ./...", "ok  \th.test/App2x\t0.004s"),
+        ("docker run -d --name auth-token tides", "9f3c2b1a7d8e4f506172"),
         ("grep -o 'func Test.*' src/token_test.go", "TestTokenExpiresIn30Days"),
     ],
 )
