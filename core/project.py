@@ -200,7 +200,7 @@ def _named_by(url: str) -> str:
         path = _root_of(rest if mark else url.rstrip("/")).rstrip("/").rpartition("/")[2]
     else:  # user@host:owner/name
         host, _, path = url.partition(":")
-    host = host.rpartition("@")[2].partition(":")[0].lower().removeprefix("www.").removeprefix("ssh.")
+    host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".").removeprefix("www.").removeprefix("ssh.")
     if host == _IMPLIED or ("." not in host and not scheme.lower().startswith("http")):  # one of ssh's own names
         host = ""
     path = path.partition("?")[0].partition("#")[0].strip("/").removesuffix(".git")

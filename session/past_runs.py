@@ -54,7 +54,7 @@ def endings(db: apsw.Connection, error: str, most: int) -> list[dict[str, Any]]:
     """Calls that ended with an error like this one and prompts that it was pasted in, the likest and latest first: what
     the agent said first then, what it did, how the program ran next, and the run that first worked."""
     telling = [line for line in error.splitlines() if is_error_line(line)] or error.splitlines()
-    asked = [_told_by(line) for line in telling[:_MOST_LINES] if words.split(line)]
+    asked = [_told_by(line) for line in telling[:_MOST_LINES] if not words.STOP_WORDS.issuperset(words.split(line))]
     different: dict[tuple[str, str], dict[str, Any]] = {}
     for met in sorted(_alike(db, asked, {*words.split(error)}), key=lambda one: (-one["like"], -(one["at"] or 0))):
         different.setdefault((met["session"], met["command"] or met["file"]), met)

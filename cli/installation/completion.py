@@ -44,11 +44,10 @@ def run(options: dict[str, Any]) -> Answer:
 
 def _offers(before: list[str], word: str) -> dict[str, str]:
     """What may follow words and begin like this one, and what each means."""
-    while before[:1] and before[0][:1] == "-":
-        before.pop(0)
-    command = commands.called(commands.real(before))
+    plain = [one for one in before if one[:1] != "-"]
+    command = commands.called(commands.real(plain))
     if command is None:
-        return _names(before, word)
+        return _names(plain, word)
     flags = {flag: one for one in command.parameters for flag in one.flags}
     name, equals, _ = word.partition("=")
     asked = name if equals else [one for one in before if one != "="][-1]

@@ -160,6 +160,12 @@ def test_every_flag_of_every_command_is_offered(run: Run) -> None:
         assert offered >= {flag for parameter in command.parameters for flag in parameter.flags}, command.path
 
 
+def test_a_flag_before_the_name_hides_no_command(run: Run) -> None:
+    for before in (["memory", "--json"], ["--json", "memory"]):
+        rows = run("completion", *(f"--offer={word}" for word in (*before, "l"))).out.splitlines()
+        assert [row.partition("\t")[0] for row in rows] == ["list"]
+
+
 def test_the_command_prints_the_script(run: Run) -> None:
     for shell, name in FILES_OF.items():
         assert run("completion", shell).out == (FOLDER / name).read_text()

@@ -43,6 +43,7 @@ def repository(folder: Path, origin: str = "") -> Path:
     ("origin", "name"),
     [
         ("https://github.com/Acme/Gateway.git", "acme/gateway"),
+        ("https://GitHub.com./acme/gateway.git", "acme/gateway"),
         ("https://user:token@github.com/acme/gateway", "acme/gateway"),
         ("git@github.com:acme/gateway.git", "acme/gateway"),
         ("ssh://git@ssh.github.com:443/acme/gateway.git", "acme/gateway"),

@@ -100,6 +100,10 @@ def test_an_error_behind_a_pipe_is_found_too(ran: Path, run: Run, tmp_path: Path
     ]  # fmt: skip
 
 
+def test_words_that_say_nothing_find_nothing(ran: Path) -> None:
+    assert attempt(ran, "fix", "the of", env=NOW).result["errors"] == []
+
+
 def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
     rows = without_style(on_terminal(ran, "fix", "no tide table", env=NOW).out).splitlines()
     assert "    failed: $ make tides" in rows and "    then: Edit src/tides.py" in rows
