@@ -27,6 +27,7 @@ _WORD = re.compile(r"\w{3,}")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _QUOTING = r"(?<=\s)(?:[>›#*]+|//+)(?=\s)"
 _UNSEEN = re.compile(rf"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]|\x1b\[[\d;]*m|{_QUOTING}")
+_JOINED = re.compile(r"[\s_*-]+")
 _DEEPEST = 4
 """How often JSON may stand in JSON."""
 _TEXTS = "text, title, path, tags, history"
@@ -60,7 +61,9 @@ class Criteria:
 
     def holds(self, text: object) -> bool:
         """Whether a text has the phrase that is asked for, in any of its forms."""
-        fits = bool(self.match) and isinstance(text, str) and folded(self.match) in readable(text)
+        phrase, whole = folded(self.match), readable(text) if self.match and isinstance(text, str) else ""
+        is_plain = phrase.replace(" ", "").isalnum()  # a sign that is asked for joins nothing
+        fits = bool(whole) and (phrase in whole or (is_plain and phrase in _JOINED.sub(" ", whole)))
         asked, said = (" ".join(str(one).lower().split()) for one in (self.match, text if fits else ""))
         return fits and (asked in said or not re.search(_QUOTING, self.match))  # a sign that is asked for is there
 

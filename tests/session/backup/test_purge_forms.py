@@ -27,6 +27,8 @@ FORMS = {
     "commented": "Zoë\n    # Quagga\n    // GmbH",
     "overridden": "Zo\u202eë Quagga\ufe0f \u2066GmbH",
     "coloured": "Zoë \x1b[1;32mQuagga\x1b[0m GmbH",
+    "joined": "Zoë_Quagga-GmbH",
+    "bold": "**Zoë** _Quagga_ GmbH",
     "wide": "Ｚｏë Ｑｕａｇｇａ　ＧｍｂＨ",
 }
 
