@@ -195,7 +195,7 @@ def _given(name: str, tool: Tool, command: Command, arguments: dict[str, Any]) -
             continue
         wanted = _KINDS.get(parameter.kind, "string")
         if isinstance(value, bool) != (wanted == "boolean") or not isinstance(value, (str, int, float)):
-            raise usage(CODE, f"{one} is not a {wanted}", f"give {one} as a {wanted}")
+            raise usage(CODE, f"{one} must be of type {wanted}", f"give {one} as {wanted}")
         if wanted != "boolean":
             text = clean(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
             try:

@@ -83,7 +83,7 @@ def test_an_agent_notes_finds_and_forgets(home: Path, tmp_path: Path) -> None:
             told, _ = await call("remember", text=f"{NOTE} {len(given)}", **given)
             assert (f"of {whose}," if whose else "of no project,") in told
         refused, failed = await call("remember", **{"text": NOTE, "global": "yes"})
-        assert failed and "global is not a boolean" in refused
+        assert failed and "global must be of type boolean" in refused
         discarded = await call("remember", text="hm")
         assert discarded == (f"{gate.NOT_REMEMBERED} (too short to say anything)", False)
         told, _ = await call("remember", text="use uv")
