@@ -2,7 +2,6 @@
 
     python bench/recovery.py --from ~/.claude/projects [--jobs 2] [--json OUT]
     python bench/recovery.py --from FILE.jsonl --show
-    python bench/recovery.py --from FOLDER --together
 
 Nothing of it reads the model's mind: what is handed out is held against what the agent did next. The same compactions
 are given to what joelclaw is compared with: the client's summary alone, a plain ranked list, and deja-vu where a `deja`
@@ -28,7 +27,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import recovery_baselines as baselines
-import recovery_together as together
 from recovery_replay import PRINTED, Replay, Stopped
 from recovery_score import Score, ask_by_name, sample, score
 from recovery_session import NoTranscript, Session, identifiers
@@ -213,22 +211,6 @@ def each_alone(paths: list[Path], options: argparse.Namespace, stop: threading.E
     return {"systems": total, "counts": counts, "rows": rows}
 
 
-def in_one_home(paths: list[Path], options: argparse.Namespace, stop: threading.Event) -> dict[str, Any]:
-    """All sessions in one home, one after the other."""
-
-    def done(replay: Replay, number: int) -> None:
-        for one in replay.injections if options.show else ():
-            print(f"--- {replay.session.path.name} {one.kind}\n{one.text}\n", flush=True)
-        for fault in replay.faults:
-            tell(f"fault: {replay.session.path.name}: {fault}")
-        tell(f"{number}/{len(paths)} {replay.session.path.name}")
-
-    with tempfile.TemporaryDirectory(prefix="recovery-bench-", ignore_cleanup_errors=True) as folder:
-        total = together.replay(paths, options.command, Path(folder) / "home", stop, done)
-    print(together.table(total))
-    return {"together": total}
-
-
 def arguments() -> argparse.Namespace:
     """What was typed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="docs/recovery-bench.md")
@@ -239,7 +221,6 @@ def arguments() -> argparse.Namespace:
         "--split", choices=("odd", "even"), help="every second file: tune on one half, report the other"
     )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="sessions at a time")
-    parser.add_argument("--together", action="store_true", help="one home for all sessions, oldest first")
     parser.add_argument("--show", action="store_true", help="print every text that was handed out")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep all figures, a row for each compaction")
     parser.add_argument("--command", type=Path, default=JOELCLAW, help="the joelclaw to measure")
@@ -255,7 +236,7 @@ def arguments() -> argparse.Namespace:
 
 
 def chosen(options: argparse.Namespace) -> list[Path]:
-    """The sessions that are to be replayed: those with a compaction that can be measured, together all."""
+    """The sessions that are to be replayed: those with a compaction that can be measured."""
     files = files_in(options.places, options.split)
     paths: list[Path] = []
     sessions = compactions = 0
@@ -267,7 +248,7 @@ def chosen(options: argparse.Namespace) -> list[Path]:
             continue
         sessions += 1
         compactions += len(session.compactions)
-        if session.measurable or (options.together and session.moments):
+        if session.measurable:
             paths.append(path)
     if not paths:
         fail(
@@ -286,7 +267,7 @@ def main() -> int:
     stop = threading.Event()
     try:
         paths = chosen(options)
-        figures = (in_one_home if options.together else each_alone)(paths, options, stop)
+        figures = each_alone(paths, options, stop)
     except (KeyboardInterrupt, Stopped):
         stop.set()
         tell("interrupted: nothing was kept")
