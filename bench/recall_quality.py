@@ -17,7 +17,6 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-import asked_from
 import code_questions
 import drift
 import locomo
@@ -46,9 +45,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             figures["code"] = code_questions.measure(sessions, home)
         for kind, systems in figures["code"].items():
             show(f"{len(sessions)} coding sessions in one home, {kind}", systems)
-        figures["asked from"] = asked_from.measure(sessions, options.command, options.budget)
-        for layout, rows in figures["asked from"].items():
-            show(f"asked from a folder, {layout}", rows)
     figures["drift"] = drift.measure(options.command, options.budget)
     show("knowledge and notes", figures["drift"])
     return figures
