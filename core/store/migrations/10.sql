@@ -1,0 +1,1 @@
+CREATE TABLE IF NOT EXISTS upkeep (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID; -- what is still owed
