@@ -8,6 +8,7 @@ from core import files, ids
 from core.errors import Failure
 from core.store import sqlite
 from memory import sessions
+from otel.event import query_excerpt
 from recall.hit import AGENT, PROMPT
 from session.state import state_file
 
@@ -20,9 +21,11 @@ SPOKE = {"user": PROMPT, "assistant": AGENT}
 def run(options: dict[str, Any]) -> Answer:
     """Around a hit of the last recall on a terminal, by its number, or around what has this id."""
     given = options["id"]
-    identifier = _of_last_recall(int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
+    hits, query = _last_recall()
+    identifier = _hit(hits, int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
     before, after = options["before"], options["after"]
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=state_file.identity)
+    result["query"] = query if identifier in hits else ""
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
     if result["sessionId"]:
         wider = f"--before {min(max(before, 1) * _WIDER, 1000)} --after {min(max(after, 1) * _WIDER, 1000)}"
@@ -35,16 +38,20 @@ def run(options: dict[str, Any]) -> Answer:
     return Answer(result, actions, told if options["raw"] else None)
 
 
-def keep(hits: list[str]) -> None:
-    """Note the ids of hits whose numbers a person sees."""
+def keep(hits: list[str], query: str) -> None:
+    """Note the ids of hits whose numbers a person sees, and what was asked for."""
     try:
-        files.write_whole(_kept(), "\n".join(hits).encode())
+        files.write_whole(_kept(), "\n".join([*hits, "", query_excerpt(" ".join(query.split()))]).encode())
     except OSError:  # they are seen all the same
         pass
 
 
-def _of_last_recall(number: int) -> str:
-    hits = files.start_of(_kept(), 1 << 16).splitlines()
+def _last_recall() -> tuple[list[str], str]:
+    hits, _, query = files.start_of(_kept(), 1 << 16).partition("\n\n")
+    return hits.splitlines(), query
+
+
+def _hit(hits: list[str], number: int) -> str:
     if not 1 <= number <= len(hits):
         there = f"the last recall on a terminal had {len(hits)} hits" if hits else "no recall was shown on a terminal"
         raise Failure(

@@ -18,6 +18,7 @@ from recall.hit import is_of_another, written
 
 _BAR, _MOST_DROPPED = 10, 15
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
+_NEAR = 5  # entries that have rows beside each other: a hit, and two before and after it
 """Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
 _ENDING, _SHORT_WORD = re.compile(r"(?:ing|ed|es|s|e)$"), 4
 _INDENTED = (0, 0, 0, 4)
@@ -52,7 +53,7 @@ def hits(answer: Answer) -> None:
         around = passage(rows[len(place) :], asked, most[rank - 1] - len(place), screen)
         drawn.append((heading(hit, rank, result.get("preferredProject") or ""), [*place, *around]))
     if screen.is_terminal:
-        show.keep([hit["id"] for hit in result["hits"]])
+        show.keep([hit["id"] for hit in result["hits"]], f"{result['query']} {result['rewrittenQuery']}")
     for head, rows in reversed(drawn) if screen.is_terminal else drawn:
         screen.print(head, no_wrap=True, overflow="ellipsis")
         for row in rows:
@@ -123,7 +124,9 @@ def _cut(screen: Console, row: Text) -> Text:
     return row.wrap(screen, _width(screen) - 2)[0] + Text(" …", style="dim")
 
 
-def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Console) -> list[Text]:
+def passage(
+    rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Console, *, is_long: bool = False
+) -> list[Text]:
     """At most so many of a text's rows: those with most of what was asked for, marked. "… " stands in the margin."""
     found = [{match.lower()[:_SHORT_WORD] for match in asked.findall(row.plain)} for row in rows]
 
@@ -132,6 +135,10 @@ def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Con
         return len(set().union(*inside)), sum(map(len, inside[1:-1] or inside))
 
     start = max(range(max(len(rows) - most, 0) + 1), key=worth)
+    if is_long and any(found):  # where it loses no word, more stands behind the match than before it
+        best = max(range(start, min(start + most, len(rows))), key=lambda at: len(set(found[at])))
+        later = max(start, min(best - most // 3, len(rows) - most))
+        start = later if worth(later)[0] == worth(start)[0] else start
     kept = list(rows[start : start + most])
     for row in kept:
         row.highlight_regex(asked, "bold yellow")
@@ -143,7 +150,7 @@ def passage(rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Con
 
 
 def conversation(answer: Answer) -> None:
-    """A hit, marked, as far as the screen goes; in the rows that are left what was said and called around it."""
+    """A hit, opened at what was asked for, with the two entries before and after it; more of them in the rows left."""
     result: Any = answer.result
     screen = console()
     parts = filter(None, (result[name] for name in ("project", "client", "folder")))
@@ -156,14 +163,21 @@ def conversation(answer: Answer) -> None:
     free = screen.height - len(answer.next_actions) - 2
     most = [0 if free > len(entries) else 1] * len(entries)  # so many were asked for: none is left out
     free -= sum(most)
-    for those, limit in ((nearest[:1], screen.height), (nearest, 1), (nearest, 1 + _LEAST_ROWS)):
+    if most[hit : hit + 1] == [1]:
+        most[hit] = min(len(texts[hit]), screen.height // 2)
+    limits = (nearest[1:_NEAR], _LEAST_ROWS), (nearest[:1], screen.height), (nearest, 1), (nearest, 1 + _LEAST_ROWS)
+    for those, limit in limits:
         for at in those:
             more = max(0, min(free, limit - most[at], len(texts[at]) - most[at]))
             most[at], free = most[at] + more, free - more
-    for rows, count in zip(texts, most, strict=True):
+    asked = _marked(result["query"])
+    for entry, rows, count in zip(entries, texts, most, strict=True):
+        if entry["match"] and count:
+            rows = [rows[0], *passage(rows[1:], asked, count - 1, screen, is_long=True)]
         kept = [*rows[: count - 1], _cut(screen, rows[count - 1])] if 0 < count < len(rows) else rows[:count]
         for at, row in enumerate(kept):
-            screen.print(Text(" " * _INDENTED[3] * bool(at)).append_text(row), no_wrap=True, overflow="ellipsis")
+            indent = _INDENTED[3] - 2 * row.plain.startswith("… ")
+            screen.print(Text(" " * indent * bool(at)).append_text(row), no_wrap=True, overflow="ellipsis")
     if sum(most) < sum(map(len, texts)) and result["sessionId"]:
         command = answer.next_actions[0]["command"].partition(" --before ")[0]
         answer.next_actions[0] = step(f"{command} --raw", "all that was said here")

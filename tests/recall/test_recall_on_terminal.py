@@ -78,12 +78,36 @@ def test_a_hit_is_shown_as_far_as_the_screen_goes_and_its_neighbours_in_what_is_
     number = next(rank for rank, hit in enumerate(hits, 1) if "reason" in hit["observation"])
     rows = screen(home, "recall", "show", str(number))
     assert len(rows) <= 29
-    assert len([row for row in rows if ", reason" in row]) == min(length, 25)
+    shown = len([row for row in rows if ", reason" in row])
+    assert shown == min(length, 12) if length < 80 else 16 <= shown < 20
     assert next(row for row in rows if row.startswith("▌")).split()[-1] == "agent"
     neighbours = [row for row in rows if "chore" in row]
-    assert bool(neighbours) == (length < 80) and all("  prompt  " in row for row in neighbours)
+    assert len(neighbours) >= 3 and all("  prompt  " in row for row in neighbours)
     assert any(row.startswith(f"→ joelclaw show {number} --raw  all that was said here") for row in rows)
     assert "agent: The harbour gauge" in run("recall", "show", str(number), "--raw", env=NOW).out
+
+
+def test_a_long_turn_is_opened_at_what_was_asked_for_with_its_words_marked(
+    home: Path, run: Run, tmp_path: Path
+) -> None:
+    def told(name: str) -> str:
+        return "\n".join(f"{name} {number} of the shed" for number in range(60))
+
+    archived(run, tmp_path, f"{told('plank')}\nThe harbour gauge stalls: its fuse is wet.\n{told('brick')}")
+    screen(home, *QUERY)
+    hits = run("recall", *QUERY[1:], env=NOW).result["hits"]
+    [number] = [rank for rank, hit in enumerate(hits, 1) if "its fuse is wet" in hit["observation"]]
+    for given in (str(number), hits[number - 1]["id"]):
+        out = on_terminal(home, "recall", "show", given, rows=30, env={**NOW, "NO_COLOR": "", "FORCE_COLOR": "1"}).out
+        rows = without_style(out).splitlines()
+        assert len(rows) <= 29
+        at = next(at for at, row in enumerate(rows) if "its fuse is wet" in row)
+        assert "plank 59" in rows[at - 1] and "plank 58" in rows[at - 2] and "brick 3" in rows[at + 4]
+        assert re.findall(r"\x1b\[[0-9;]*m([a-z]+)\x1b\[0m", out.splitlines()[at]) == ["harbour", "gauge", "stalls"]
+        assert len([row for row in rows if "prompt" in row and ("chore" in row or "at night" in row)]) >= 4
+    # where more was asked for than there is room, the hit is still read
+    many = screen(home, "recall", "show", str(number), "--before", "90", "--after", "90")
+    assert any("its fuse is wet" in row for row in many)
 
 
 def test_more_of_a_conversation_is_offered_only_where_it_is_more(home: Path, run: Run, tmp_path: Path) -> None:
