@@ -18,8 +18,8 @@ from recall.hit import is_of_another, written
 
 _BAR, _MOST_DROPPED = 10, 15
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
-_NEAR = 5  # entries that have rows beside each other: a hit, and two before and after it
 """Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
+_NEAR = 5  # entries that have rows beside each other: a hit, and two before and after it
 _ENDING, _SHORT_WORD = re.compile(r"(?:ing|ed|es|s|e)$"), 4
 _INDENTED = (0, 0, 0, 4)
 _EMPTY = re.compile(r"(?:`{3,}\w*|[-|:+=─ ]+|[][{}(),;]+|\(prompt \d+, call \d+(?:, ok)?\))?")
