@@ -11,6 +11,7 @@ from clients import registry
 from core import clock, shell_command, words
 from core.config import Config
 from core.errors import Failure
+from core.quoting import clip
 from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import sqlite
@@ -221,7 +222,7 @@ def around(
     entries: list[dict[str, Any]] = []
     for line in session.lines[max(0, at - before) : at + after + 1]:
         match = line.id == whole
-        text = document["text"].partition(": ")[2] if match and document else line.text[:LINE_CHARS]
+        text = document["text"].partition(": ")[2] if match and document else clip(line.text, LINE_CHARS)
         if match and call:
             text = "\n".join(filter(None, (call[name] for name in ("place", "command", "error", "passage"))))
         entries.append({**line.shown(), "id": line.id, "at": clock.iso(line.at or None), "text": text, "match": match})

@@ -6,6 +6,7 @@ behind the cut, and of that margin nothing is kept.
 
 from __future__ import annotations
 
+from core.quoting import clip
 from core.redaction import redact, redact_call
 from core.words import clean
 
@@ -63,8 +64,8 @@ def file_path(path: str, most: int) -> str:
 
 
 def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> str:
-    """The lines of a text in which names stand (`found`: places and names, in order), each cut around the name; of a
-    call that `failed`, or whose outcome nobody knows, also its error lines."""
+    """The lines of a text in which names stand (`found`: places and names, in order), a long one cut around the name
+    (`…`); of a call that `failed`, or whose outcome nobody knows, also its error lines."""
     lines: list[str] = []
     covered, room = -1, PASSAGE_CHARS
     for place, name in found:
@@ -82,10 +83,11 @@ def passage_of(text: str, found: Sequence[tuple[int, str]], *, failed: bool) -> 
         room -= end - begin + 1
         if room < 0:
             break
-        lines.append(text[begin:end].strip())
+        before, after = text[begin - 1 : begin].strip("\n"), text[end : end + 1].strip("\n")
+        lines.append("…" * bool(before) + text[begin:end].strip() + "…" * bool(after))
         covered = end
     if failed:
-        errors = [line.strip()[:LINE_CHARS] for line in text.splitlines() if is_error_line(line)]
+        errors = [clip(line.strip(), LINE_CHARS) for line in text.splitlines() if is_error_line(line)]
         lines += [line for line in dict.fromkeys(errors[:MOST_ERROR_LINES]) if line not in lines]
     return "\n".join(line for line in lines if line)
 

@@ -503,6 +503,15 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     assert (home / "store.db").stat().st_size < 4_000_000
 
 
+def test_a_line_that_is_cut_says_so(run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]) -> None:
+    transcript.call("c1", "Bash", command="make test")
+    transcript.outcome("c1", f"short_line\n{'word ' * 100}lease_table{' word' * 100}\n")
+    run("memory", "archive", str(transcript.path))
+    lines = call_rows.calls(store(), SESSION)[0]["passage"].splitlines()
+    assert "short_line" in lines
+    assert [line[:1] + line[-1:] for line in lines if "lease_table" in line] == ["……"]
+
+
 def test_names_are_those_of_the_session_and_not_of_its_folder(
     run: Run, transcript: Transcript, store: Callable[[], apsw.Connection]
 ) -> None:
