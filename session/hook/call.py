@@ -27,11 +27,8 @@ _ARCHIVE_SHARE = 0.6
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
-_AGAIN = (
-    "prompt",
-    "tool",
-    "turn",
-)  # the next one catches up: of these counts what they waited, where a transcript has the rest
+_AGAIN = frozenset(("prompt", "tool", "turn"))
+"""The next one catches up: of these counts what they waited, where a transcript has the rest."""
 
 
 class Call:
@@ -161,7 +158,10 @@ class Call:
                 self._context.on_deadline()
         except Exception as error:
             self.failed(error)
+        if self._context is not None:  # it may have been noted already that this call was answered
+            self._context.events[:] = [one for one in self._context.events if one["component"] != COMPONENT]
         self._keep("hook.timeout", f"no answer within {self._seconds():g} s")
+        files.remove(self._held)
 
     def _completed(self) -> Event:
         chars = sum(len(text["content"]) for text in self._texts)

@@ -189,6 +189,18 @@ def test_one_that_waited_too_long_for_a_processor_says_nothing(
     assert works == any(event["sessionId"] == SESSION for event in events(run, "hook.completed"))
 
 
+def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: Path) -> None:
+    script = (
+        "import os, time; from session.hook import call; it = call.Call('claude', '', time.perf_counter())\n"
+        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.hold(); it._late(); os._exit(0)'
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
+    told = [
+        (one["action"], one["sessionId"]) for name in ("hook.timeout", "hook.completed") for one in events(run, name)
+    ]
+    assert [action for action, session in told if session == SESSION] == ["hook.timeout"]
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="this system does not tell")
 def test_a_process_that_shares_a_processor_waits() -> None:
     script = (
