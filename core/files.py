@@ -205,7 +205,7 @@ class FileLock:
                 from core.errors import Failure
 
                 fix = "keep the memory on a local disk (JOELCLAW_HOME), or mount this one with locks"
-                message = f"the file system of {self._path} gives no locks: {error.strerror}"
+                message = f"the file system of {self._path} does not support locks: {error.strerror}"
                 raise Failure("LOCKS_MISSING", message, fix) from None
 
     def __exit__(self, *_: object) -> None:

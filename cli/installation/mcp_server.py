@@ -105,7 +105,7 @@ class Tool(NamedTuple):
 
 
 _ABOUT_SHOW = "One memory or tool call with everything known of it."
-_ABOUT_FORGET = f"Take a memory that is wrong out of recall; that can be undone, but a tool call {_LOST}."
+_ABOUT_FORGET = f"Hide a memory that is wrong from recall. This can be undone, but a tool call {_LOST}."
 _ABOUT_SESSION = (
     "Where the work stands: the last task, the open step of the plan, the last failure, the files and names at work,"
     " and what the last compaction dropped."

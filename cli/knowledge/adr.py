@@ -56,7 +56,7 @@ def _located(query: str, records: list[decisions.Record], limit: int | None) -> 
     most = min(limit or _LOCATED, _MOST_LOCATED)
     matches = decisions.locate(records, query, most)
     if not matches:
-        raise Failure("NO_MATCH", f"no decision record is called {query[:200]!r}", "list them: joelclaw vault adr list")
+        raise Failure("NO_MATCH", f"there is no decision record {query[:200]!r}", "list them: joelclaw vault adr list")
     result = {"query": query, "limit": most, "total_matches": len(matches), "matches": matches}
     return Answer(result, [step(f"joelclaw vault read ADR-{matches[0]['number']}", "the whole record")])
 

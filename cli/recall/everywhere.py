@@ -58,7 +58,7 @@ def run(options: dict[str, Any]) -> Answer:
     result = {"query": query, "collection": collection or None, "semantic": options["semantic"], "totalFound": total}
     result["hits"] = [hit for hit, _ in found]
     if not names:
-        result["reason"] = f"{collection} is not kept here: there are {', '.join(_SHOWN.values())}"
+        result["reason"] = f"{collection} is not kept here, but these are: {', '.join(_SHOWN.values())}"
     if facet:
         of_hits = [about.get(facet, [])[: 1 if facet == "category" else None] for _, about in found]
         counts = Counter(value for values in of_hits for value in values if value)

@@ -92,7 +92,7 @@ def expand(records: list[Record], text: str) -> dict[str, Any]:
     for raw in dict.fromkeys(_LINK.findall(text)):
         matches = decisions.locate(records, _target(raw), _MOST_MATCHES)
         if not matches:
-            message = f"[[{raw[:200]}]] means no decision record"
+            message = f"[[{raw[:200]}]] is the name of no decision record"
             raise Failure("ADR_PROMPT_REF_MISSING", message, "list them: joelclaw vault adr list")
         told.append({"raw": raw, "resolved": matches[0]["id"], "matches": matches})
     by_raw = {one["raw"]: one["resolved"] for one in told}

@@ -220,7 +220,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: 
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
     folder = began_in or timer["cwd"] or current["cwd"]
     if not folder or not os.path.isdir(folder):
-        gone = f"{folder[:200]!r}, where the session ran, is no folder now"
+        gone = f"{folder[:200]!r}, where the session ran, no longer exists"
         raise Failure("IDLE_NO_FOLDER", gone, "bring it back: the session is compacted there")
     values = {"session": session_id, "cwd": folder, "transcript": timer["transcript"], "agent": agent}
     try:

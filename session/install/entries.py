@@ -68,7 +68,7 @@ class Entries:
             for name in path:
                 found = found.get(name, kind() if name == path[-1] else {})
             if not isinstance(found, kind):
-                raise Malformed(f"`{'.'.join(path)}` is no {'object' if kind is dict else 'list'}")
+                raise Malformed(f"`{'.'.join(path)}` is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any, *, keyed: bool = False) -> bool:
         """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""

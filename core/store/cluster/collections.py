@@ -134,7 +134,9 @@ class Cluster:
             # Not `splitlines`: a refused document is quoted there, and may hold U+2028.
             results: list[Row] = [json_text.loads(line) for line in text.split("\n") if line.strip()]
         if len(results) != len(rows):  # what became of the others is not known
-            raise client.unreachable(self.nodes, f"{len(rows)} documents were sent, and it spoke of {len(results)}")
+            raise client.unreachable(
+                self.nodes, f"{len(rows)} documents were sent, but the answer has {len(results)} results"
+            )
         return results
 
     def export(self, collection: str, *, include: str = "", exclude: str = "") -> Iterator[Row]:

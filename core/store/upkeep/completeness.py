@@ -134,12 +134,12 @@ def finding(store: str) -> dict[str, Any] | None:
     fix = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
     if kept.get("gone"):
         held = f", which had come to event {acknowledged}," if acknowledged else ""
-        message = f"the store was lost: at {noted} {store}{held} was gone or empty; what it held is not found any more"
+        message = f"the store was lost: at {noted} {store}{held} was missing or empty; recall no longer finds it"
         return {"code": "STORE_LOST", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
     message = f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
     if acknowledged:
         message = (
-            f"{store} is older than what was acknowledged: it had come to event {has}, and {acknowledged} were stored."
+            f"{store} is older than it should be: its last event is {has}, but {acknowledged} were stored."
             " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
         )
     fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {fix}"

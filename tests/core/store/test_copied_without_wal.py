@@ -66,7 +66,7 @@ def test_a_home_copied_without_its_log(run: Run, filled: Path, tmp_path: Path) -
     run("otel", "emit", "in.the.log")
     shutil.copytree(filled, tmp_path / "other", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     (problem,) = found(run, tmp_path / "other")
-    assert "it had come to event 1, and 2 were stored" in problem["message"]
+    assert "its last event is 1, but 2 were stored" in problem["message"]
 
 
 def test_a_recall_that_finds_nothing_tells_it(run: Run, filled: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_recall_that_finds_nothing_tells_it(run: Run, filled: Path) -> None:
     for _ in range(2):
         asked = run("recall", "scheduler gateway")
         (warning,) = asked.result["warnings"]
-        assert "older than what was acknowledged" in warning and "joelclaw restore FILE" in warning
+        assert "older than it should be" in warning and "joelclaw restore FILE" in warning
         assert asked.err == f"joelclaw: {warning}\n"
     run("memory", "write", NOTE)
     assert "warnings" not in run("recall", "scheduler gateway").result
@@ -88,7 +88,7 @@ def test_an_older_store_put_back(run: Run, filled: Path, tmp_path: Path) -> None
         run("otel", "emit", f"later.{number}")
     fold_log(filled)
     shutil.copy(tmp_path / "old.db", filled / "store.db")
-    assert "older than what was acknowledged" in run("otel", "emit", "after.it").err
+    assert "older than it should be" in run("otel", "emit", "after.it").err
     assert len(found(run, filled)) == 1
     run("otel", "emit", "and.on")
     assert len(found(run, filled)) == 1  # it stays until somebody has read it
