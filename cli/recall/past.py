@@ -30,7 +30,7 @@ def _answer(options: dict[str, Any], name: str, find: Callable[[Connection, str,
     following = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
     if found:
         first = found[0].get("ended") or found[0]
-        following = step(f"joelclaw recall show {quoted(_id(first))}", "the conversation around the first")
+        following = step(f"joelclaw recall show {quoted(_id(first))}", "the conversation around the best one")
     return Answer(result, [following], "\n".join(lines(result)) if options["raw"] else None)
 
 

@@ -196,7 +196,9 @@ def _entry(screen: Console, entry: dict[str, Any]) -> list[Text]:
 
 @drawn
 def lines(screen: Console, result: Any) -> None:
-    """Text line by line; what stands below another is fainter and indented."""
+    """Text line by line, on a terminal the best last; what stands below another is fainter and indented."""
+    if screen.is_terminal:
+        result = {key: value[::-1] if isinstance(value, list) else value for key, value in result.items()}
     for line in past.lines(result):
         below = line.startswith("    ")
         told = safe(line.strip(), "dim" if below else "bold")

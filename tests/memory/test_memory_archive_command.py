@@ -126,6 +126,14 @@ def test_all_where_there_is_nothing(run: Run, tmp_path: Path) -> None:
     assert archive(run, "--all", person=tmp_path / "nobody")["transcripts"] == 0
 
 
+def test_a_folder_without_a_transcript_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/claude.jsonl.xz").write_bytes(b"packed")
+    refused = run("memory", "archive", str(tmp_path / "old"), ok=False)
+    assert (refused.code, refused.json["error"]["code"]) == (1, "ARCHIVE_FAILED")
+    assert "not packed" in refused.json["fix"]
+
+
 def test_a_folder_and_foreign_files(run: Run, clients: Path) -> None:
     folder = clients / ".claude"
     (folder / "empty.jsonl").write_text("")

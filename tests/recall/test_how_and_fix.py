@@ -109,6 +109,9 @@ def test_a_person_reads_it_and_can_go_on_from_there(ran: Path) -> None:
     assert "    failed: $ make tides" in rows and "    then: Edit src/tides.py" in rows
     assert rows[-1].startswith("→ joelclaw recall show 'call:5a3e7c11:7'")
     assert attempt(ran, "recall", "show", "call:5a3e7c11:7", env=NOW).code == 0
+    best = attempt(ran, "how", "make", env=NOW).result["commands"][0]["command"]
+    rows = without_style(on_terminal(ran, "how", "make", env=NOW).out).splitlines()
+    assert [row for row in rows if row[:2] == "$ "][-1] == f"$ {best}", "the best is the last"
     for command in ("how", "fix"):
         assert attempt(ran, command, "zqzq", "--raw", env=NOW).out == "No results for 'zqzq'.\n"
         assert attempt(ran.parent / "empty", command, "zqzq", env=NOW).result["count"] == 0
