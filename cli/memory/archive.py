@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from memory.archive.known_files import File
 
-_NAMED = f"name transcripts of {', '.join(registry.keeping_files())}, not packed; --agent NAME says who wrote them"
-
 
 def run(options: dict[str, Any]) -> Answer:
     """Archive the files named, or those that the clients keep; one that the archive has as it is is not opened."""
@@ -34,7 +32,7 @@ def run(options: dict[str, Any]) -> Answer:
     now = clock.now_ms()
     files = known_files.find(options["paths"], agent, every=options["all"])
     if options["paths"] and not files:
-        raise Failure("ARCHIVE_FAILED", f"there is no transcript in {options['paths'][0]}", _NAMED)
+        raise _refused(f"there is no transcript in {options['paths'][0]}")
     known = KnownFiles(sqlite.open_reading(), agent, now)
     seen = [(file, known.of(file)) for file in files]
     new = [file for file, one in seen if one is None]
@@ -48,13 +46,18 @@ def run(options: dict[str, Any]) -> Answer:
     if result["skipped"] and not result["transcripts"] and not options["all"]:
         first = result["skipped"][0]
         about = f"none of {result['skippedCount']} files could be archived; {first['path']}: {first['reason']}"
-        raise Failure("ARCHIVE_FAILED", about, _NAMED)
+        raise _refused(about)
     actions = []
     if report.has_new:
         from cli.memory import past_sessions
 
         actions = past_sessions.questions()
     return Answer(result, actions or [step("joelclaw recall <query>", "find what was said")])
+
+
+def _refused(about: str) -> Failure:
+    fix = f"name transcripts of {', '.join(registry.keeping_files())}, not packed; --agent NAME says who wrote them"
+    return Failure("ARCHIVE_FAILED", about, fix)
 
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:

@@ -127,7 +127,8 @@ def _cut(screen: Console, row: Text) -> Text:
 def passage(
     rows: Sequence[Text], asked: re.Pattern[str], most: int, screen: Console, *, is_long: bool = False
 ) -> list[Text]:
-    """At most so many of a text's rows: those with most of what was asked for, marked. "… " stands in the margin."""
+    """At most so many of a text's rows: those with most of what was asked for, marked. "… " stands in the margin. Of a
+    text that `is_long` more is shown behind the match than before it."""
     found = [{match.lower()[:_SHORT_WORD] for match in asked.findall(row.plain)} for row in rows]
 
     def worth(at: int) -> tuple[int, int]:
@@ -135,7 +136,7 @@ def passage(
         return len(set().union(*inside)), sum(map(len, inside[1:-1] or inside))
 
     start = max(range(max(len(rows) - most, 0) + 1), key=worth)
-    if is_long and any(found):  # where it loses no word, more stands behind the match than before it
+    if is_long and any(found):  # where it loses no word
         best = max(range(start, min(start + most, len(rows))), key=lambda at: len(set(found[at])))
         later = max(start, min(best - most // 3, len(rows) - most))
         start = later if worth(later)[0] == worth(start)[0] else start
