@@ -115,7 +115,7 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     home = Path(environment["JOELCLAW_HOME"])
     work = home / "sessions" / ".work"
     waiting = work / "observe-waiting" / transcript.session
-    locks = [work / "task" / transcript.session, work / "queries" / transcript.session, home / "cache/observe-1.lock"]
+    locks = [work / name / transcript.session for name in ("hook", "task", "queries")] + [home / "cache/observe-1.lock"]
     while True:
         for lock in locks:
             background_process.wait(str(lock), 10)

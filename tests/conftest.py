@@ -78,7 +78,7 @@ class Run(Protocol):
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
     """An environment without anything of the developer's that changes what a command does, and with ours on its PATH.
 
-    A hook takes its time in it.
+    A hook takes its time in it, and has done its work when it ends.
     """
     kept = {
         k: v
@@ -86,7 +86,8 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
         if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
     }
     kept["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
-    return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", "JOELCLAW_HOOK_DEADLINE_MS": "60000", **more}
+    patient = {"JOELCLAW_HOOK_DEADLINE_MS": "60000", "JOELCLAW_HOOK_WAIT": "true"}
+    return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
 
 
 _BEGAN = time.monotonic()

@@ -26,7 +26,11 @@ _ARCHIVE_SHARE = 0.6
 """Of the time until the deadline, for a transcript that has grown by megabytes."""
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
+_LAST_WORDS_ALONE_S = 20.0
+"""Where a child says them, for which nobody waits."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
+_EARLIER_S = 0.4
+"""So long a hook waits for one of its session that has let its client go and is still at work."""
 _AGAIN = frozenset(("prompt", "tool", "turn"))
 """The next one catches up: of these counts what they waited, where a transcript has the rest."""
 
@@ -48,6 +52,10 @@ class Call:
         self._texts: list[Text] = []
         self._own: list[Event] = []
         self._held = ""
+        self._at_work: files.FileLock | None = None
+        """Of the session, until this process ends."""
+        self._is_alone = False
+        """The client is gone with its answer, and this goes on in a child."""
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -88,9 +96,44 @@ class Call:
                     if waited >= self._seconds():
                         time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
                 self._context = context
+                self._begin(event, context, client.answer(event, []))
                 until = self._watched + (self._seconds() - waited) * _ARCHIVE_SHARE
                 self._texts = pipeline.answer(event, context, silent=client.silent, until=until)
         return client.answer(event, self._texts)
+
+    def _begin(self, event: HookEvent, context: Context, empty: str) -> None:
+        """Wait for an earlier hook of the session; where nothing is to be said, let the client go at once.
+
+        What that event calls for is done in a child, before the session's next hook begins: it waits for the lock.
+        """
+        from session.context import work_lock
+        from session.hook import pipeline
+
+        path = work_lock(context.session_id, COMPONENT)
+        silent = pipeline.says_nothing(event, context) and not self._config.get_bool("hook.wait")
+        if not silent and not os.path.exists(path):
+            return
+        lock = files.FileLock(path, _EARLIER_S)
+        try:
+            lock.__enter__()
+        except (files.LockTimeout, OSError, Failure):  # side by side, as hooks of tools at once are
+            return
+        if not silent or self._deadline is None or not self.claim():
+            lock.__exit__()
+            return
+        self._at_work = lock
+        self._deadline.over()  # a fork takes one thread along
+        self._deadline = self._go_on_alone(empty)
+
+    def _go_on_alone(self, text: str) -> Deadline:
+        """Answer with this text, and go on in a child with a deadline of its own."""
+        from core.process import detach
+
+        _say(text)
+        detach.go_on_in_child()
+        deadline = Deadline(self._seconds(), self._late)
+        self._is_alone, deadline.last_words = True, _LAST_WORDS_ALONE_S
+        return deadline
 
     def empty(self) -> str:
         """The answer that says nothing."""
@@ -146,13 +189,15 @@ class Call:
 
     def _late(self) -> None:
         """The deadline is over: the empty answer first, then what may not be lost, and the event."""
-        empty = self.empty()
-        if empty:
-            os.write(1, empty.encode() + b"\n")
-        try:
-            os.close(1)
-        except OSError:
-            pass
+        if not self._is_alone:
+            _say(self.empty())
+            from core.process import detach
+
+            if self._config.get_bool("hook.wait"):
+                detach.close_streams()
+            else:
+                detach.go_on_in_child()
+                start_new_thread(_leave, (_LAST_WORDS_ALONE_S,))
         try:
             if self._context is not None and self._context.on_deadline is not None:
                 self._context.on_deadline()
@@ -160,7 +205,8 @@ class Call:
             self.failed(error)
         if self._context is not None:  # it may have been noted already that this call was answered
             self._context.events[:] = [one for one in self._context.events if one["component"] != COMPONENT]
-        self._keep("hook.timeout", f"no answer within {self._seconds():g} s")
+        what = "not done" if self._is_alone else "no answer"
+        self._keep("hook.timeout", f"{what} within {self._seconds():g} s")
         files.remove(self._held)
 
     def _completed(self) -> Event:
@@ -195,12 +241,14 @@ class Deadline:
     What hangs in `late` is left behind. The watcher is a bare thread (`threading` costs 1 ms to import).
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_over", "seconds", "waited")
+    __slots__ = ("_answered", "_began", "_late", "_over", "last_words", "seconds", "waited")
 
     def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         self.seconds = seconds
         """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
         self.waited = 0.0
+        self.last_words = 0.0
+        """At least so many seconds for `late`."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -224,7 +272,8 @@ class Deadline:
             wait = self._began + self.seconds - self.waited - time.monotonic()
         try:
             if self.claim():  # else the answer was out in time, and what comes after it (an event) hangs
-                start_new_thread(_leave, (max(_LAST_WORDS_S, _LAST_WORDS_SHARE * max(self.seconds, self.waited)),))
+                least = max(self.last_words, _LAST_WORDS_S)
+                start_new_thread(_leave, (max(least, _LAST_WORDS_SHARE * max(self.seconds, self.waited)),))
                 self._late()
         finally:
             os._exit(0)
@@ -234,6 +283,15 @@ def waited_s() -> float:
     """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
     told = files.start_of(f"/proc/{os.getpid()}/schedstat", 100).split()
     return int(told[1]) / 1e9 if len(told) > 1 else 0.0
+
+
+def _say(text: str) -> None:
+    """Text to stdout, where anybody reads it."""
+    try:
+        if text:
+            os.write(1, text.encode() + b"\n")
+    except OSError:
+        pass
 
 
 def _leave(seconds: float) -> None:

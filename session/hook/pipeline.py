@@ -29,6 +29,13 @@ GATHERED_BYTES = 262_144
 _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
 
 
+def says_nothing(event: HookEvent, context: Context) -> bool:
+    """Whether the model is told nothing at such an event, whatever is in the store."""
+    if event["kind"] == "before_compaction":
+        return not (registry.row(context.agent).takes_summary or context.config.get_bool("compaction.notify_on_start"))
+    return event["kind"] in ("turn", "end")
+
+
 def answer(event: HookEvent, context: Context, *, silent: bool, until: float) -> list[Text]:
     """The texts for the model, mostly none."""
     kind = event["kind"]

@@ -202,6 +202,7 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[recall]\nlimit = 9\n")
-    env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", "JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own is none to list
+    unlisted = {"JOELCLAW_HOOK_DEADLINE_MS": "", "JOELCLAW_HOOK_WAIT": ""}  # the tests' own
+    env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", **unlisted}
     changed = run("status", env=env).result["config"]["changed"]
     assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}

@@ -77,7 +77,7 @@ def test_secrets_are_redacted() -> None:
 
 PIECES = (
     "Never push.", "- keep it small", "## Next steps", "```\ncode 1\n```", "\x1b[31merror\x1b[0m: 3", "`make`",
-    "<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---",
+    "<read-files>\nx.py\n</read-files>", "</joelclaw-memory>", "不要删除旧表！", "w" * 900, "…", "---", ".",
 )  # fmt: skip
 TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
 
@@ -93,4 +93,4 @@ def test_whatever_was_said_is_bounded_and_keeps_the_form(messages: list[Message]
     text = form.render(found)
     assert cost(summary.MARK_LINE + text) <= tokens + len(found) * 60
     assert "read-files>" not in text and "</joelclaw-memory>" not in text
-    assert list(form.parse(text)) == [name for name in form.SECTIONS if found.get(name)]
+    assert list(form.parse(text)) == [name for name in form.SECTIONS if found.get(name, "").strip("-* .")]
