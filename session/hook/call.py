@@ -127,10 +127,10 @@ class Call:
 
     def _go_on_alone(self, text: str) -> Deadline:
         """Answer with this text, and go on in a child with a deadline of its own."""
-        from core.process import detach
+        from core.process import background_process
 
         _say(text)
-        detach.go_on_in_child()
+        background_process.go_on_in_child()
         deadline = Deadline(self._seconds(), self._late)
         self._is_alone, deadline.last_words = True, _LAST_WORDS_ALONE_S
         return deadline
@@ -191,12 +191,12 @@ class Call:
         """The deadline is over: the empty answer first, then what may not be lost, and the event."""
         if not self._is_alone:
             _say(self.empty())
-            from core.process import detach
+            from core.process import background_process
 
             if self._config.get_bool("hook.wait"):
-                detach.close_streams()
+                background_process.close_streams()
             else:
-                detach.go_on_in_child()
+                background_process.go_on_in_child()
                 start_new_thread(_leave, (_LAST_WORDS_ALONE_S,))
         try:
             if self._context is not None and self._context.on_deadline is not None:

@@ -51,10 +51,13 @@ def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int
 def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
     """Where the open turn begins: behind the last one that ended (ms; 0: not noted by the client), else behind the last
     words of the agent that no call followed before the user's."""
-    times = [call["at"] for call in calls if call["at"] is not None]
+    times = sorted(call["at"] for call in calls if call["at"] is not None)
+    earlier = times[:]
     for at in range(len(said) - 1, 0, -1):
         spoke, text = said[at]
-        if text and spoke - max(said[at - 1][0], *(time for time in times if time <= spoke), 0) > _AWAY_MS:
+        while earlier and earlier[-1] > spoke:
+            earlier.pop()
+        if text and spoke - max(said[at - 1][0], *earlier[-1:], 0) > _AWAY_MS:
             ended_at = max(ended_at, said[at - 1][0])
             break
     over = sum(at <= ended_at for at, _ in said)
@@ -63,7 +66,9 @@ def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int)
     until = _EVER
     for at in range(len(said), 0, -1):
         spoke, text = said[at - 1]
-        if not text and (at == len(said) or said[at][1]) and not any(spoke <= time < until for time in times):
+        while times and times[-1] >= until:
+            times.pop()
+        if not text and (at == len(said) or said[at][1]) and (not times or times[-1] < spoke):
             return at
         until = spoke
     return 0
