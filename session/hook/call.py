@@ -121,19 +121,13 @@ class Call:
         if not silent or self._deadline is None or not self.claim():
             lock.__exit__()
             return
-        self._at_work = lock
-        self._deadline.over()  # a fork takes one thread along
-        self._deadline = self._go_on_alone(empty)
-
-    def _go_on_alone(self, text: str) -> Deadline:
-        """Answer with this text, and go on in a child with a deadline of its own."""
         from core.process import background_process
 
-        _say(text)
+        self._at_work, self._is_alone = lock, True
+        self._deadline.over()  # a fork takes one thread along
+        _say(empty)
         background_process.go_on_in_child()
-        deadline = Deadline(self._seconds(), self._late)
-        self._is_alone, deadline.last_words = True, _LAST_WORDS_ALONE_S
-        return deadline
+        self._deadline = Deadline(self._seconds(), self._late, _LAST_WORDS_ALONE_S)
 
     def empty(self) -> str:
         """The answer that says nothing."""
@@ -243,12 +237,11 @@ class Deadline:
 
     __slots__ = ("_answered", "_began", "_late", "_over", "last_words", "seconds", "waited")
 
-    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+    def __init__(self, seconds: float, late: Callable[[], None], last_words: float = _LAST_WORDS_S) -> None:
         self.seconds = seconds
         """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
         self.waited = 0.0
-        self.last_words = 0.0
-        """At least so many seconds for `late`."""
+        self.last_words = last_words
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -272,8 +265,8 @@ class Deadline:
             wait = self._began + self.seconds - self.waited - time.monotonic()
         try:
             if self.claim():  # else the answer was out in time, and what comes after it (an event) hangs
-                least = max(self.last_words, _LAST_WORDS_S)
-                start_new_thread(_leave, (max(least, _LAST_WORDS_SHARE * max(self.seconds, self.waited)),))
+                most = max(self.last_words, _LAST_WORDS_SHARE * max(self.seconds, self.waited))
+                start_new_thread(_leave, (most,))
                 self._late()
         finally:
             os._exit(0)
