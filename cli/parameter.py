@@ -95,13 +95,11 @@ class Command:
 
 
 # What several commands take.
-COLLECTIONS = "observations, episodes, knowledge (comma-separated; default all)"
-COLLECTIONS_AND_CALLS = "observations, episodes, knowledge, calls (comma-separated; default all)"
+COLLECTIONS = "only observations, episodes or knowledge (comma-separated)"
+COLLECTIONS_AND_CALLS = "only observations, episodes, knowledge or calls (comma-separated)"
 SESSION = Parameter("session", ("--session",), "session id", metavar="ID")
-HITS = Parameter(
-    "limit", ("--limit", "-n"), "most hits to return (default 5, at most 100)", kind="whole", low=1, high=100
-)
-RAW = Parameter("raw", ("--raw",), "print only the text, no JSON", kind="flag")
+HITS = Parameter("limit", ("--limit", "-n"), "most hits (default: recall.limit)", kind="whole", low=1, high=100)
+RAW = Parameter("raw", ("--raw",), "only the text, no JSON", kind="flag")
 VERBATIM = Parameter(
     "verbatim", ("--verbatim",), "only the text, exactly as stored; refused on a terminal", kind="flag"
 )
@@ -109,7 +107,7 @@ TOKENS = Parameter("tokens", ("--tokens",), "context usage in tokens; needs --wi
 WINDOW = Parameter("window", ("--window",), "the model's context window in tokens", kind="whole", low=1, metavar="W")
 HOURS = Parameter("hours", ("--hours",), "how far back, in hours", kind="number", default=24, low=0, high=876_000)
 
-ADAPTER = Parameter("adapter", ("--adapter",), "accepted and ignored: there is one adapter", default="", metavar="NAME")
+ADAPTER = Parameter("adapter", ("--adapter",), "ignored: there is one adapter", default="", metavar="NAME")
 
 ENVIRONMENT = ("JOELCLAW_SESSION_ID", "SLOG_SESSION_ID", "PI_SESSION_HANDLE")
 """Variables that name the session, the first that is set."""

@@ -81,8 +81,8 @@ def default(parameter: Parameter) -> str:
 def explained(parameter: Parameter) -> str:
     """The help of one parameter, with its limits and its default."""
     said = "at most" in parameter.help or " 0 to " in parameter.help
-    notes = ["" if said else limits(parameter), default(parameter) and f"default {default(parameter)}"]
-    told = ", ".join(filter(None, notes))
+    notes = ["" if said else limits(parameter), "repeatable" * bool(parameter.many and parameter.flags)]
+    told = ", ".join(filter(None, [*notes, default(parameter) and f"default {default(parameter)}"]))
     return f"{parameter.help} [{told}]" if told else parameter.help
 
 

@@ -4,7 +4,7 @@ from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _WHICH = P("session", (), "its id, its beginning, or its transcript file", required=True, metavar="SESSION", file=True)
-_MIRRORED = "accepted and ignored: only this machine's archive is searched"
+_MIRRORED = "ignored: only this machine's archive is searched"
 _MARKDOWN = "markdown also puts the same text into `markdown`"
 
 COMMANDS: tuple[Command, ...] = (
@@ -15,10 +15,10 @@ COMMANDS: tuple[Command, ...] = (
         P("query", (), "what to look for", required=True, metavar="QUERY"),
         P("limit", ("--limit", "-n"), "most sessions", kind="whole", default=8, low=1, high=100),
         P("extract", ("--extract",), "with each, what it holds about the query", kind="flag"),
-        P("raw", ("--raw",), "search only what was said and done, not what was noted about a session", kind="flag"),
-        P("runtime", ("--runtime",), "only sessions of this client (default all)", default=""),
+        P("raw", ("--raw",), "without what was noted about a session", kind="flag"),
+        P("runtime", ("--runtime",), "only sessions of this client", default=""),
         P("source", ("--source",), _MIRRORED, default="both", choices=("typesense", "ssh", "local", "both")),
-        P("machine", ("--machine",), "likewise (default this one)", default="", metavar="NAME"),
+        P("machine", ("--machine",), "likewise", default="", metavar="NAME"),
         P("ssh_target", ("--ssh-target",), "likewise", default="", metavar="HOST"),
         P("max_files", ("--max-files",), "likewise", kind="whole", default=2000, low=1, high=1_000_000),
         view="cli.archived.view:search",

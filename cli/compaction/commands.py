@@ -6,27 +6,27 @@ from clients import registry
 
 _FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.rows() if row.has_entries)
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
-_WHOSE = f"which client wrote it: {', '.join(registry.with_entries())} (default: by its lines)"
+_WHOSE = "which client wrote it (default: by its lines)"
 _CLIENT = P("client", ("--client",), _WHOSE, choices=registry.with_entries(), metavar="NAME")
-_ROOM = "the model's context window in tokens (default: from the file or context.window, else by the model)"
+_ROOM = "the window in tokens (default: the file's, context.window, the model's)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
-_KEPT_FREE = "tokens kept free for the answer (default: compaction.reserve_tokens, else the client's settings)"
+_KEPT_FREE = "tokens to keep free (default: compaction.reserve_tokens, else pi's own)"
 _RESERVE = P("reserve", ("--reserve",), _KEPT_FREE, kind="whole", low=0, metavar="N")
-_STAYS = "tokens of recent messages to keep (default: compaction.keep_recent_tokens, else the client's)"
+_STAYS = "recent tokens to keep (default: compaction.keep_recent_tokens, else pi's own)"
 _KEEP_RECENT = P("keep_recent", ("--keep-recent",), _STAYS, kind="whole", low=0, metavar="N")
-_STANDS = "id of the session's current entry (default: the newest)"
+_STANDS = "id of the current entry (default: the newest)"
 _AT = P("at", ("--at",), _STANDS, default="", metavar="ENTRY")
-_PARTS = "context: what the model sees; branch: everything said; summarize, prefix: as prepare finds them"
+_PARTS = "what the model sees, everything said, or as prepare finds it"
 _PART_NAMES = ("context", "branch", "summarize", "prefix")
 _PART = P("part", ("--part",), _PARTS, default="context", choices=_PART_NAMES, metavar="PART")
-_PROGRAM = "command that reads a prompt on stdin and writes text (default: model.command)"
+_PROGRAM = "the model (default: model.command)"
 _SUMMARY = (
     P("instructions", ("--instructions",), "what the summary should focus on", default="", metavar="TEXT"),
     P("command", ("--command",), _PROGRAM, default="", metavar="CMD"),
 )
 _FROM = P("leaf", ("--from",), "id of the entry to leave (default: the newest)", default="", metavar="LEAF")
 _TO = P("to", ("--to",), "id of the entry to go back to", default="", metavar="ENTRY")
-_MOST = "most tokens of messages, newest first; 0 for all (default: the window minus the reserve)"
+_MOST = "most tokens, newest first; 0: all (default: window minus reserve)"
 _BUDGET = P("budget", ("--budget",), _MOST, kind="whole", low=0, metavar="TOKENS")
 
 
@@ -40,7 +40,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _command(
         "prepare",
-        "Where a compaction cuts a session: what it summarises, what it keeps, which files it lists.",
+        "Where a compaction cuts a session: what it summarises and keeps, which files it lists.",
         (_TRANSCRIPT, _KEEP_RECENT, _RESERVE, _WINDOW, _AT, _CLIENT),
     ),
     _command(
@@ -57,7 +57,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _command(
         "branch",
-        "What a session leaves behind when it goes back to an earlier entry: entries, files and a summary.",
+        "What a session leaves behind when it goes back to an earlier entry, with a summary.",
         (_TRANSCRIPT, _FROM, _TO, _BUDGET, *_SUMMARY, _CLIENT),
         "text_first",
     ),

@@ -4,7 +4,7 @@ from cli.parameter import SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
 _USED = "context usage, 0 to 100 (default: the last known)"
-_LONG = "how long, in minutes (default: compaction.idle_trigger_minutes)"
+_LONG = "idle minutes (default: compaction.idle_trigger_minutes)"
 
 _SCHEDULED = (
     SESSION,

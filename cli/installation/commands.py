@@ -6,20 +6,20 @@ from clients import registry
 
 _AGENTS = tuple(registry.NAMES)
 _INTO = (
-    P("agent", (), f"{', '.join(_AGENTS)}; one or more", many=True, choices=_AGENTS, metavar="AGENT"),
-    P("all", ("--all",), "every agent found on this machine", kind="flag"),
-    P("project", ("--project",), "for the project in this folder instead of the user", kind="flag"),
-    P("dry_run", ("--dry-run",), "show what would change without changing it", kind="flag"),
-    P("diff", ("--diff",), "show every line that changes, also of whole files of ours", kind="flag"),
+    P("agent", (), ", ".join(_AGENTS), many=True, choices=_AGENTS, metavar="AGENT"),
+    P("all", ("--all",), "every agent found here", kind="flag"),
+    P("project", ("--project",), "for this folder's project, not the user", kind="flag"),
+    P("dry_run", ("--dry-run",), "only show what would change", kind="flag"),
+    P("diff", ("--diff",), "show every line that changes", kind="flag"),
     P("yes", ("--yes", "-y"), "answer yes to every question", kind="flag"),
 )
 _MCP = P("mcp", ("--mcp",), "also add the MCP server, where the client supports it", kind="flag")
 _OF_WHAT = (
-    P("session", ("--session",), "this session (default: the one around the command)", metavar="ID"),
-    P("project", ("--project",), "the project of the current folder (default if no session is known)", kind="flag"),
+    P("session", ("--session",), "this session (default: the one around this)", metavar="ID"),
+    P("project", ("--project",), "the folder's project (default if no session is known)", kind="flag"),
     P("everywhere", ("--everywhere",), "all sessions", kind="flag"),
 )
-_CLIENT = f"check only this client: {', '.join(_AGENTS)}; repeatable (default: all that are installed)"
+_CLIENT = "only this client"
 _EXCLUDED = (
     P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
     P("list", ("--list",), "show the folders that are excluded", kind="flag"),
@@ -45,32 +45,32 @@ def _install(name: str, about: str, *parameters: P) -> Command:
 COMMANDS: tuple[Command, ...] = (
     _install(
         "install",
-        "Add joelclaw to an agent's settings (hooks, an extension or a plugin), and offer to archive past sessions.",
+        "Add joelclaw to an agent's settings; offer to archive past sessions.",
         _MCP,
-        P("list", ("--list",), "show what is installed where", kind="flag"),
+        P("list", ("--list",), "show what is where", kind="flag"),
         P("no_archive", ("--no-archive",), "do not archive past sessions", kind="flag"),
     ),
-    _install("uninstall", "Remove joelclaw from an agent's settings; the rest of them, and the memory, stay."),
+    _install("uninstall", "Remove joelclaw from an agent's settings; the memory stays."),
     Command(
         "mcp",
         "cli.installation.mcp_server:run",
-        "Serve MCP tools (recall, remember, how, fix, show, forget, session) to the agent that starts it.",
+        "Serve MCP tools to the agent that starts it.",
         code="USAGE",
     ),
     Command(
         "status",
         "cli.installation.status:run",
-        "Store, counts, versions, sessions and last events. Exit 0 even if something is wrong: see `problems`.",
+        "Store, counts, versions, sessions and last events. Exits 0 even with `problems`.",
         code="USAGE",
         view="cli.installation.view:overview",
     ),
     Command(
         "doctor",
         "cli.installation.status:doctor",
-        "Find out why nothing is remembered: runs the hooks and reads the store. Exit 1 if something does not work.",
+        "Find out why nothing is remembered. Exit 1 if something does not work.",
         P("client", ("--client",), _CLIENT, many=True, choices=_AGENTS, metavar="NAME"),
-        P("project", ("--project",), "the hooks of the project in this folder instead of the user's", kind="flag"),
-        P("fix", ("--fix",), "fix what is safe to fix: our entries, file modes, leftover files", kind="flag"),
+        P("project", ("--project",), "this project's hooks instead of the user's", kind="flag"),
+        P("fix", ("--fix",), "fix what is safe to fix", kind="flag"),
         view="cli.installation.view:report",
     ),
     _switch(

@@ -8,7 +8,7 @@ _ADR_WHAT = "list, locate, refs, prompt, collisions, audit, rank or next"
 _BANDS = ("do-now", "do-next", "next", "de-risk", "park")
 _REASONS = ("routine-heartbeat", "duplicate-signal", "no-new-information")
 _TOLD, _HITS = "cli.terminal:told", "cli.knowledge.view:hits"
-_LIMIT = P("limit", ("--limit", "-n"), "most hits to return", kind="whole", default=10, low=1, high=100)
+_LIMIT = P("limit", ("--limit", "-n"), "most hits", kind="whole", default=10, low=1, high=100)
 
 
 def _knowledge(verb: str, run: str, help: str, *parameters: P, code: str = "", view: str = _TOLD) -> Command:
@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = (
     _knowledge(
         "sync",
         "sync:run",
-        "Import folders of markdown: decision records, skills, notes. What was deleted there is deleted from memory.",
+        "Import folders of markdown. What was deleted there is deleted from memory.",
         P("dirs", (), "folders (default: those synced before)", many=True, metavar="DIR", file=True),
         P("adrs_only", ("--adrs-only",), "the decision records of the vault", kind="flag"),
         P("skills_only", ("--skills-only",), "the folder in JOELCLAW_SKILLS_DIR", kind="flag"),
@@ -45,10 +45,10 @@ COMMANDS: tuple[Command, ...] = (
         P("source", ("--source", "-s"), "where it is from, such as gateway"),
         P("agent", ("--agent", "-a"), "which agent or component"),
         P("session", ("--session",), "its session", metavar="ID"),
-        P("turn", ("--turn",), "the number of the turn in the session", kind="whole", low=0, high=1_000_000_000),
-        P("turn_id", ("--turn-id",), "an id of the turn (default: made from the four above)", metavar="ID"),
+        P("turn", ("--turn",), "the number of the turn", kind="whole", low=0, high=1_000_000_000),
+        P("turn_id", ("--turn-id",), "its id (default: made from the four above)", metavar="ID"),
         P("channel", ("--channel",), "where it was said, such as slack"),
-        P("summary", ("--summary",), "its result; required unless it is skipped", metavar="TEXT"),
+        P("summary", ("--summary",), "its result; required without --skip-reason", metavar="TEXT"),
         P("decision", ("--decision",), "what was decided", metavar="TEXT"),
         P("evidence", ("--evidence",), "what shows it, comma-separated", metavar="CSV"),
         P("usefulness", ("--usefulness",), "tags, comma-separated", metavar="CSV"),
@@ -57,13 +57,13 @@ COMMANDS: tuple[Command, ...] = (
         P("loop_id", ("--loop-id",), "an id to store with it", metavar="ID"),
         P("story_id", ("--story-id",), "likewise", metavar="ID"),
         P("run_id", ("--run-id",), "likewise", metavar="ID"),
-        P("tools", ("--tools",), "the tools that were used, comma-separated", metavar="CSV"),
+        P("tools", ("--tools",), "tools used, comma-separated", metavar="CSV"),
         code="INVALID_KNOWLEDGE_NOTE",
     ),
     _vault(
         "read",
         "Print a note by path, ADR-n, project n, name or topic.",
-        P("ref", (), "what to read; several words are one reference", many=True, required=True, metavar="REF"),
+        P("ref", (), "what to read", many=True, required=True, metavar="REF"),
         RAW,
         VERBATIM,
         view="cli.knowledge.view:notes",
@@ -78,21 +78,21 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _vault(
         "ls",
-        "List the sections of the vault, or the entries of one: projects, decisions, inbox, resources.",
+        "List the sections of the vault, or the notes of one (projects, decisions, inbox, resources).",
         P("section", (), "the part", metavar="SECTION"),
     ),
     _vault("tree", "The folders of the vault, two levels deep."),
     Command(
         "vault adr",
         "cli.knowledge.adr:run",
-        "The decision records of the vault: list or locate them, what links to one, what is wrong, what is next.",
+        "The decision records of the vault.",
         P("verb", (), _ADR_WHAT, metavar="VERB", choices=_ADR_VERBS),
-        P("query", (), "a number, a name or words of a title; with prompt, a text with [[links]]", metavar="QUERY"),
-        P("status", ("--status",), "with list, only those with this status", default=""),
-        P("limit", ("--limit",), "how many at most (default 200, with locate 10)", kind="whole", low=1, high=500),
-        P("band", ("--band",), "with rank, only this band", choices=_BANDS, metavar="BAND"),
-        P("unscored", ("--unscored",), "with rank, only those without a score", kind="flag"),
-        P("all", ("--all",), "with rank, also those that are no longer open", kind="flag"),
-        P("count", ("--count",), "with next, how many", kind="whole", default=3, low=1, high=20),
+        P("query", (), "a number, a name or words; with prompt: a text with [[links]]", metavar="QUERY"),
+        P("status", ("--status",), "with list: only with this status", default=""),
+        P("limit", ("--limit",), "how many at most (default 200; locate: 10)", kind="whole", low=1, high=500),
+        P("band", ("--band",), "with rank: only this band", choices=_BANDS, metavar="BAND"),
+        P("unscored", ("--unscored",), "with rank: only without a score", kind="flag"),
+        P("all", ("--all",), "with rank: also those that are not open", kind="flag"),
+        P("count", ("--count",), "with next: how many", kind="whole", default=3, low=1, high=20),
     ),
 )

@@ -7,7 +7,7 @@ _FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem")
 _VERDICTS = ("allow", "hold", "discard")
 _TYPES = ("observation", "lesson", "pattern", "failed_target")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
-_PROJECT = "its project (default: the session's, else that of the current folder)"
+_PROJECT = "its project (default: the session's, else the folder's)"
 _ALL = "also tasks of sessions, and what was forgotten, superseded, held back or discarded"
 _MEMORY, _TOLD = "cli.memory.view:memory", "cli.terminal:told"
 
@@ -29,13 +29,13 @@ COMMANDS: tuple[Command, ...] = (
         "write:run",
         "Store an observation; it is recallable when the command returns.",
         P("text", (), "the observation (- reads it from stdin)", metavar="TEXT"),
-        P("category", ("--category", "-c"), "its category (default: derived from its words, else ops)", default=""),
+        P("category", ("--category", "-c"), "its category (default: by its words, else ops)", default=""),
         P("tags", ("--tags", "-t"), "comma-separated tags", default="", metavar="CSV"),
         P("source", ("--source", "-s"), "where it comes from", default="cli"),
         P("session", ("--session",), "the session it was learned in", default="", metavar="ID"),
         P("project", ("--project",), _PROJECT, default=""),
-        P("type", ("--type",), "kept as a tag, unless it is `observation`", default="observation", choices=_TYPES),
-        P("for_all", ("--global",), "of no project and no session: recalled in every project", kind="flag"),
+        P("type", ("--type",), "a tag, unless it is `observation`", default="observation", choices=_TYPES),
+        P("for_all", ("--global",), "recall it in every project", kind="flag"),
     ),
     _command(
         "note",
@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "memory show",
         "curate:show",
-        "One memory with all that is known about it.",
+        "All that is known about one memory.",
         P("id", (), "its id", required=True, metavar="ID"),
         VERBATIM,
     ),
@@ -96,13 +96,13 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "memory list",
         "curate:list_",
-        "The observations that recall may return, newest first, with their ids: by tag, category, project, age.",
-        P("tag", ("--tag", "-t"), "only those with this tag (may be repeated: with all of them)", many=True),
+        "The observations that recall may return, newest first, with their ids.",
+        P("tag", ("--tag", "-t"), "only those with all of these tags", many=True),
         P("category", ("--category", "-c"), "only this category (an alias such as `ops` will do)"),
         P("project", ("--project",), "only this project's (NAME or OWNER/NAME)"),
-        P("verdict", ("--verdict",), "only those with this verdict of the write gate", choices=_VERDICTS),
+        P("verdict", ("--verdict",), "only with this verdict of the write gate", choices=_VERDICTS),
         P("source", ("--source", "-s"), "only from this source"),
-        P("days", ("--days",), "only those of the last N days", kind="number", low=0, high=36_500, metavar="N"),
+        P("days", ("--days",), "only of the last N days", kind="number", low=0, high=36_500, metavar="N"),
         P("older_than", ("--older-than",), "only older ones, in days", kind="number", low=0, high=36_500, metavar="N"),
         P("all", ("--all",), _ALL, kind="flag"),
         P("limit", ("--limit", "-n"), "how many on a page", kind="whole", default=30, low=1, high=1000),
@@ -134,18 +134,18 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "memory supersede",
         "curate:supersede",
-        "Replace a memory that no longer holds: recall returns the new text in its place.",
+        "Replace a memory that no longer holds.",
         P("id", (), "the id of the memory that no longer holds", required=True, metavar="ID"),
         P("text", (), "what holds now (- reads it from stdin)", metavar="TEXT"),
-        P("undo", ("--undo",), "bring the old memory back and forget its replacement", kind="flag"),
+        P("undo", ("--undo",), "bring the old one back and forget its replacement", kind="flag"),
     ),
     _command(
         "memory import",
         "bulk:import_",
         "Import JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
         P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),
-        P("format", ("--format",), "its format (auto: detected from its content)", default="auto", choices=_FORMS),
-        P("preview", ("--preview",), "store nothing; say what would be stored and what not", kind="flag"),
+        P("format", ("--format",), "its format (auto: by its content)", default="auto", choices=_FORMS),
+        P("preview", ("--preview",), "only say what would be stored", kind="flag"),
         view=_TOLD,
     ),
     _command(
@@ -158,9 +158,9 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "memory archive",
         "archive:run",
-        "Archive session files, so that recall finds them. Without PATH: says what there is, and asks.",
+        "Archive session files. Without PATH, it says what there is, and asks.",
         P("paths", (), "transcripts, or folders of them", many=True, metavar="PATH", file=True),
-        P("all", ("--all",), "every session file that the clients keep", kind="flag"),
+        P("all", ("--all",), "all that the clients keep", kind="flag"),
         P("agent", ("--agent",), "who wrote them (default: by their lines)", choices=_keeping_files, metavar="NAME"),
         view="cli.memory.view:archived",
     ),
@@ -170,8 +170,8 @@ COMMANDS: tuple[Command, ...] = (
         "Have a model record what is worth keeping from a session.",
         P("transcript", (), "a transcript, archived first", metavar="TRANSCRIPT", file=True),
         P("session", ("--session",), "a session whose turns are archived", default="", metavar="ID"),
-        P("command", ("--command",), "reads a prompt, writes text (default: model.command)", default="", metavar="CMD"),
-        P("detach", ("--detach",), "return at once and continue in the background, for hooks", kind="flag"),
+        P("command", ("--command",), "the model (default: model.command)", default="", metavar="CMD"),
+        P("detach", ("--detach",), "continue in the background", kind="flag"),
         view=_TOLD,
     ),
     _command(

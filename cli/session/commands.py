@@ -4,15 +4,15 @@ from cli.parameter import RAW, SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_ROLE = P("role", ("--role",), "interactive (default), gateway, or the name of another role; kept for the session")
+_ROLE = P("role", ("--role",), "interactive (default), gateway or another; kept for the session")
 _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
 _PERCENT = P("percent", ("--percent",), "context usage, 0 to 100", kind="number", low=0, high=1000, metavar="P")
 _USAGE = (_PERCENT, TOKENS, WINDOW)
 _KINDS = ("files", "names", "commands", "errors", "words")
-_LIMIT = "how many of each kind (default 5 to 8; 40 names)"
-_SAID = P("message", ("--message", "-m"), "a user message, oldest first; may be repeated", many=True, metavar="TEXT")
-_WRITTEN = "a file that was written or edited; may be repeated"
-_EDITED = "the file that is edited; may be repeated"
+_LIMIT = "how many of each kind (default 5 to 8, names 40)"
+_SAID = P("message", ("--message", "-m"), "a prompt, oldest first", many=True, metavar="TEXT")
+_WRITTEN = "a file that was edited"
+_EDITED = "the file that is edited"
 
 
 def _checkpoint(name: str, about: str, *parameters: P, view: str = "cli.terminal:told") -> Command:
@@ -32,20 +32,20 @@ COMMANDS: tuple[Command, ...] = (
         "What the last compaction dropped, and how to get each back.",
         P("session", (), "session id, or its beginning (default: this session, else the last compacted here)"),
         P("limit", ("--limit", "-n"), _LIMIT, kind="whole", low=1, high=1000),
-        P("all", ("--all",), "everything, not only the best of each kind", kind="flag"),
-        P("kind", ("--kind", "-k"), "only this kind; may be repeated", many=True, choices=_KINDS, metavar="KIND"),
+        P("all", ("--all",), "all of each kind", kind="flag"),
+        P("kind", ("--kind", "-k"), "only this kind", many=True, choices=_KINDS, metavar="KIND"),
         RAW,
         view="cli.session.view:lost",
     ),
     _checkpoint(
         "save",
-        "Call it at the end of a turn: tracks the task, recalls when the context is warm, remembers when it is hot.",
+        "Call it at the end of a turn: saves the task, recalls in the warm zone, remembers in the hot one.",
         SESSION,
         *_USAGE,
         _SAID,
         P("file", ("--file",), _WRITTEN, many=True, metavar="PATH", file=True),
         _ROLE,
-        P("stdin", ("--stdin",), "the same fields as a JSON object on stdin; flags take precedence", kind="flag"),
+        P("stdin", ("--stdin",), "read a JSON object of the same names; flags beat it", kind="flag"),
     ),
     _checkpoint("flush", "Call it before a compaction: saves the last checkpoint.", SESSION, *_USAGE, _ROLE),
     _checkpoint("show", "What is known of one session.", _NAMED_SESSION, view="cli.session.view:show"),
@@ -54,9 +54,9 @@ COMMANDS: tuple[Command, ...] = (
     _inject("recovery", "Call it after a compaction: the recovery note to hand to the agent."),
     _inject(
         "memory",
-        "Call it when a session starts: memories that fit it, once per session.",
-        P("query", ("--query",), "what to recall (default by role, see inject.query)"),
-        P("project", ("--project",), "this project's memories (default: that of the folder), and those of none"),
+        "Call it when a session starts: memories that fit it, once.",
+        P("query", ("--query",), "what to recall (default: inject.query)"),
+        P("project", ("--project",), "its project (default: the folder's)"),
     ),
     _inject(
         "refresh",
@@ -66,9 +66,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     _inject(
         "project",
-        "Call it when a file is edited: memories on its part of the project, once for each part.",
+        "Call it when a file is edited: memories that name it, once.",
         P("file", ("--file",), _EDITED, many=True, metavar="PATH", file=True),
-        P("cwd", ("--cwd",), "where the agent works (default: the current folder)", metavar="DIR", file=True),
+        P("cwd", ("--cwd",), "where the agent works (default: here)", metavar="DIR", file=True),
     ),
     Command(
         "hook",

@@ -4,9 +4,9 @@ from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 from clients import registry
 
-_HTML = P("html", ("--html",), "write one self-contained HTML page, and open it if there is a browser", kind="flag")
-_TO = P("to", ("--to",), "the file to write (- is stdout; default: in a temporary folder)", metavar="FILE", file=True)
-_OF_CLIENT = f"only of this client: {registry.either(registry.NAMES)}"
+_HTML = P("html", ("--html",), "write one HTML page, and open it in a browser", kind="flag")
+_TO = P("to", ("--to",), "the file to write (- is stdout; default: a temporary one)", metavar="FILE", file=True)
+_OF_CLIENT = "only of this client"
 
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
@@ -38,7 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     _command(
         "report",
         "report",
-        "All sessions of the last hours: what hooks cost, injections, hits, memories that were used, errors.",
+        "The sessions of the last hours: what hooks cost, what was injected, found and used, errors.",
         (HOURS, _HTML, _TO),
     ),
     Command(

@@ -9,7 +9,7 @@ def _store(name: str, what: str, *parameters: P, module: str = "sync") -> Comman
 
 
 COMMANDS: tuple[Command, ...] = (
-    _store("init", "Create the cluster's collections, or bring them up to date. Run again, it changes nothing."),
+    _store("init", "Create the cluster's collections, or bring them up to date."),
     _store("sync", "Push pending documents to the cluster, and pull what other machines wrote."),
     _store("push", "Copy the whole memory of this machine to the cluster."),
     _store(
@@ -21,14 +21,14 @@ COMMANDS: tuple[Command, ...] = (
     _store("verify", "Compare the local file with the cluster, document by document."),
     _store(
         "prune",
-        "Delete what the settings retention.* call too old or too much, and free the space. Runs by itself once a day.",
+        "Delete what retention.* calls too old or too much. Runs by itself once a day.",
         P("dry_run", ("--dry-run",), "only say what would be deleted", kind="flag"),
         module="keeping",
     ),
     Command(
         "backup",
         "cli.store.keeping:backup",
-        "Copy the memory, the sessions and the settings into one file; agents keep running.",
+        "Copy memory, sessions and settings into one file; agents keep running.",
         P("file", (), "the file to write, outside the home", required=True, metavar="FILE", file=True),
         P("force", ("--force",), "overwrite an existing file", kind="flag"),
     ),
