@@ -13,7 +13,7 @@ from conftest import ROOT, Run
 
 # What docs/configuration.md promises of each setting that is a number: name, least and most.
 RANGES = re.findall(
-    r"^\| `([\w.]+)` \| [^|]+ \| ([\d.,]+) to ([\d.,]+) \|", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE
+    r"^- `([\w.]+)`\S* \S+ \(([\d.,]+)–([\d.,]+)\):", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE
 )
 
 

@@ -21,7 +21,7 @@ def test_the_type_and_the_page_have_the_fields_of_the_table() -> None:
         if isinstance(node, ast.ClassDef)
     }
     assert declared["SessionState"] == list(schema.FIELDS)
-    assert [name for name in schema.FIELDS if f"| `{name}` |" not in page] == []
+    assert [name for name in schema.FIELDS if f"- `{name}`: " not in page] == []
 
 
 @given(st.dictionaries(st.sampled_from([*schema.FIELDS, "later"]), st.none() | st.text() | st.integers()))

@@ -336,7 +336,10 @@ def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.Monke
 def test_every_code_is_on_the_page() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text()
     listed = {
-        code for line in page.splitlines() if line.startswith("| `") for code in line.split("|")[1].split("`")[1::2]
+        code
+        for line in page.splitlines()
+        if line.startswith("- `")
+        for code in line.partition(" (")[0].split("`")[1::2]
     }
     modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "installed_hooks.py")
     made = re.compile(
