@@ -10,9 +10,9 @@ _WHOSE = "which client wrote it (default: by its lines)"
 _CLIENT = P("client", ("--client",), _WHOSE, choices=registry.with_entries(), metavar="NAME")
 _ROOM = "the window in tokens (default: the file's, context.window, the model's)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
-_KEPT_FREE = "tokens to keep free (default: compaction.reserve_tokens, else pi's own)"
+_KEPT_FREE = "tokens to keep free (default: compaction.reserve_tokens, else the client's)"
 _RESERVE = P("reserve", ("--reserve",), _KEPT_FREE, kind="whole", low=0, metavar="N")
-_STAYS = "recent tokens to keep (default: compaction.keep_recent_tokens, else pi's own)"
+_STAYS = "recent tokens to keep (default: compaction.keep_recent_tokens, else the client's)"
 _KEEP_RECENT = P("keep_recent", ("--keep-recent",), _STAYS, kind="whole", low=0, metavar="N")
 _STANDS = "id of the current entry (default: the newest)"
 _AT = P("at", ("--at",), _STANDS, default="", metavar="ENTRY")
