@@ -113,7 +113,6 @@ SCROLL = [
 EXCEPTIONS = {
     "core/redaction/tokens.py": " pi ",  # Stripe's payment intents begin so
     "core/process/model_command.py": "claude -p",  # an example of a command that the user may set
-    "core/config/settings.py": "(pi)",  # where a setting's default comes from
 }
 
 Quill = Callable[..., Any]
