@@ -51,12 +51,7 @@ COMMANDS: tuple[Command, ...] = (
         P("no_archive", ("--no-archive",), "do not archive past sessions", kind="flag"),
     ),
     _install("uninstall", "Remove joelclaw from an agent's settings; the memory stays."),
-    Command(
-        "mcp",
-        "cli.installation.mcp_server:run",
-        "Serve MCP tools to the agent that starts it.",
-        code="USAGE",
-    ),
+    Command("mcp", "cli.installation.mcp_server:run", "Serve MCP tools to the agent that starts it.", code="USAGE"),
     Command(
         "status",
         "cli.installation.status:run",

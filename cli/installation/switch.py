@@ -12,7 +12,7 @@ from core.errors import Failure, usage
 from core.repository import switches
 from core.repository import trust as trusted
 from core.store import sqlite
-from core.store.sessions import session_lists
+from core.store.sessions import id_beginnings, session_lists
 from otel import log
 from otel.event import new_event
 from session.state import state_file
@@ -57,6 +57,8 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     whose = "Everything" if scope == switches.EVERYWHERE else f"The {scope} {name}"
     said = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
     said = f"{whose} {said if result['off'] else 'is on.'}"
+    if scope == switches.SESSION and not (state_file.exists(name) or _archived(name)):
+        result["known"], said = False, f"{said} No session with this id is known yet."
     return Answer({**result, **({"setAside": aside} if aside else {})}, steps, said=said)
 
 
@@ -71,7 +73,9 @@ def _meant(options: dict[str, Any]) -> "tuple[switches.Scope, str, str]":
         return switches.EVERYWHERE, "", "flag"
     around = given or ("" if options["project"] else session_around())
     if around:
-        return switches.SESSION, state_file.identity(around), "flag" if given else "session"
+        session = state_file.identity(around)
+        whole = session if state_file.exists(session) else _archived(session) or session
+        return switches.SESSION, whole, "flag" if given else "session"
     name = ""
     with suppress(OSError):  # the folder is gone
         name = project.name_of(os.getcwd())
@@ -79,6 +83,14 @@ def _meant(options: dict[str, Any]) -> "tuple[switches.Scope, str, str]":
         about = "the command runs in no session, and the current folder belongs to no project"
         raise Failure("SWITCH_NO_SCOPE", about, "go to a folder of the project, or give --session ID or --everywhere")
     return switches.PROJECT, name, "flag" if options["project"] else "folder"
+
+
+def _archived(session: str) -> str:
+    """The archived session that an id or its beginning means; "" where there is none, or the store cannot be read."""
+    with suppress(sqlite.StoreError, OSError):
+        db = sqlite.open_reading()
+        return id_beginnings.whole_id(db, session) if db is not None else ""
+    return ""
 
 
 def _on(scope: str, name: str) -> str:
