@@ -192,6 +192,7 @@ def test_one_that_waited_too_long_for_a_processor_says_nothing(
 def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: Path) -> None:
     script = (
         "import os, time; from session.hook import call; it = call.Call('claude', '', time.perf_counter())\n"
+        "it.watch()\n"
         f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.hold(); it._late(); os._exit(0)'
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
