@@ -166,6 +166,8 @@ def _closing(text: str, at: int, mark: str, limit: int) -> int:
 def _trimmed(value: str) -> str:
     """A bare value without the sentence's punctuation or the brackets that close around it."""
     end = len(value.rstrip(".,;:"))
+    if not end or value[end - 1] not in ")]}":
+        return value[:end]
     surplus = {pair[1]: value.count(pair[1], 0, end) - value.count(pair[0], 0, end) for pair in ("()", "[]", "{}")}
     while end and surplus.get(value[end - 1], 0) > 0:
         surplus[value[end - 1]] -= 1

@@ -90,6 +90,8 @@ SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
 _ANCHORS = frozenset(anchor for _, anchors, _, _ in SHAPES for anchor in anchors)
 _INNER = frozenset(["azure-client-secret", "telegram-token", "terraform-token"])
 """Kinds whose anchor does not stand at the beginning."""
+_BEFORE, _BEHIND = 200, 300
+"""Characters before such an anchor, and from it, that decide whether there is a secret."""
 
 _PEM_LABEL = r"(?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 # The body of a block that was cut off: header lines of RFC 1421, then runs of base64. A run is 16 characters or longer,
@@ -128,18 +130,16 @@ def find_formed(text: str, lower: str, fresh: str) -> list[Span]:
     present = {anchor for anchor in _ANCHORS if anchor in fresh}
     for kind, anchors, tail, pattern in SHAPES if present else ():
         if not present.isdisjoint(anchors) and any(_has_tail(fresh, one, tail) for one in anchors if one in present):
-            spans += _matches(text, kind, pattern) if kind in _INNER else _shaped(text, kind, anchors, pattern)
+            spans += _shaped(text, kind, anchors, pattern, _BEFORE if kind in _INNER else 0)
     if "-----BEGIN" in text:
         spans += [span for span in _matches(text, "private-key", _PEM) if span[1] - span[0] >= _LEAST_PEM]
-    spans += _matches(text, "aws-access-key", _AWS_WRAPPED) if "AKIA" in text or "ASIA" in text else []
+    spans += _shaped(text, "aws-access-key", ("AKIA", "ASIA"), _AWS_WRAPPED)
     spans += _matches(text, "cookie", _JAR_COOKIE) if "TRUE\t" in text or "FALSE\t" in text else []
     if "@" in text and "://" in text:
         spans += _matches(text, "url-password", _URL_USER) + _matches(text, "url-password", _URL_SLASHED)
         spans += [span for span in _matches(text, "url-password", _URL_ALONE) if _is_made(text[span[0] : span[1]])]
-    if "@tcp(" in text or "@unix(" in text:
-        spans += _matches(text, "url-password", _DSN_USER)
-    if ":5432:" in text:
-        spans += _matches(text, "password", _PGPASS)
+    spans += _shaped(text, "url-password", ("@tcp(", "@unix("), _DSN_USER, _BEFORE)
+    spans += _shaped(text, "password", (":5432:",), _PGPASS, _BEFORE)
     if _has_tail(lower, "bearer ", 8) or _has_tail(lower, "basic ", 8):
         spans += [span for span in _matches(text, "authorization", _BEARER) if _is_credential(text[span[0] : span[1]])]
     for line in compiled(_COOKIES).finditer(text) if "cookie" in lower else ():
@@ -163,19 +163,19 @@ def _has_tail(text: str, anchor: str, tail: int) -> bool:
     return False
 
 
-def _shaped(text: str, kind: str, anchors: tuple[str, ...], pattern: str) -> list[Span]:
-    """The secrets of a shape that begins with one of its anchors."""
-    match_at = compiled(pattern).match
+def _shaped(text: str, kind: str, anchors: tuple[str, ...], pattern: str, before: int = 0) -> list[Span]:
+    """The secrets of a shape that begins with one of its anchors, or so many characters `before` it at most."""
     spans: list[Span] = []
     for anchor in anchors:
-        at = text.find(anchor)
-        while at >= 0:
-            match = match_at(text, at)
-            at += len(anchor)
+        done, at = 0, text.find(anchor)
+        form = compiled(pattern) if at >= 0 else None
+        while form is not None and at >= 0:
+            place = form.search(text, max(done, at - before), at + _BEHIND) if before else None
+            match = form.match(text, at if place is None else place.start())
             if match is not None:
                 spans += _span(match, kind)
-                at = match.end()
-            at = text.find(anchor, at)
+                done = match.end()
+            at = text.find(anchor, max(done, at + 1))
     return spans
 
 

@@ -205,6 +205,9 @@ def _value_behind(text: str, lower: str, start: int, end: int, kind: str) -> tup
 
 def _value_below(text: str, at: int, kind: str) -> tuple[int, int]:
     """Where the one word stands that is below a line which ends behind the name with a colon or a bracket."""
+    stop = text.find("\n", at, at + _REACH)
+    if stop < 0 or text[at:stop].rstrip(" \t\r\"'`*")[-1:] not in (":", ")"):
+        return _NOT_FOUND
     first, *shown = [line.strip(" \t\r\"'`*") for line in text[at : at + _REACH].split("\n")[:5]]
     value = next(filter(None, shown), "") if first[-1:] == ":" or (first[-1:] == ")" and "" in shown[:1]) else ""
     made = " " not in value and (is_made(value) or (kind == "password" and len(value) > 15)) and is_told(value, kind)

@@ -21,7 +21,7 @@ from core.redaction import (
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
 from core.redaction.tokens import find_random, holds_made
-from core.redaction.values import Name, Span, family, is_in_field, is_made
+from core.redaction.values import FIELDS, Name, Span, family, is_in_field, is_made
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NAME_CHARS = frozenset(_NAME)
@@ -216,8 +216,9 @@ def _is_structured(text: str, lower: str, names: list[Name], calls: tuple[str, .
         return True
     if "(" in text and any(map(text.__contains__, calls)):
         return True
+    has_field = any(map(lower.__contains__, FIELDS))
     for start, end, _ in names:
-        if is_in_field(lower, start):
+        if has_field and is_in_field(lower, start):
             return True
         if text[end : end + 3].lstrip(" \"'`*]")[:1] in ("|", "\t", ";", ",", "\n", "\r"):  # a cell of a header
             line = text[max(0, text.rfind("\n", 0, end) + 1, end - 400) : end + 400].partition("\n")[0]
@@ -227,8 +228,7 @@ def _is_structured(text: str, lower: str, names: list[Name], calls: tuple[str, .
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order; where some overlap, their union under the kind that was found first (shapes go
-    first)."""
+    """Disjoint spans in order; where some overlap, their union under the kind that was found first: a shape's."""
     merged: list[tuple[int, int, str, int]] = []
     behind = 0
     for start, rank, end, kind in sorted([(start, rank, end, kind) for rank, (start, end, kind) in enumerate(spans)]):

@@ -119,7 +119,7 @@ def _in_columns(text: str, names: list[Name]) -> list[Span]:
     """
     spans: list[Span] = []
     done = 0
-    for start, end, _ in names:
+    for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():
         if text[end : end + 3].lstrip(" \"'`*]")[:1] not in _CELL_ENDS:
             continue
         begin, end = text.rfind("\n", max(0, start - 400), start) + 1, text.find("\n", start, start + 400)
@@ -212,17 +212,18 @@ def _in_manifests(text: str) -> list[Span]:
 def _find_in_yaml(text: str, spans: list[Span]) -> None:
     sign = "[-+ ]" if "@@ " in text else ""
     lines = [  # how far it is indented, whether an item begins there, what it says, where that stands
-        (len(match.group(1)), "-" in match.group(1), match.group(2), match.start(2))
+        (len(indent), "-" in indent, body, match.start(2))
         for match in re.finditer(rf"(?:[ \t]*\d+(?:→|\t)|{sign}){_LINE}", text)
-        if match.group(2) and match.group(2)[0] != "#"
+        for indent, body in (match.groups(),)
+        if body and body[0] != "#"
     ]
     for number, (indent, begins, body, start) in enumerate(lines):
         if (
             not body.startswith(("data:", "stringData:"))
             or not _HOLDER.match(body)
             or not (
-                _is_of_kind(lines[max(0, number - _MOST_LINES) : number][::-1], indent, -1, begins)
-                or _is_of_kind(lines[number + 1 : number + _MOST_LINES], indent, 1, begins)
+                _is_of_kind(lines, range(number - 1, max(-1, number - _MOST_LINES - 1), -1), indent, begins)
+                or _is_of_kind(lines, range(number + 1, min(len(lines), number + _MOST_LINES)), indent, begins)
             )
         ):
             continue
@@ -238,12 +239,13 @@ def _find_in_yaml(text: str, spans: list[Span]) -> None:
                 _add(given, spans)
 
 
-def _is_of_kind(lines: list[tuple[int, bool, str, int]], indent: int, step: int, begins: bool) -> bool:
-    """Whether the mapping to which these lines lead, one way or the other, is a Secret."""
-    for other, item, body, _ in lines:
-        if other < indent or body.startswith(("---", "...")) or (step < 0 and begins):
+def _is_of_kind(lines: list[tuple[int, bool, str, int]], numbers: range, indent: int, begins: bool) -> bool:
+    """Whether the mapping to which lines of these numbers lead, one way or the other, is a Secret."""
+    for number in numbers:
+        other, item, body, _ = lines[number]
+        if other < indent or body.startswith(("---", "...")) or (numbers.step < 0 and begins):
             return False
-        if step > 0 and item and other == indent:
+        if numbers.step > 0 and item and other == indent:
             return False
         if other == indent and _KIND.match(body):
             return True

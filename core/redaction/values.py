@@ -50,7 +50,7 @@ _PUBLIC_KEYS = frozenset(
 )
 _AS_THEY_ARE = {"auth": "auth", "psk": "pw", "authorization": "authorization"}
 _IN_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
-_FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
+FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
 DIGITS = frozenset("0123456789")
@@ -135,12 +135,8 @@ def words_of(name: str) -> list[str]:
 
 
 def family(name: str) -> str:
-    """The kind of secret that a name announces, or "" for none.
-
-    One of `password`, `secret`, `token`, `api-key`, `private-key`, `authorization`; and `key`, `auth`, `pass`, `pw`,
-    which announce one only where the value looks the part. `tokens`, `maxTokens`, `token_count`, `forgotPassword`
-    announce none.
-    """
+    """The kind of secret that a name announces, or "" for none, as `tokens`, `maxTokens`, `forgotPassword`; `key`,
+    `auth`, `pass`, `pw` announce one only where the value looks the part."""
     words = words_of(name) if len(name) <= 128 else []
     while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
         words.pop()
@@ -184,7 +180,7 @@ def names_password(name: str) -> bool:
 def is_in_field(lower: str, start: int) -> bool:
     """Whether the name that begins there stands in a field that is called after names: `name: DB_PASSWORD`."""
     head = lower[max(0, start - 64) : start].rstrip(_IN_NAME)
-    return head.rstrip(" \t\"'\\:=>").endswith(_FIELDS)
+    return head.rstrip(" \t\"'\\:=>").endswith(FIELDS)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -200,11 +196,8 @@ def label(kind: str) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value stands for a secret without being one.
-
-    Empty, redacted, a reference (`$PASSWORD`, `{{ x }}`), hollow (`****`), a word that says so (`changeme`, `null`), or
-    public by its form: a publishable key, an address of Ethereum.
-    """
+    """Whether a value stands for a secret without being one: empty, redacted, a reference (`$PASSWORD`), hollow
+    (`****`), a word that says so (`changeme`), or public by its form: a publishable key, an address of Ethereum."""
     value = value.strip()
     if not value or value.startswith(_REFERENCES):
         return True

@@ -21,7 +21,7 @@ _OF_ERRORS = (
     "|unrecogni|mismatch|missing|does not exist"
 ).split("|")
 _OF_NONE = " error: exit code| 0 error| no error| 0 fail| no fail| 0 warning| no warning|[no test".split("|")
-_LARGE_CHARS = 64_000  # an output that may take long
+_LARGE_CHARS = 16_000  # an output that may take long: judging less of it in part costs as much as the whole
 MARGIN = 24_000  # characters: more than the longest secret has (a private key, up to 20,000)
 
 

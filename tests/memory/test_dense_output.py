@@ -46,9 +46,12 @@ def told(run: Run) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("size", [20_000, 100_000])
 @pytest.mark.parametrize("name", hostile.TEXTS)
-def test_both_ends_are_kept_and_status_tells(run: Run, stored: Callable[..., str], tmp_path: Path, name: str) -> None:
-    kept = stored(within(hostile.text(name, 100_000)))
+def test_both_ends_are_kept_and_status_tells(
+    run: Run, stored: Callable[..., str], tmp_path: Path, name: str, size: int
+) -> None:
+    kept = stored(within(hostile.text(name, size)))
     assert "head_of_harbour" in kept and "tail_of_harbour" in kept
     assert "middle_of_harbour" not in kept and PASSWORD not in kept
     first, second = told(run)
@@ -57,8 +60,13 @@ def test_both_ends_are_kept_and_status_tells(run: Run, stored: Callable[..., str
 
 @pytest.mark.parametrize("name", hostile.TEXTS)
 def test_a_smaller_one_is_kept_whole(run: Run, stored: Callable[..., str], name: str) -> None:
-    kept = stored(within(hostile.text(name, 40_000)))
+    kept = stored(within(hostile.text(name, 14_000)))
     assert "middle_of_harbour" in kept and PASSWORD not in kept and not told(run)
+
+
+def test_a_list_of_tests_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
+    lines = "".join(f"tests/test_auth.py::test_the_token_of_tide_{n} PASSED  [ {n % 100:2}%]\n" for n in range(400))
+    assert "middle_of_harbour" in stored(within(lines)) and not told(run)
 
 
 def test_a_large_one_with_some_secrets_is_kept_whole(run: Run, stored: Callable[..., str]) -> None:
