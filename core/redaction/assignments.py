@@ -24,7 +24,8 @@ _SEPARATOR = re.compile(
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
 _BARE = re.compile(
-    r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
+    r"(?:[^\s\"'`<>,;&\\]|\\(?![nrt\"'])|[\"']\w{1,40}[\"'](?=\w)"
+    r"|[,;&](?!\s|\Z|&|[\w.\[\]-]{1,30}[=:]|[\w-]{1,20} [\w-]{1,20}=))*+"
 )
 _SCHEME = re.compile(r"(?i:(?:bearer|basic|token|apikey|api-key|negotiate|bot|splunk|key)[ \t]{1,4})?+")
 # Behind it the value stands on the next line, indented further: YAML, perhaps as a block.

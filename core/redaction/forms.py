@@ -83,6 +83,8 @@ SHAPES: tuple[tuple[str, tuple[str, ...], int, str], ...] = (
     ("square-token", ("sq0atp-", "sq0csp-"), 20, r"sq0(?:atp|csp)-" + _URLSAFE + r"{20,}"),
     ("onepassword-token", ("ops_eyJ",), 40, r"ops_eyJ[A-Za-z0-9+/=_-]{40,}"),
     ("age-key", ("AGE-SECRET-KEY-1",), 40, r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
+    ("password-hash", ("$apr1$", "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$"), 24,
+     r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|(?:apr1|[156y])\$(?:[^\s$:\"']{1,40}\$){1,2}[./A-Za-z0-9]{22,})"),
     ("jwt", ("eyJ",), 20,
      r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
 )  # fmt: skip

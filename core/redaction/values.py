@@ -302,7 +302,7 @@ def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, 
     if (not quoted and is_code(value)) or is_of_code(value, kind, quoted=quoted or tight):
         return False
     if kind in ("pass", "pw"):
-        if kind == "pw" and quoted and value.isalpha():
+        if kind == "pw" and quoted and (value.isalpha() or (tight and " " in value)):
             return len(value) >= 6
         quoted = quoted or is_made(value)
         plain = sign[0] == "=" or kind == "pw" or (len(value) >= 8 - alone and value[0].isalpha() and "_" not in value)

@@ -20,7 +20,7 @@ FILES = ("secrets.txt", "harmless.txt")
 @pytest.mark.parametrize("part", bench.PARTS)
 def test_a_part_is_within_the_bounds(part: str) -> None:
     secrets, missed, harmless, changed = bench.wrong(part)
-    least = {"held out later": 40, "promised": 20, "code and output": 40}.get(part, 75)
+    least = {"held out later": 40, "promised": 20, "code and output": 40, "settings of servers": 30}.get(part, 75)
     assert len(secrets) >= least and len(harmless) >= least
     assert 1 - len(missed) / len(secrets) >= bench.DETECTION
     assert len(changed) / len(harmless) <= bench.FALSE_POSITIVES
