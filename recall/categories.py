@@ -11,55 +11,42 @@ _LONGEST = 20_000
 # Each word that occurs is one hit, however often. Of categories with equal hits the first here wins: what somebody
 # wants or has ruled says more about a memory than the system it speaks of.
 _WORDS = {
-    "jc:preferences": (
+    "jc:preferences":
         "prefer prefers preferred preference preferences likes dislikes hates favourite favorite wants style"
         " taste tone habit favours favors favour favor dislike hate loves love want likes please emoji emojis theme"
-        " verbose concise spelling"
-    ),
-    "jc:rules-conventions": (
+        " verbose concise spelling",
+    "jc:rules-conventions":
         "always never must rule rules convention conventions policy forbidden required standard guideline"
         " guidelines naming lint avoid instead every allowed use don names commit commits docstring docstrings"
-        " imports kebab camelcase pascalcase casing format changelog reversible approve"
-    ),
-    "jc:people-relationships": (
+        " imports kebab camelcase pascalcase casing format changelog reversible approve",
+    "jc:people-relationships":
         "wife husband partner friend friends colleague colleagues manager team teammate boss mother father"
         " brother sister son daughter family birthday customer met introduced introduce leads led reports contact boss"
-        " contractor maintainer hired ask talk owner founder"
-    ),
-    "jc:memory-system": (
+        " contractor maintainer hired ask talk owner founder",
+    "jc:memory-system":
         "memory memories recall recalls observation observations typesense embedding embeddings compaction"
-        " checkpoint checkpoints episode episodes dedupe verdict gate inject injected"
-    ),
-    "jc:system-architecture": (
+        " checkpoint checkpoints episode episodes dedupe verdict gate inject injected",
+    "jc:system-architecture":
         "architecture adr design schema database service services api protocol queue pipeline component"
         " components interface boundary layer layers module modules dependency monolith microservice decided"
         " decision proxy backend frontend monorepo stream streams redis postgres sqlite cache replica endpoint"
-        " endpoints graphql grpc bucket bus tenants packages edge chose stored"
-    ),
-    OPERATIONS: (
+        " endpoints graphql grpc bucket bus tenants packages edge chose stored",
+    OPERATIONS:
         "deploy deployed deploys deployment release rollback restart restarted server daemon cron launchd"
         " systemd docker kubernetes ci build builds test tests command port log logs error errors failed fails"
         " failure timeout incident outage backup migrate migration config configuration env install installed"
-        " script worker workers"
-    ),
-    "jc:projects": (
+        " script worker workers",
+    "jc:projects":
         "project projects roadmap milestone deadline repo repository sprint backlog launch mvp feature"
-        " features ship ships shipped codename phase quarter beta relaunch rewrite due planned paused goal scope app"
-    ),
-}
+        " features ship ships shipped codename phase quarter beta relaunch rewrite due planned paused goal scope app",
+}  # fmt: skip
 IDS = tuple(_WORDS)
 _ALIASES = {
-    **{known.removeprefix(_PREFIX): known for known in IDS},
-    "prefs": "jc:preferences",
-    "rules": "jc:rules-conventions",
-    "conventions": "jc:rules-conventions",
-    "architecture": "jc:system-architecture",
-    "arch": "jc:system-architecture",
-    "ops": OPERATIONS,
-    "memory": "jc:memory-system",
-    "people": "jc:people-relationships",
-    "relationships": "jc:people-relationships",
-}
+    **{known.removeprefix(_PREFIX): known for known in IDS}, "prefs": "jc:preferences",
+    "rules": "jc:rules-conventions", "conventions": "jc:rules-conventions", "architecture": "jc:system-architecture",
+    "arch": "jc:system-architecture", "ops": OPERATIONS, "memory": "jc:memory-system",
+    "people": "jc:people-relationships", "relationships": "jc:people-relationships",
+}  # fmt: skip
 
 
 def resolve(name: str) -> str:

@@ -28,14 +28,9 @@ _QUERY_CHARS = 4_000  # a longer query is one that was pasted: its first and las
 
 
 def recall(
-    db: apsw.Connection | None,
-    query: Query,
-    *,
-    now: int,
-    vectors: bool,
-    config: Config,
+    db: apsw.Connection | None, query: Query, *, now: int, vectors: bool, config: Config,
     patience_ms: float | None = None,
-) -> RecallResult:
+) -> RecallResult:  # fmt: skip
     """The memories that bear on a query, best first.
 
     From the cluster where `store.backend` says so, waiting `patience_ms` at most; where that fails, from the local
@@ -123,31 +118,22 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     hits = found if asked is None else asked.hits(found, order.known, budget, raw=query.raw)
     why = {entry[3]["rowid"]: reasons for entry, reasons in dropped[:_DIAGNOSTICS]}
     result: RecallResult = {
-        "query": query.text,
-        "rewrittenQuery": expanded,
-        "rewrite": rewritten,
+        "query": query.text, "rewrittenQuery": expanded, "rewrite": rewritten,
         "filtersApplied": _filters_applied(query, category),
-        "includeHold": query.include_hold,
-        "includeDiscard": query.include_discard,
+        "includeHold": query.include_hold, "includeDiscard": query.include_discard,
         "categoryFilter": {
-            "input": query.category or None,
-            "resolved": category or None,
-            "applied": bool(category),
+            "input": query.category or None, "resolved": category or None, "applied": bool(category),
             "reason": "category.resolved" if category else "category.none",
         },
-        "budget": budget,
-        "semantic": "static" if found_in.semantic else "none",
-        "droppedByTrustPass": len(dropped),
+        "budget": budget, "semantic": "static" if found_in.semantic else "none", "droppedByTrustPass": len(dropped),
         "droppedDiagnostics": [
             {"id": document["id"], "observation": document["text"][:220], "reasons": why[document["rowid"]]}
             for document in (found_in.documents(list(why)) if why else ())
         ],
-        "hits": hits,
-        "count": len(hits),
+        "hits": hits, "count": len(hits),
         "found": len(ranked) + (len(asked.beside) + len(asked.places) if asked else 0),
-        "backend": found_in.backend,
-        "preferredProject": query.prefer or None,
-    }
+        "backend": found_in.backend, "preferredProject": query.prefer or None,
+    }  # fmt: skip
     if query.explain:
         from recall import score_trace
 

@@ -21,13 +21,9 @@ _BESIDE = "a tool call or a session's work, scored by the names and words that i
 
 
 def explanation(
-    found_in: CandidateSource,
-    order: ranking.Ranking,
-    query: Query,
-    ranked: Sequence[ranking.Ranked],
-    dropped: Sequence[tuple[ranking.Ranked, list[str]]],
-    hits: Sequence[Hit],
-) -> dict[str, Any]:
+    found_in: CandidateSource, order: ranking.Ranking, query: Query, ranked: Sequence[ranking.Ranked],
+    dropped: Sequence[tuple[ranking.Ranked, list[str]]], hits: Sequence[Hit],
+) -> dict[str, Any]:  # fmt: skip
     """The explanation of one recall, JSON values only, from what the ranking keeps of the last search.
 
     `hits` has an account of each hit; `dropped` the first 50 candidates that are none, with reasons; `droppedCount` all

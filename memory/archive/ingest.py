@@ -62,18 +62,9 @@ class Ingested:
 
 
 def ingest_file(
-    db: apsw.Connection,
-    path: str,
-    *,
-    agent: str,
-    session: str,
-    cwd: str,
-    now: int,
-    vectors: bool,
-    until: float | None = None,
-    least: int = 0,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Ingested:
+    db: apsw.Connection, path: str, *, agent: str, session: str, cwd: str, now: int, vectors: bool,
+    until: float | None = None, least: int = 0, progress: Callable[[int], None] = lambda _: None,
+) -> Ingested:  # fmt: skip
     """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
 
     Args:

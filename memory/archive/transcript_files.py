@@ -81,16 +81,10 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def ingest_all(
-    db: apsw.Connection,
-    files: Sequence[File],
-    *,
-    agent: str = "",
-    identity: Callable[[str], str],
-    now: int,
-    vectors: bool,
-    progress: Callable[[int], None] = lambda _: None,
+    db: apsw.Connection, files: Sequence[File], *, agent: str = "", identity: Callable[[str], str], now: int,
+    vectors: bool, progress: Callable[[int], None] = lambda _: None,
     note: Callable[[File, str, str], None] = lambda *_: None,
-) -> Archived:
+) -> Archived:  # fmt: skip
     """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on."""
 
     def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
@@ -130,12 +124,9 @@ def ingest_all(
 
 
 def _results(
-    db: apsw.Connection,
-    files: Sequence[File],
-    work: Callable[..., Ingested],
-    vectors: bool,
+    db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], vectors: bool,
     progress: Callable[[int], None],
-) -> Iterator[tuple[File, Ingested]]:
+) -> Iterator[tuple[File, Ingested]]:  # fmt: skip
     """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
     # macOS's own libraries do not bear a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1

@@ -87,12 +87,9 @@ def _last_places(
 
 
 def _in_files(
-    db: apsw.Connection,
-    files: Iterable[str],
-    names_asked: Container[str],
-    among: Sequence[str],
+    db: apsw.Connection, files: Iterable[str], names_asked: Container[str], among: Sequence[str],
     is_in_view: Callable[[str, Place], bool],
-) -> list[Place]:
+) -> list[Place]:  # fmt: skip
     """The names most at work in each of the first files that a session knows; of a file with a name that is asked for,
     what is defined next to it."""
     found: list[Place] = []

@@ -80,12 +80,9 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     if not content:
         return None
     return {
-        "content": content,
-        "memories": shown,
-        "customType": CUSTOM_TYPE,
-        "event": "project.context.injected",
+        "content": content, "memories": shown, "customType": CUSTOM_TYPE, "event": "project.context.injected",
         "about": {"hitCount": len(shown)},
-    }
+    }  # fmt: skip
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:

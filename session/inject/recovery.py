@@ -74,17 +74,13 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     if not made["content"]:
         return None
     return {
-        "content": made["content"],
-        "memories": made["memories"],
-        "customType": _kind(state),
+        "content": made["content"], "memories": made["memories"], "customType": _kind(state),
         "event": session_event.by_role("compaction.inject", state["role"]),
         "about": {
-            "filesCount": made["files"],
-            "recallHitsCount": len(made["memories"]),
-            "queriesCount": len(made["queries"]),
+            "filesCount": made["files"], "recallHitsCount": len(made["memories"]), "queriesCount": len(made["queries"]),
             "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
         },
-    }
+    }  # fmt: skip
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
@@ -121,12 +117,9 @@ def repeat(context: Context) -> list[InjectedText]:
         return []
     kind, content = _kind(state), note["text"]
     about = {
-        **session_event.compaction_count(state),
-        "memoryIds": note["memoryIds"],
-        "contentChars": len(content),
-        "estimatedTokens": cost(content),
-        "duration_ms": 0,
-    }
+        **session_event.compaction_count(state), "memoryIds": note["memoryIds"], "contentChars": len(content),
+        "estimatedTokens": cost(content), "duration_ms": 0,
+    }  # fmt: skip
     event = session_event.of_state("compaction.inject.repeated", state, about, context.now)
     if not context.is_excluded(state["cwd"]):
         event["injected"] = session_event.injected(kind, content)

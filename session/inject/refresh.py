@@ -97,14 +97,10 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     told += notes
     told += [name for memory in shown for name in about.get(memory["id"], ())]
     return {
-        "content": content or enclose(CUSTOM_TYPE, head),
-        "memories": shown,
-        "customType": CUSTOM_TYPE,
-        "event": "context.refresh.injected",
-        "about": {},
-        "eventAbout": {"reason": trigger},
+        "content": content or enclose(CUSTOM_TYPE, head), "memories": shown, "customType": CUSTOM_TYPE,
+        "event": "context.refresh.injected", "about": {}, "eventAbout": {"reason": trigger},
         "names": list(dict.fromkeys(told)),
-    }
+    }  # fmt: skip
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:

@@ -119,12 +119,9 @@ class InjectionStep(Step):
         if decision.query:
             project = situation.project_of(state)
             found = situation.context.store.recall(
-                decision.query,
-                project=project,
-                everywhere=not project and situation.context.serves_all(state),
-                least=self._injection.LEAST,
-                strictly=decision.strictly,
-            )
+                decision.query, project=project, everywhere=not project and situation.context.serves_all(state),
+                least=self._injection.LEAST, strictly=decision.strictly,
+            )  # fmt: skip
         if found is not None:
             self.text = self._injection.compose(state, situation, decision, found)
             self.reason = NO_RESULTS if self.text is None else ""
@@ -173,10 +170,7 @@ class InjectionStep(Step):
     def about(self, text: Text) -> dict[str, Any]:
         """What result and event say of a text."""
         return {
-            **self.decision.about,
-            **text["about"],
-            "memoryIds": [memory["id"] for memory in text["memories"]],
-            "contentChars": len(text["content"]),
-            "estimatedTokens": cost(text["content"]),
+            **self.decision.about, **text["about"], "memoryIds": [memory["id"] for memory in text["memories"]],
+            "contentChars": len(text["content"]), "estimatedTokens": cost(text["content"]),
             "duration_ms": round(self._took * 1000, 2),
-        }
+        }  # fmt: skip

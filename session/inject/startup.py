@@ -68,13 +68,10 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     if not (content or left):
         return None
     return {
-        "content": content or enclose(CUSTOM_TYPE, above),
-        "memories": shown,
-        "customType": CUSTOM_TYPE,
-        "event": "memory.recall.injected",
-        "component": "memory-enforcer",
+        "content": content or enclose(CUSTOM_TYPE, above), "memories": shown, "customType": CUSTOM_TYPE,
+        "event": "memory.recall.injected", "component": "memory-enforcer",
         "about": {"result_count": len(shown), "left": len(left)},
-    }
+    }  # fmt: skip
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
