@@ -12,8 +12,8 @@ from core.names import is_file
 from core.quoting import clip, clip_ends
 from memory.archive.plain_text import is_error_line
 
-ERROR_CHARS = 200
-_TEST_CHARS = 40
+ERROR_CHARS = 240
+_MOST_PLACES, _TEST_CHARS = 3, 40
 _MOST_LINES, _LINE_CHARS = 4_000, 4_000
 _LATE_LINES = 12
 """So far behind an error stands where it was, or what it got."""
@@ -100,11 +100,13 @@ def error_line(output: str) -> str:
 
 
 def verdict_line(output: str) -> str:
-    """The line of an output in which a test runner or a build of Go says that it failed; "" for none."""
-    lines = [line.strip()[:_LINE_CHARS] for line in _ESCAPES.sub("", output).splitlines() if line.strip()]
+    """What failed by an output in which a test runner or a build of Go says that it did, with its place, else the line
+    that says so; "" for none."""
+    whole = [line.rstrip()[:_LINE_CHARS] for line in _ESCAPES.sub("", output).splitlines() if line.strip()]
+    lines = [line.strip() for line in whole]
     for sign in _VERDICTS:
         if found := next(filter(sign.match, lines), ""):
-            return _cut(found)
+            return _cut(next(filter(_PLACE.search, (_compiled(whole), _go_test(whole))), found))
     return _cut(next((below for line, below in pairwise(lines) if _GO_PACKAGE.match(line) and _PLACE.match(below)), ""))
 
 
@@ -121,9 +123,7 @@ def _cut(line: str) -> str:
     if message := _MESSAGE.search(line):
         line = line[max(0, min(message.start(), message.end(1) + 1 - ERROR_CHARS)) :]
         return line if len(line) <= ERROR_CHARS else line[: ERROR_CHARS - 1] + "…"
-    place = _PLACE.search(line, 0, ERROR_CHARS * 3 // 4)
-    head = place.end() if place else 0
-    return line[:head] + clip_ends(line[head:], ERROR_CHARS - head)
+    return (clip if _PLACE.search(line, 0, ERROR_CHARS * 3 // 4) else clip_ends)(line, ERROR_CHARS)
 
 
 def _conflict(lines: list[str]) -> str:
@@ -146,7 +146,8 @@ def _raised(lines: list[str]) -> str:
 
 
 def _compiled(lines: list[str]) -> str:
-    """What a compiler or a linter says of a place: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`."""
+    """What a compiler or a linter says first of up to three places: `a.go:3:1: undefined: x`, `a.ts(3,1): error …`."""
+    told: list[str] = []
     for at, line in enumerate(lines):
         bare = _RUN_BY.sub("", line)
         if _SOURCE.match(bare) or _GO_SAID.match(line) or _DEPENDENCY.search(bare):
@@ -159,9 +160,10 @@ def _compiled(lines: list[str]) -> str:
             found = f"{where[1]}: {bare.strip()}" if where else ""
         else:
             found = _under(bare, lines[at + 1 : at + 4])
-        if found:
-            return found
-    return ""
+        if told and (len(told) == _MOST_PLACES or len(" · ".join([*told, found])) > ERROR_CHARS):
+            break
+        told += [found] * bool(found)
+    return " · ".join(told)
 
 
 def _at(line: str, end: int, behind: list[str]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from memory.archive.error_cause import ERROR_CHARS, error_line
+from memory.archive.error_cause import ERROR_CHARS, error_line, verdict_line
 
 CAUSES = {
     # compilers and linters: with file and line
     "go build": (
         "Exit code 1\n# acme.dev/tide/gauge [acme.dev/tide/gauge.test]\ngauge/read_test.go:88:12: undefined: json\n"
         "gauge/read_test.go:90:2: undefined: json\nFAIL\tacme.dev/tide/gauge [build failed]\nFAIL",
-        "gauge/read_test.go:88:12: undefined: json",
+        "gauge/read_test.go:88:12: undefined: json · gauge/read_test.go:90:2: undefined: json",
     ),
     "a runner's prefix": (
         "[lint:go] $ ./tasks/lint\n[lint:go] gauge/read.go:14:3: Error return value is not checked (errcheck)\n"
@@ -208,6 +208,41 @@ def test_a_long_line_is_cut_around_its_cause(line: str) -> None:
     cause = error_line(f"Exit code 1\n{line}\n")
     assert "401 token is expired" in cause
     assert len(cause) <= ERROR_CHARS
+
+
+def test_a_place_stays_and_what_is_said_of_it_is_cut_at_its_end() -> None:
+    place = "cmd/tide/gauge/" + "deep/" * 9 + "read_of_the_gauge.go:57:59: "
+    cause = error_line(f"# acme.dev/tide\n{place}{'word ' * 90}last\n")
+    assert cause.startswith(place) and cause.endswith(" word…") and len(cause) > ERROR_CHARS - 6
+
+
+LINTED = (
+    "ok  \tacme.dev/tide\t3s\n[lint] $ golangci-lint run ./...\n"
+    'gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)\n\t\tif tide != "low" {\n\t\t           ^\n'
+    "gauge/read_test.go:407:16: string `high` has 5 occurrences (goconst)\n2 issues:\n* goconst: 2\n"
+    "[lint] ERROR task failed\n[test] $ go test ./...\n"
+)
+RED = (
+    "    gauge_test.go:35: waits for the tide\n--- FAIL: TestGauge (0.00s)\n    --- FAIL: TestGauge/low (0.63s)\n"
+    "        gauge_test.go:128: tide not found\nFAIL\tacme.dev/tide\t3s\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        (
+            LINTED,
+            "gauge/read_test.go:373:16: string `low` has 5 occurrences (goconst)"
+            " · gauge/read_test.go:407:16: string `high` has 5 occurrences (goconst)",
+        ),
+        (RED, "TestGauge/low: gauge_test.go:128: tide not found"),
+        ("--- FAIL: TestGauge (0.00s)\nFAIL\tacme.dev/tide\t3s\n", "--- FAIL: TestGauge (0.00s)"),
+        ("src/tide.py:3:8: F401 unused\n", ""),
+    ],
+)
+def test_a_verdict_is_told_by_the_places_that_it_names(printed: str, told: str) -> None:
+    assert verdict_line(printed) == told
 
 
 def test_an_endless_output_is_read() -> None:
