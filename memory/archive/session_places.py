@@ -54,7 +54,8 @@ class SessionPlaces:
             known = found.get((file, name))
             if (known is None and len(found) < MOST_NAMES) or (known and defines and not known[1]):
                 found[file, name] = line, defines
-        self._drop_outdated(lines, named, {key for key, (_, defines) in found.items() if defines})
+        self._mend(lines, named, found)
+        old = {(file, line) for file, line, _, is_whole in lines if is_whole is None}
         for (file, name), (line, defines) in found.items():
             if not is_file(file) or file.endswith(_DATA):
                 continue
@@ -63,31 +64,37 @@ class SessionPlaces:
             place = self._in(path)[0].setdefault(name, new)
             place["shown"] += place["number"] != number
             place["number"] = max(number, place["number"])
-            if defines or not place["defines"]:
+            if (defines or not place["defines"]) and (file, line) not in old:
                 place["line"], place["defines"] = line, defines
             self._changed[path, name] = place
 
-    def _drop_outdated(
-        self, lines: list[Line], named: set[tuple[str, int, str]], defined: set[tuple[str, str]]
+    def _mend(
+        self, lines: list[Line], named: set[tuple[str, int, str]], found: dict[tuple[str, str], tuple[int, bool]]
     ) -> None:
         """Drop the places whose line is shown without the name. Two such lines, or two definitions that are shown near
         where they were, tell that the file was changed by what the session does not say (a formatter, a subagent): then
-        all that is not shown here."""
+        what is not shown here moves as the definitions above and below it do, or is dropped where these differ."""
         whole = {(file, line) for file, line, _, is_whole in lines if is_whole}
         for file in {file for file, _ in whole}:
             path = self._path(file)
-            other = [one for one in self._in(path)[0].values() if (file, one["line"], one["name"]) not in named]
+            known = list(self._in(path)[0].values())
+            moved: dict[int, int] = {}
+            for one in known:
+                line, defines = found.get((file, one["name"]), (0, False))
+                if one["defines"] and defines and line - one["line"] in _NEAR:
+                    moved[one["line"]] = line - one["line"]
+            other = [one for one in known if (file, one["line"], one["name"]) not in named]
             wrong = {one["line"] for one in other if (file, one["line"]) in whole}
-            moved = {
-                one["line"]
-                for one in other
-                if one["defines"]
-                and (file, one["name"]) in defined
-                and any((file, one["line"] + by, one["name"]) in named for by in _NEAR)
-            }
-            for one in other:
-                if len(wrong | moved) > 1 or one["line"] in wrong:
+            is_changed = len(wrong.union(line for line, by in moved.items() if by)) > 1
+            for one in other if is_changed else [one for one in other if one["line"] in wrong]:
+                above = max((line for line in moved if line <= one["line"]), default=0)
+                below = min((line for line in moved if line >= one["line"]), default=0)
+                now = one["line"] + moved[below] if above and below and moved[above] == moved[below] else 0
+                if not now or (file, now) in whole:
                     self._drop(path, one["name"])
+                else:
+                    one["line"] = now
+                    self._changed[path, one["name"]] = one
 
     def _drop(self, path: str, name: str) -> None:
         del self._in(path)[0][name]
@@ -125,6 +132,14 @@ class SessionPlaces:
             self._edited[path, number, hunk] = made
             rows = change["text"].split("\n")
             self.shown(number, [(path, change["start"] + at, row, True) for at, row in enumerate(rows)])
+
+    def formatted(self, files: Sequence[str], count: int) -> None:
+        """Note that a formatter changed these files, or so many of those edited last: no call showed them since."""
+        edited = [one["file"] for one in (*place_rows.edits(self._db, self._session), *self._edited.values())]
+        for path in map(self._path, files or list(dict.fromkeys(reversed(edited)))[:count]):
+            for name, place in self._in(path)[0].items():
+                place["shown"] = 0
+                self._changed[path, name] = place
 
     def _look_up(self, path: str, text: str) -> None:
         """Move the places of a file to where the names stand in its text: a formatter may have moved them unseen."""

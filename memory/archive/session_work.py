@@ -272,6 +272,8 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Pla
         lines = shown_places.lines(draft.returned, file=file, first=draft.first, command=command)
         if lines:
             places.open().shown(number, lines)
+        if any(changed := shown_places.formatted(draft.returned, command)):
+            places.open().formatted(*changed)
     if call is not None and not is_new:
         return call["number"]
     folder = about["folder"]

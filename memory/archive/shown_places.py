@@ -6,14 +6,16 @@ line; or by the command, where that says which lines it prints (`sed -n '10,40p'
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
+
 from core import TYPE_CHECKING, shell_command
 from core.names import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Line = tuple[str, int, str, bool]
-    """A file, the number of a line in it, its text, and whether that is the line as it is in the file."""
+    Line = tuple[str, int, str, bool | None]
+    """A file, the number of a line, its text, and whether it is so in the file; None: in a diff of any state."""
 
 LONGEST_LINE = 400
 """Of a longer one only the start is read: it is data, or was made by a program."""
@@ -21,12 +23,13 @@ MOST_LINES = 3000
 _PATTERN = frozenset("*?[]{}$")
 _NUMBERING = frozenset("grep egrep fgrep rg ack ag cat nl bat".split())
 _SILENT = frozenset("cd export set unset true :".split())
+_OF_NOW, _OF_ANOTHER = frozenset(("add", "diff", "status")), frozenset(("--cached", "--staged", "--no-index", "-R"))
 _WHOLE, _LONGEST_NUMBER = 1 << 30, 8
 _DIGITS, _LETTERS = "0123456789", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IN_PATH = _LETTERS + "_-./@+$"
 _BARS = "→\t|│:-"
 """What stands behind the number of a line: of a client's read, `cat -n`, `bat`, `grep -n`, and lines around a match."""
-_CUT, _CUT_HERE = ("Total output lines: ", "<persisted-output>"), " tokens truncated…"
+_CUT, _CUT_HERE, _LEFT_OUT = ("Total output lines: ", "<persisted-output>"), " tokens truncated…", "... ["
 """How an output begins that the client has cut, and what stands where the rest of it is left out."""
 
 
@@ -38,12 +41,25 @@ def lines(text: str, *, file: str = "", first: int = 0, command: str = "") -> li
             kept, cut, _ = text.partition(_CUT_HERE)
             return [] if text.startswith(_CUT) else _counted(kept.split("\n")[:-1] if cut else rows, shown)
         file = shown[0][0]
-    found = list(_told(rows, file))
+    found = list(_told(rows, file, of_now=_is_of_now(command) or None))
     if not found and first and file:
         return [(file, first + at, row, True) for at, row in enumerate(rows)]
     if found and not found[0][1]:  # asked to begin at line 0, Claude Code counts from there
         return [(name, number + 1, row, whole) for name, number, row, whole in found]
     return found
+
+
+def formatted(text: str, command: str) -> tuple[list[str], int]:
+    """The files that a formatter says it changed, by name or as they were given to it, else how many they are."""
+    if "Fixed " not in text and "reformatted" not in text:
+        return [], 0
+    import re
+
+    if files := re.findall(r"(?m)^reformatted (\S+)$", text):
+        return files, 0
+    counts = re.findall(r"(?m)(?:\bFixed |^)(\d{1,3}) files?(?:\.$| reformatted)", text)
+    words = [word for step in shell_command.steps(command) for word in step["words"]]
+    return list(filter(is_file, words)) if counts else [], max(map(int, counts), default=0)
 
 
 def _printed_by(command: str) -> list[tuple[str, int, int]]:
@@ -109,13 +125,26 @@ def _counted(rows: list[str], shown: list[tuple[str, int, int]]) -> list[Line]:
     return found
 
 
-def _told(rows: list[str], file: str) -> Iterator[Line]:
+def _is_of_now(command: str) -> bool:
+    """Whether the diffs that a command prints are of the working tree, whole lines of them: `git diff a.go | head`."""
+    steps = shell_command.steps(command) if "git " in command else []
+    git = [step for step in steps if step["program"] == "git"]
+    diffs = [step["words"][step["words"].index("diff") + 1 :] for step in git if step["verb"] == "diff"]
+    asked = [word for words in diffs for word in takewhile("--".__ne__, words)]
+    piped = [behind["program"] for one, behind in pairwise(steps) if one["mark"] == "|"]
+    is_now = all(word not in _OF_ANOTHER and (word.startswith("-") or is_file(word)) for word in asked)
+    return bool(git) and is_now and _OF_NOW.issuperset(one["verb"] for one in git) and set(piped) <= {"cat", "head"}
+
+
+def _told(rows: list[str], file: str, *, of_now: bool | None) -> Iterator[Line]:
     """The lines that begin with their number, of `file`; with a file and a number; or that stand in a diff."""
     in_diff, number, left = "", 0, 0
     for row in rows:
+        if _CUT_HERE in row or row[:5] == _LEFT_OUT:
+            in_diff, left = "", 0
         if left and row[:1] in ("+", " ", "-", "\\", ""):
             if row[:1] in ("+", " ", ""):  # an empty line may have lost its space
-                yield in_diff, number, row[1:], False  # it may be the diff of another state
+                yield in_diff, number, row[1:], of_now
                 number, left = number + 1, left - 1
             continue
         left = 0

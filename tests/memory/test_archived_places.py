@@ -221,6 +221,45 @@ def test_definitions_that_are_shown_elsewhere_tell_that_the_file_was_changed(
     assert grep("c4", "11:func closeAll() {", "29:func spareOpen() {") == {"closeAll": 11, "spareOpen": 29}
 
 
+def read_of(transcript: Transcript, call: str, *lines: str) -> None:
+    transcript.call(call, "Read", file_path=f"{CWD}/src/pool.go")
+    transcript.outcome(call, "\n".join(f"     {line}" for line in lines))
+
+
+def lines_of(run: Run, home: Path, transcript: Transcript) -> dict[str, int]:
+    assert run("memory", "archive", str(transcript.path)).code == 0
+    return {name: line for (_, name), (line, _, _) in places(home).items()}
+
+
+POOL = ("40→func openAll() {", "47→func closeAll() {", "52→func spareOpen() {", "190→func farAway() {")
+MOVED = (
+    "diff --git a/src/pool.go b/src/pool.go\n--- a/src/pool.go\n+++ b/src/pool.go\n@@ -40,2 +44,3 @@ type Pool\n"
+    " func openAll() {\n-}\n+}\n+func leastOpen() {\n@@ -52 +56 @@ x\n-spare\n+func spareOpen() {\n"
+)
+NOW = {"openAll": 44, "closeAll": 51, "spareOpen": 56, "leastOpen": 46}
+THEN = {"leastOpen": 46, "openAll": 40, "closeAll": 47, "spareOpen": 52, "farAway": 190}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        *(
+            (one, NOW)
+            for one in ("git diff", "git diff -U9 -- src/pool.go | head -50", "git add x; git diff src/pool.go")
+        ),
+        *((one, THEN) for one in ("git show", "git diff main...", "git diff --cached", "git log -p", "git diff | tac")),
+    ],
+)
+def test_a_diff_of_the_working_tree_tells_where_lines_stand_now(
+    run: Run, home: Path, transcript: Transcript, command: str, expected: dict[str, int]
+) -> None:
+    transcript.user("mend the pool")
+    read_of(transcript, "c1", *POOL)
+    transcript.call("c2", "Bash", command=command)
+    transcript.outcome("c2", MOVED)
+    assert lines_of(run, home, transcript) == expected
+
+
 def test_the_file_before_an_edit_tells_what_a_formatter_moved(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
