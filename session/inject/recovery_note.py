@@ -10,7 +10,7 @@ import os
 import time
 
 from core.names import names_in
-from core.quoting import as_code, clip, clip_ends, cost, enclose, one_line
+from core.quoting import as_code, clip, cost, enclose, one_line
 from core.repository import git_state, places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from session import own_command
@@ -41,7 +41,7 @@ LEAST_CALLS = 5
 """With fewer calls there is no work to tell of."""
 MOST_QUERIES = 2
 MEMORY_CHARS = 150
-_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 110, 130, 90
+_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS, _RUNNING_CHARS = 110, 240, 130, 90
 _AT_WORK, _DONE, _STEP_CHARS = "in_progress", "completed", 90
 _LATE_PLAN, _CUT_PLAN = 60, 60
 """Calls after which a plan that was not touched may be over: of 6 plans the one that was had stood for 68.
@@ -56,15 +56,9 @@ _LOOK_UP_S = 0.1
 
 
 def of(
-    db: apsw.Connection,
-    session: str,
-    *,
-    kept: str,
-    max_tokens: int,
-    agent: str,
-    requests: Sequence[str],
+    db: apsw.Connection, session: str, *, kept: str, max_tokens: int, agent: str, requests: Sequence[str],
     memories: Sequence[Memory] = (),
-) -> Note | None:
+) -> Note | None:  # fmt: skip
     """The note of a session within `max_tokens` estimated tokens; None where it did too little to tell of.
 
     Where the client's summary has all of it, the text is empty.
@@ -94,7 +88,8 @@ def of(
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
-    now = places_now.look_up(folder, _nearest(places, room), time.monotonic() + _LOOK_UP_S)
+    sure = [place for place in places if place["shown"] or os.path.isdir(folder)]
+    now = places_now.look_up(folder, _nearest(sure, room), time.monotonic() + _LOOK_UP_S)
     while True:
         found = where.lines(now, shown_as, max(room, 0))
         kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))
@@ -126,12 +121,10 @@ def queries(places: Sequence[Place], shown_as: Mapping[str, str], *, commands: b
         if not _is_plain(name):
             continue
         fits = [
-            at
-            for at, units in enumerate(chosen)
-            if held[at] + counts[file] <= _QUERY_NAMES
-            and len(units) < _QUERY_FILES
+            at for at, units in enumerate(chosen)
+            if held[at] + counts[file] <= _QUERY_NAMES and len(units) < _QUERY_FILES
             and sum(map(len, units)) + len(units) + len(name) <= _QUERY_CHARS
-        ]
+        ]  # fmt: skip
         if fits:
             chosen[fits[0]].append(name)
             held[fits[0]] += counts[file]
@@ -151,16 +144,14 @@ def _files_there(folder: str, places: Sequence[Place]) -> set[str]:
 
 
 def _standing(
-    db: apsw.Connection,
-    about: Session,
-    calls: Sequence[Call],
-    summary: str,
-    places: Sequence[Place],
-    shown_as: Mapping[str, str],
-    room: int,
-) -> list[str]:
+    db: apsw.Connection, about: Session, calls: Sequence[Call], summary: str, places: Sequence[Place],
+    shown_as: Mapping[str, str], room: int,
+) -> list[str]:  # fmt: skip
     """What the work is and how it stands: as many lines as have room, the first ones first."""
-    request = task.quoted(session_rows.said(db, about["id"], task.READ_CHARS), calls, about.get("ended_at", 0))
+    said = session_rows.said(db, about["id"], task.READ_CHARS)
+    request = task.quoted(
+        said, calls, about.get("ended_at", 0), lambda until: session_rows.last_words(db, about["id"], until)
+    )
     found = [f"**Task:** {request}" if request else "", _plan(about)]
     edits = place_rows.edits(db, about["id"])
     ranges = unrun.ranges(edits, calls, checks.is_check)
@@ -173,7 +164,7 @@ def _standing(
         found.append(f"**Edited, not run since:** {edited}" if edited else "")
     failure = checks.failing(calls, edits)
     if failure is not None:
-        found.append(checks.failure_line(failure, clip_ends(one_line(failure["error"]), _ERROR_CHARS)))
+        found.append(checks.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS, _ERROR_CHARS // 3)))
     found.append(_works(calls, summary))
     running = [(code, call["error"]) for call in reversed(checks.running(calls)) if (code := as_code(call["command"]))]
     if running and len(running[0][0]) <= _RUNNING_CHARS:

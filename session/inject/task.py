@@ -7,11 +7,13 @@ from core.quoting import CUT, clip, one_line
 from session.inject.topics import is_request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from core.records import Call
 
-LINE_CHARS, LAST_CHARS = 150, 100
+LINE_CHARS, LAST_CHARS, OFFER_CHARS = 150, 100, 190
+_CHOICE_CHARS = 60
+_COUNTED = {"first": "1", "second": "2", "third": "3"}
 _LOOKED_BACK = 12
 READ_CHARS = 2_000  # of a prompt
 _EVER = 1 << 62
@@ -25,12 +27,15 @@ def last_request(prompts: Sequence[str]) -> str:
     return next((prompt for prompt in prompts[: -_LOOKED_BACK - 1 : -1] if is_request(prompt)), "")
 
 
-def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> str:
+def quoted(
+    said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int, spoken: Callable[[int], str] | None = None
+) -> str:
     """What the session was asked in the turn that is open, its first and last request and the last
     words: `"…" · then: "…"`.
 
-    Where that is no request of its own ("1+2", a short question), the last one before it stands in front. What the
-    agent ended its turn after says so. "Go on" is none. `said` tells when (ms) and what, "" for the agent.
+    Where the last words only choose ("1+2", "yes"), what the agent had asked stands behind them, as its words; where
+    else they are no request, the last one before stands in front. What the agent ended its turn after says so. "Go on"
+    is none. `said` tells when (ms) and what, "" for the agent; `spoken` what the agent said last up to a time.
     """
     at = _turn(said, calls, ended_at)
     before = [one for _, one in said[:at] if _is_telling(one)]
@@ -38,14 +43,34 @@ def quoted(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int
     telling = [one for one in opened if _is_telling(one)] or opened[-1:] * bool(before)
     asked = [one for one in telling if is_request(one)]
     told = dict.fromkeys((asked or telling)[:1] + asked[-1:] + telling[-1:], "")
-    if not any(map(_stands_alone, asked)):
-        last = before[-1:] if not told else []
-        request = last_request([one for one in before if _stands_alone(one)])
-        told = dict.fromkeys([one for one in (request, *last) if one], " (turn ended)") | told
+    is_open = bool(told)
+    told = told or dict.fromkeys(before[-1:], " (turn ended)")
+    last = next(reversed(told), "")
+    offer = ""
+    if spoken and last and not is_request(last) and len(last) <= _CHOICE_CHARS:
+        offer = offered(last, spoken(max(when for when, one in said if one == last)))
+    if is_open and not asked and not offer:
+        request = last_request([one for one in before if len(one) > LAST_CHARS or "?" not in one])
+        told = dict.fromkeys([request] * bool(request), " (turn ended)") | told
     return " · then: ".join(
         f'"{opening(one, LAST_CHARS if at else LINE_CHARS)}"{answered}'
         for at, (one, answered) in enumerate(told.items())
-    )
+    ) + (f' · to the agent\'s "{offer}"' if offer else "")
+
+
+def offered(choice: str, words: str) -> str:
+    """The options of an agent's last words that a prompt chooses by number, else the question that they end with."""
+    import re
+
+    words = words.replace("**", "")
+    asked = words.rstrip().rpartition("\n")[2]
+    numbers = [_COUNTED.get(one, one) for one in re.findall(r"\b(?:\d|first|second|third)\b", choice.lower())]
+    listed = dict(re.findall(r"(?mi)^\W*(?:option |#)?(\d)[.):]\s*(\S.*)$", words))
+    chosen = [f"{one}. {listed[one]}" for one in numbers if one in listed]
+    if not chosen and (numbers or not asked.endswith("?")):
+        return ""
+    chosen = chosen or [re.split(r"(?<=[.!:]) ", asked)[-1]]
+    return " ".join(clip(one_line(one), OFFER_CHARS // len(chosen)) for one in chosen)[:OFFER_CHARS]
 
 
 def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
@@ -76,11 +101,6 @@ def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int)
 
 def _is_telling(prompt: str) -> bool:
     return bool(prompt) and not _GO_ON.issuperset(words.split(prompt))
-
-
-def _stands_alone(prompt: str) -> bool:
-    """No short question: that goes on from what was asked before."""
-    return len(prompt) > LAST_CHARS or "?" not in prompt
 
 
 def opening(prompt: str, characters: int) -> str:

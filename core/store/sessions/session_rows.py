@@ -102,6 +102,14 @@ def said(db: apsw.Connection, session: str, characters: int, last: int = 400) ->
     return [(at, text) for at, _, text in sorted(rows)]
 
 
+def last_words(db: apsw.Connection, session: str, until: int) -> str:
+    """What the agent said last in a session up to a time (ms)."""
+    query = (
+        f"SELECT substr(text, 12) {_SAID} AND text LIKE 'assistant: %' AND created_at <= ? ORDER BY rowid DESC LIMIT 1"
+    )
+    return str(db.execute(query, (session, until)).get or "")
+
+
 def spoken(db: apsw.Connection, session: str) -> tuple[int, int, int]:
     """How many turns of a session are archived, and the times of the first and the last (ms, or 0)."""
     query = f"SELECT count(*), coalesce(min(created_at), 0), coalesce(max(created_at), 0) {_SAID}"

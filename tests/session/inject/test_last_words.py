@@ -54,7 +54,7 @@ def call(at: int) -> Call:
         ("PLAN | C | A | commit this | C", '"Sort the tides" (turn ended) · then: "commit this"'),
         ("PLAN | C | A | commit this | C | yes, please go on", '"Sort the tides" (turn ended) · then: "commit this"'),
         ("PLAN | A | 1+2 | C", '"Sort the tides" (turn ended) · then: "1+2"'),
-        (f"PLAN | A | {QUESTION} | C", f'"Sort the tides" (turn ended) · then: "{QUESTION}"'),
+        (f"PLAN | A | {QUESTION} | C", f'"{QUESTION}"'),
         ("PLAN | C | A | go on | C", '"Sort the tides" (turn ended) · then: "go on"'),
         ("could we use the typed TideId here?", '"could we use the typed TideId here?"'),
         ("PLAN | A | /review this branch | C", '"Sort the tides" (turn ended) · then: "/review this branch"'),
@@ -64,18 +64,17 @@ def call(at: int) -> Call:
         ("PLAN | C | E", '"Sort the tides" (turn ended)'),
         # nothing is open
         ("PLAN | C | A", '"Sort the tides" (turn ended)'),
-        ("PLAN | C | A | commit this | C | A", '"Sort the tides" (turn ended) · then: "commit this" (turn ended)'),
+        ("PLAN | C | A | commit this | C | A", '"commit this" (turn ended)'),
     ],
 )
 def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
     assert told(turns) == expected
 
 
-@pytest.mark.parametrize(("hours", "ended"), [(1, ""), (3, " (turn ended)")])
-def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, ended: str) -> None:
+@pytest.mark.parametrize(("hours", "front"), [(1, '"sort the tides by harbour" · then: '), (3, "")])
+def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str) -> None:
     """A turn may end with a call, and no words of the agent."""
     said = [(5, "sort the tides by harbour"), (10 + hours * 3_600_000, QUESTION)]
-    front = f'"sort the tides by harbour"{ended} · then: ' if ended else '"sort the tides by harbour" · then: '
     assert task.quoted(said, [call(10)], 0) == f'{front}"{QUESTION}"'
 
 

@@ -205,6 +205,69 @@ def test_the_summary_s_names_keep_their_places_and_alone_it_says_all(run: Run, t
     assert compacted(run, made.path, f"Task: {TASK}.", session_id=OTHER) == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "printed", "shown_since", "told"),
+    [
+        ("npx biome check --write src/tide_import.py", "Checked 1 file in 6ms. Fixed 1 file.", False, False),
+        ("npm run check", "> biome check --write .\n\nChecked 9 files in 4ms. Fixed 1 file.", False, False),
+        ("ruff format", "1 file reformatted, 7 files left unchanged", False, False),
+        ("black .", "reformatted /home/u/gateway/src/tide_import.py", False, False),
+        ("ruff format", "1 file reformatted, 7 files left unchanged", True, True),
+        ("npm run check", "Checked 9 files in 4ms. No fixes applied.", False, True),
+        ("npx biome check --write src/other.py", "Checked 1 file in 6ms. Fixed 1 file.", False, True),
+    ],
+)
+def test_lines_that_a_formatter_may_have_moved_are_not_told(
+    run: Run, path: Path, command: str, printed: str, shown_since: bool, told: bool
+) -> None:
+    made = Transcript(path)
+    made.path.write_text(path.read_text())
+    made.call("f", "Bash", command=command)
+    made.outcome("f", printed)
+    if shown_since:
+        made.call("again", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome("again", SOURCE)
+    text = compacted(run, path)
+    assert ("RetryPolicy:40" in text) is told
+    assert 'recall "tide_import.py' in text
+
+
+OPTIONS = (
+    "Both were found wanting.\n\n1. It waits too long\n\nWould you like to:\n"
+    "1. **Double the delay** after each failure\n2. Write the tests of the gauge\n- **Option 3: Stop here**\n\nWhich?"
+)
+DOUBLE, WRITE = "1. Double the delay after each failure", "2. Write the tests of the gauge"
+
+
+@pytest.mark.parametrize(
+    ("words", "choice", "told"),
+    [
+        (OPTIONS, "1+2", f'"1+2" · to the agent\'s "{DOUBLE} {WRITE}"'),
+        (OPTIONS, "go with the first", f'"go with the first" · to the agent\'s "{DOUBLE}"'),
+        (OPTIONS, "option 3", '"option 3" · to the agent\'s "3. Stop here"'),
+        ("Done. Shall I wait longer, too?", "yes do it", '"yes do it" · to the agent\'s "Shall I wait longer, too?"'),
+        # no option of that number, and no question: the request before it says more
+        (OPTIONS, "7", f'"{TASK}" (turn ended) · then: "7"'),
+        ("All of it waits.", "1", f'"{TASK}" (turn ended) · then: "1"'),
+        # a request says itself what to do
+        (OPTIONS, "rename the gauge to tideGauge", '"rename the gauge to tideGauge"'),
+    ],
+)
+def test_a_choice_is_told_with_the_agent_s_words_that_it_chooses_from(
+    run: Run, tmp_path: Path, words: str, choice: str, told: str
+) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user(TASK)
+    for number in range(6):
+        made.call(f"r{number}", "Read", file_path=f"{CWD}/src/tide_import.py")
+        made.outcome(f"r{number}", SOURCE)
+    made.assistant(words)
+    made.user(choice)
+    made.call("last", "Read", file_path=f"{CWD}/src/tide_import.py")
+    made.outcome("last", SOURCE)
+    assert f"**Task:** {told}" in compacted(run, made.path).splitlines()
+
+
 def test_its_queries_run_as_printed(run: Run, path: Path) -> None:
     text = compacted(run, path)
     by_file, by_request = [part for part in text.split("`") if part.startswith("joelclaw recall ")]
