@@ -7,6 +7,7 @@ is task, files, memories, and its last requests as queries, each run once to see
 from __future__ import annotations
 
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
+from core.store.sessions import session_rows
 from session import own_command, session_event
 from session.faults import fault_boundary
 from session.inject import recovery_note
@@ -20,12 +21,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import apsw
+
     from clients.event import Text as InjectedText
     from core.records import Hit
     from session.context import Context
     from session.inject.recovery_note import Note
     from session.inject.runner import Situation
-    from session.records import Memory, RecoveryNote, SessionState, Text
+    from session.records import Memory, Message, RecoveryNote, SessionState, Text
 
 NAME = "recovery"
 LEAST = "inject.min_score"
@@ -48,8 +51,9 @@ def due(state: SessionState, situation: Situation) -> Decision:
     if is_rapid(state, context):
         skipped = session_event.by_role("compaction.inject.skipped", state["role"])
         return Decision(RAPID, event=skipped, about=about)
-    says_something = checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"]
-    return Decision("" if says_something else NO_CHECKPOINT, about=about)
+    known: object = checkpoint["currentTask"] or checkpoint["filesModified"] or checkpoint["recallHits"]
+    known = known or context.store.attempt("work", lambda db: session_rows.session(db, state["sessionId"]), None)
+    return Decision("" if known else NO_CHECKPOINT, about=about)
 
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
@@ -57,9 +61,9 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     client's summary has all that the session did."""
     context, checkpoint = situation.context, state["checkpoint"]
     agent, most = context.agent or state["agent"], context.config.get_int("inject.max_tokens")
-    last = dict.fromkeys(rules.query_of([message]) for message in reversed(state["messages"]))
+    messages, made = context.store.attempt("work", lambda db: _messages(db, state), state["messages"]), None
+    last = dict.fromkeys(rules.query_of([message]) for message in reversed(messages))
     requests = [query for query in last if query]
-    made: Note | None = None
     with fault_boundary(context.faults, "work"):
         db, _ = context.store.reading()
         if db is not None:
@@ -70,7 +74,8 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
             )  # fmt: skip
     if made is None:
         memories, queries = _recalled(state, situation, requests)
-        made = of_talk(checkpoint["currentTask"], checkpoint["filesModified"], memories, queries, most, agent)
+        task = checkpoint["currentTask"] or rules.text_of(messages)
+        made = of_talk(task, checkpoint["filesModified"], memories, queries, most, agent)
     if not made["content"]:
         return None
     return {
@@ -81,6 +86,14 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
             "timeSinceSessionStartMs": max(0, context.now - state["startedAt"]),
         },
     }  # fmt: skip
+
+
+def _messages(db: apsw.Connection, state: SessionState) -> list[Message]:
+    """The last prompts; those of the transcript where no hook has seen one, as when an old session goes on."""
+    if state["messages"]:
+        return state["messages"]
+    said = session_rows.said(db, state["sessionId"], schema.MESSAGE_CHARS)
+    return [one for _, text in said if (one := rules.message(text))][-schema.MESSAGES_KEPT :]
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:

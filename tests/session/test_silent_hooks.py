@@ -67,7 +67,8 @@ def test_the_client_goes_on_while_the_work_is_done(run: Run, home: Path, transcr
 
 def test_the_next_hook_of_the_session_comes_after_it(run: Run, home: Path, transcript: Transcript) -> None:
     run("hook", "claude", stdin=payload(transcript, "PreCompact", trigger="auto"), env=AT_ONCE)
-    run("hook", "claude", stdin=payload(transcript, "SessionStart", source="compact"), env=AT_ONCE)
+    told = run("hook", "claude", stdin=payload(transcript, "SessionStart", source="compact"), env=AT_ONCE)
+    assert "sort the tide tables" in told.out  # though no hook has seen the prompt
     done = run("otel", "search", "hook.completed", "--level", "debug").result["events"]
     assert [one["metadata"]["event"] for one in done] == ["SessionStart", "PreCompact"]
 
