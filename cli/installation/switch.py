@@ -89,7 +89,7 @@ def _archived(session: str) -> str:
     """The archived session that an id or its beginning means; "" where there is none, or the store cannot be read."""
     with suppress(sqlite.StoreError, OSError):
         db = sqlite.open_reading()
-        return id_beginnings.whole_id(db, session) if db is not None else ""
+        return id_beginnings.whole_id(db, session, least=1) if db is not None else ""
     return ""
 
 
@@ -114,6 +114,8 @@ def exclude(options: dict[str, Any]) -> Answer:
             {"path": path, "excluded": False, "changed": switches.include(path), "archivedBefore": []}, [again]
         )
     path = os.path.realpath(folder)
+    if options["folder"] is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
+        raise usage(_CODE, f"{path} is your home: all your projects are in it", "name it, if that is what you want")
     if not os.path.isdir(path):
         raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that exists")
     changed = switches.exclude(path)

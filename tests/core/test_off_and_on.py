@@ -159,17 +159,27 @@ def test_a_client_that_tells_all_over_again_is_not_believed(run: Run, repo: Path
     assert "secret" not in known
 
 
+def test_the_home_is_excluded_only_by_name(run: Run, tmp_path: Path) -> None:
+    user = tmp_path / "user"
+    user.mkdir()
+    for folder in (user, tmp_path):
+        refused = run("exclude", cwd=folder, env={"HOME": str(user)}, ok=False)
+        assert (refused.code, "home" in refused.json["error"]["message"]) == (2, True)
+    assert run("exclude", "--list").result["excluded"] == []
+    assert run("exclude", str(user), env={"HOME": str(user)}).result["excluded"] is True
+
+
 def test_the_beginning_of_an_id_means_the_session(run: Run, repo: Path) -> None:
     session = "5a3e7c11-2222-4333-8444-555566667777"
     told = {"session_id": session, "cwd": str(repo), "entries": [
         {"id": "m1", "role": "user", "text": "close the harbour", "at": int(at()["JOELCLAW_NOW_MS"])}]}  # fmt: skip
     run("hook", "opencode", "turn_end", stdin=json.dumps(told), env=at(), cwd=repo)
-    done = run("off", "--session", session[:8], env=at()).result
+    done = run("off", "--session", session[:3], env=at()).result
     assert (done["name"], "known" in done) == (session, False)
     told["entries"] += [{"id": "m2", "role": "user", "text": "secret the harbour", "at": int(at(1)["JOELCLAW_NOW_MS"])}]
     run("hook", "opencode", "turn_end", stdin=json.dumps(told), env=at(2), cwd=repo)
     assert "secret" not in run("memory", "export", env=at(3)).out
-    assert run("on", "--session", session[:8], env=at(4)).result["stillOff"] == []
+    assert run("on", "--session", session[:3], env=at(4)).result["stillOff"] == []
     assert run("off", "--session", "another", env=at(5)).result["known"] is False
 
 
