@@ -180,11 +180,10 @@ def kind_of(step: Step) -> str:
 def _checks(step: Step) -> bool:
     words = step["verb"].split()
     return (
-        shell_command.does(step)
-        and step["program"] not in _FORGES
+        shell_command.does(step) and step["program"] not in _FORGES
         and not (step["program"] in _INSTALLERS and not _INSTALLS.isdisjoint(words[:1]))
         and _FORMATTERS.isdisjoint((step["program"], *words))
-    )
+    )  # fmt: skip
 
 
 def _apart(text: str) -> list[str]:

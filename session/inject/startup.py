@@ -130,13 +130,11 @@ def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
 
 def _commits(call: Call) -> bool:
     return (
-        call["outcome"] != "failed"
-        and "git" in call["command"]
-        and any(
+        call["outcome"] != "failed" and "git" in call["command"] and any(
             step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
             for step in shell_command.steps(call["command"])
         )
-    )
+    )  # fmt: skip
 
 
 def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:

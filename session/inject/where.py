@@ -81,11 +81,9 @@ def ranked(
 def is_source(file: str) -> bool:
     """Whether a file is source of a project: no prose, no settings, nothing that others wrote or a tool keeps."""
     return (
-        is_file(file)
-        and not file.endswith(_PROSE)
-        and not file.startswith(("~", "../"))
+        is_file(file) and not file.endswith(_PROSE) and not file.startswith(("~", "../"))
         and _OTHERS.isdisjoint(file.split("/"))
-    )
+    )  # fmt: skip
 
 
 def shown_as(files: Iterable[str]) -> dict[str, str]:
