@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # What we put into a home, without `.lock`: it may hold other things too (`tests/core/test_home_names.py`).
 _OURS = frozenset(
     "backups.json cache config.toml install installs knowledge.json outbox sessions spool switches.json trusted.json"
-    " workspace".split()
+    " workspace acknowledged".split()
 )
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _STALE_S = 3600

@@ -66,10 +66,8 @@ _WHOLE = ("json", "yaml", "template")
 
 
 def find_printed(command: str, path: str, output: str) -> list[Span]:
-    """The secrets in what a call returned, in order: what such a command prints, or such a file holds.
-
-    Faults, prose, keys and what a listing says besides are not.
-    """
+    """The secrets in what a call returned, in order: what such a command prints, or such a file holds, without faults,
+    prose, keys and what a listing says besides."""
     command = command or "cat '" + path.replace("'", "") + "'"
     steps = [step for step in shell_command.steps(command) if not _SILENT.match(" ".join(step["words"]))]
     printing = [_prints(step, command) and not any(map(_NAMES.search, step["words"])) for step in steps]

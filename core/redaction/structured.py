@@ -113,10 +113,8 @@ def _in_calls(text: str, lower: str) -> list[Span]:
 
 
 def _in_columns(text: str, names: list[Name]) -> list[Span]:
-    """Each secret below a header that has one of the names for a cell.
-
-    A header is a line whose cells are names, one of them a secret's; the lines below with as many cells are its rows.
-    """
+    """Each secret below a header: a line whose cells are names, one of them a secret's; the lines below with as many
+    cells are its rows."""
     spans: list[Span] = []
     done = 0
     for start, end, _ in names if any(map(text.__contains__, "|\t;,")) else ():

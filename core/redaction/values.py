@@ -255,10 +255,8 @@ def is_technical(value: str) -> bool:
 
 
 def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True, sure: bool = False) -> bool:
-    """Whether a word that a sentence or a field gives to a name of this family looks like a secret.
-
-    `quoted`, it may be several words; `linked`: a word such as "is" gives it; `sure`: a statement does.
-    """
+    """Whether a word that a sentence or a field gives to a name of this family looks like a secret: `quoted`, it may be
+    several words; `linked`: a word such as "is" gives it; `sure`: a statement does."""
     if len(value) < (1 if quoted else 5) or is_placeholder(value) or value[0] in "/~.{<-$[(|% \t,)" or "](" in value:
         return False
     digits = not DIGITS.isdisjoint(value)
@@ -286,11 +284,9 @@ def is_told(value: str, kind: str, *, quoted: bool = False, linked: bool = True,
 
 
 def is_assigned(value: str, kind: str, sign: str, *, quoted: bool, tight: bool, alone: bool) -> bool:
-    """Whether a value that is assigned to a name is a secret, by how much the name, its form and surroundings say.
-
-    `kind` is the name's family, or `schemed` behind a word such as `Bearer`; `tight`: no space stands around the sign;
-    `alone`: nothing but punctuation, a comment or the next field follows on the line.
-    """
+    """Whether a value that is assigned to a name is a secret. `kind` is the name's family, or `schemed` behind a word
+    such as `Bearer`; `tight`: no space stands around the sign; `alone`: nothing but punctuation, a comment or the next
+    field follows on the line."""
     if is_placeholder(value) or (sign == " " and value.isalpha() and (value.isupper() or value.lower() in _SENTENCE)):
         return False
     if sign in ("||", "??") and kind == "token" and value.isalpha():

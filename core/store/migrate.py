@@ -5,7 +5,7 @@ import os
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA, path
+from core.store import MARK, SCHEMA, acknowledged, path
 from core.store.connection import apsw
 
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
@@ -32,7 +32,8 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
             return  # somebody else has done it meanwhile
         _refuse_foreign(db, where)
         if not version:
-            if files.is_store_older() and not os.stat(where).st_size:
+            known = files.is_store_older() or os.path.lexists(acknowledged(where))
+            if known and not os.stat(where).st_size:
                 from core.store.upkeep import completeness
 
                 completeness.begin_anew(where)

@@ -7,7 +7,7 @@ import sys
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA
+from core.store import MARK, SCHEMA, acknowledged
 from core.store import path as path
 from core.store.connection import apsw, connect, fold_log, log_bytes, open_unchanged, patience
 
@@ -42,9 +42,6 @@ def open_reading() -> apsw.Connection | None:
     try:
         if not _is_there(where):
             return None
-    except OSError as error:
-        raise as_failure(error) from None
-    try:
         try:
             alone = files.only_look and not os.path.exists(where + "-wal")  # opening would make a log
             db = open_unchanged(where) if alone else connect(where, 1000)
@@ -69,7 +66,7 @@ def open_reading() -> apsw.Connection | None:
             if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
                 raise
             return migrate.in_memory(db)
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         raise as_failure(error) from None
 
 
@@ -113,7 +110,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
-        _last_event[0] = 0
+        _last_event[0], self._changes = 0, self._db.total_changes()
         try:
             self._db.execute("BEGIN IMMEDIATE")  # it waits here, not in the middle
         except apsw.Error as error:
@@ -123,6 +120,8 @@ class transaction:  # noqa: N801  # reads as the statement it is
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
+                if not _last_event[0] and self._db.total_changes() != self._changes:
+                    _last_event[0] = _next_change(self._db)
                 self._db.execute("COMMIT")
                 if _last_event[0]:
                     _acknowledge(self._db, _last_event[0])
@@ -139,7 +138,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
 
 
 _last_event = [0]
-"""The number of the last event that the open transaction stores."""
+"""The number of the last event, or other change, that the open transaction stores."""
 
 
 def note_event(number: int) -> None:
@@ -147,12 +146,18 @@ def note_event(number: int) -> None:
     _last_event[0] = number
 
 
+def _next_change(db: apsw.Connection) -> int:
+    """Number a commit of no event, as an event would be."""
+    number = db.execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'event' RETURNING seq").get
+    return int(number or db.execute("INSERT INTO sqlite_sequence VALUES ('event', 1) RETURNING seq").get)
+
+
 def _acknowledge(db: apsw.Connection, number: int) -> None:
-    """Record that events up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails silently."""
+    """Record that changes up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails silently."""
     if not db.filename:  # a store in memory; its mark would lie in the current folder
         return
     try:
-        mark = os.open(db.filename + MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        mark = os.open(acknowledged(db.filename), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             known = os.pread(mark, _MARK_DIGITS, 0)
             before = int(known) if known.isdigit() else 0

@@ -1,7 +1,8 @@
 """Finds out that a store has lost what was acknowledged: it is gone, was copied without its log, or put back older.
 
-`store.db.mark` holds the number of the last event that was acknowledged, and a store of ours always has a log and a
-mark. What was found stays in `store.db.older` until the user has read it, and removes that. Hot path.
+`acknowledged`, which no copy of `store.db*` carries, holds the number of the last change: that of the last event, and
+one more for each commit of no event. A store of ours always has a log and a `store.db.mark`. What was found stays in
+`store.db.older` until the user has read it, and removes that. Hot path.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 
 from core import TYPE_CHECKING, files
 from core.errors import Failure
-from core.store import MARK
+from core.store import MARK, acknowledged
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import apsw
 
 _FOUND, _TOLD = ".older", ".told"
-_WAL_MODE = b"\2\2"
+_WAL_MODE = "\2\2"
 _LOCK_WAIT_S = 5.0
 _not_kept: dict[str, bytes] = {}
 """By store: a finding that could not be written, for this process."""
@@ -34,16 +35,15 @@ def look(db: apsw.Connection, marked: int) -> int:
 
 
 def last_event(db: apsw.Connection) -> int:
-    """The number of the last event that the store ever had."""
+    """The number of the last event, or other change, that the store ever had."""
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event'").get)
 
 
 def came_alone(store: str) -> None:
     """Before a store without a log is opened: note that it was copied alone, where it was."""
     try:
-        with open(store, "rb") as file:
-            head = file.read(20)
-        if head[:15] != b"SQLite format 3" or head[18:20] != _WAL_MODE:
+        head = files.start_of(store, 20)
+        if head[:15] != "SQLite format 3" or head[18:20] != _WAL_MODE:
             return
         with _locked(store):  # another process may be making it
             if not os.path.lexists(store + "-wal") and not os.path.lexists(store + MARK):
@@ -57,28 +57,32 @@ def compare(db: apsw.Connection) -> None:
     import apsw
 
     try:
-        with open(db.filename + MARK, "rb") as file:
-            look(db, int(file.read() or 0))
-    except (OSError, ValueError, apsw.Error):  # who reads the store next says what is wrong with it
+        look(db, _known(db.filename))
+    except (OSError, apsw.Error):  # who reads the store next says what is wrong with it
         pass
+
+
+def _known(store: str) -> int:
+    """The number of the last change that was acknowledged; a home of an older version has it in the mark."""
+    path = acknowledged(store)
+    known = files.start_of(path if os.path.lexists(path) else store + MARK, 20)
+    return int(known) if known.isdecimal() else 0
 
 
 def begin(store: str, number: int) -> None:
     """Make the signs of a store that is known to be whole: after it was restored. Raises OSError."""
-    for end in ("-wal", ".lock"):
+    for end in ("-wal", ".lock", MARK):
         files.touch_private(store + end)
-    files.write_whole(store + MARK, b"%020d" % number)
+    files.write_whole(acknowledged(store), b"%020d" % number)
 
 
 def is_lost(store: str) -> None:
     """Before an empty store, or none, is opened beside its mark: note that what it held is gone."""
     try:
         with _locked(store):  # another process may have begun the new one
-            if os.path.exists(store) and os.stat(store).st_size:
+            if not os.path.lexists(store + MARK) or (os.path.exists(store) and os.stat(store).st_size):
                 return
-            with open(store + MARK, "rb") as file:
-                known = file.read()
-            _found(store, int(known) if known.isdigit() else 0, 0, is_gone=True)
+            _found(store, _known(store), 0, is_gone=True)
             _unlink(store + _FOUND + _TOLD)
             _unlink(store + MARK)
     except (OSError, files.LockTimeout, Failure):  # noted meanwhile; or a home that cannot be written
@@ -92,7 +96,8 @@ def _locked(store: str) -> AbstractContextManager[object]:
 
 
 def begin_anew(store: str) -> None:
-    """A new store begins: what was found of the file before is over, unless it is that the file is gone."""
+    """A new store begins: what was known and found of the file before is over, unless it is that the file is gone."""
+    _unlink(acknowledged(store))
     wrong = finding(store)
     if wrong is not None and wrong["code"] != "STORE_LOST":
         _unlink(store + _FOUND)
@@ -123,23 +128,20 @@ def finding(store: str) -> dict[str, Any] | None:
     from core import clock, json_text
 
     try:
-        if store not in _not_kept:
-            with open(store + _FOUND, "rb") as file:
-                data = file.read()
-        kept = json_text.loads(_not_kept.get(store) or data)
+        kept = json_text.loads(_not_kept.get(store) or files.start_of(store + _FOUND, 1_000))
         acknowledged, has = int(kept["acknowledged"]), int(kept["has"])
         noted = clock.iso(int(kept["at"]))
-    except (OSError, json_text.InvalidJSON, TypeError, KeyError, ValueError):
+    except (json_text.InvalidJSON, TypeError, KeyError, ValueError):
         return None
     fix = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
     if kept.get("gone"):
-        held = f", which had come to event {acknowledged}," if acknowledged else ""
+        held = f", which had come to change {acknowledged}," if acknowledged else ""
         message = f"the store was lost: at {noted} {store}{held} was missing or empty; recall no longer finds it"
         return {"code": "STORE_LOST", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
     message = f"{store} came without its log (store.db-wal): what was written last before it was copied may be missing"
     if acknowledged:
         message = (
-            f"{store} is older than it should be: its last event is {has}, but {acknowledged} were stored."
+            f"{store} is older than it should be: its last change is number {has}, of {acknowledged} that were stored."
             " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
         )
     fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {fix}"

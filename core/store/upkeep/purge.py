@@ -70,12 +70,9 @@ class Criteria:
 
 @dataclass
 class Selection:
-    """What fits, by rowids, ids, or session and number.
-
-    `sessions` go as a whole; `touched` are those that the documents, calls and compactions are of. Of `plans` sessions
-    the plan goes, of `carries` transcripts the unfinished turn, of `contexts` documents what was said around them.
-    `words` are those that nothing else has.
-    """
+    """What fits, by rowids, ids, or session and number. `sessions` go as a whole, in `touched` is something that goes;
+    of `plans` sessions the plan goes, of `carries` transcripts the unfinished turn, of `contexts` documents what was
+    said around them. `words` are those that nothing else has."""
 
     documents: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)

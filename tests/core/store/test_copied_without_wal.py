@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,7 @@ def test_a_home_copied_without_its_log(run: Run, filled: Path, tmp_path: Path) -
     run("otel", "emit", "in.the.log")
     shutil.copytree(filled, tmp_path / "other", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     (problem,) = found(run, tmp_path / "other")
-    assert "its last event is 1, but 2 were stored" in problem["message"]
+    assert "its last change is number 2, of 3 that were stored" in problem["message"]
 
 
 def test_a_recall_that_finds_nothing_tells_it(run: Run, filled: Path) -> None:
@@ -94,6 +95,32 @@ def test_an_older_store_put_back(run: Run, filled: Path, tmp_path: Path) -> None
     assert len(found(run, filled)) == 1  # it stays until somebody has read it
 
 
+@pytest.mark.spawned
+@pytest.mark.parametrize("whole", [False, True], ids=["the store", "all of it, with its mark"])
+@pytest.mark.parametrize("later", ["memory write", "memory forget", "otel emit"])
+def test_an_older_store_with_its_log_put_back(home: Path, tmp_path: Path, whole: bool, later: str) -> None:
+    def spawn(*words: str) -> str:
+        done = subprocess.run(
+            [JOELCLAW, *words], env=clean_environment(home), capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    first = json.loads(spawn("memory", "write", NOTE, "--json"))["result"]["id"]
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in home.glob("store.db*") if whole else [home / f"store.db{end}" for end in ("", "-wal", "-shm")]:
+        shutil.copy(path, old)
+    spawn(*later.split(), first if later == "memory forget" else "the gateway restarts when the tide turns at noon")
+    for path in home.glob("store.db*") if whole else ():
+        path.unlink()
+    for path in old.iterdir():
+        shutil.copy(path, home)
+    told = json.loads(spawn("recall", "noon tides", "--json"))["result"]["warnings"]
+    assert "older than it should be" in told[0]
+    spawn("memory", "write", "what is written into the older store is kept")
+    assert "STORE_OLDER" in spawn("status", "--json")
+
+
 def test_nothing_is_found_where_nothing_is_missing(run: Run, filled: Path, tmp_path: Path) -> None:
     shutil.copytree(filled, tmp_path / "other")
     assert found(run, tmp_path / "other") == []  # with its log
@@ -113,10 +140,18 @@ def test_nothing_is_found_where_nothing_is_missing(run: Run, filled: Path, tmp_p
 
 
 def test_a_home_of_an_older_version_has_no_mark(run: Run, filled: Path) -> None:
-    (filled / "store.db.mark").unlink()
+    for name in ("store.db.mark", "acknowledged"):
+        (filled / name).unlink()
     assert found(run, filled) == []
     run("otel", "emit", "a.b")
-    assert (filled / "store.db.mark").exists() and found(run, filled) == []
+    assert (filled / "acknowledged").exists() and found(run, filled) == []
+
+
+@pytest.mark.parametrize(("number", "many"), [(2, 0), (3, 1)])
+def test_a_home_of_an_older_version_has_the_number_in_its_mark(run: Run, filled: Path, number: int, many: int) -> None:
+    (filled / "acknowledged").unlink()
+    (filled / "store.db.mark").write_text(f"{number:020}")
+    assert len(found(run, filled)) == many
 
 
 @pytest.mark.spawned
@@ -135,5 +170,5 @@ def test_nor_by_forty_writers_at_once(run: Run, home: Path) -> None:
         assert set(pool.map(emit, range(40))) == {0}
     assert not (home / "store.db.older").exists()
     db = apsw.Connection(str(home / "store.db"))
-    assert int((home / "store.db.mark").read_text()) <= db.execute("SELECT seq FROM sqlite_sequence").get == 40
+    assert int((home / "acknowledged").read_text()) <= db.execute("SELECT seq FROM sqlite_sequence").get == 40
     db.close()

@@ -42,7 +42,7 @@ def emit(db: apsw.Connection, *identifiers: str, at: int = 1) -> None:
 
 
 def mark(store: Path) -> str:
-    return Path(f"{store}.mark").read_text()
+    return (store.parent / "acknowledged").read_text()
 
 
 def finding(store: Path) -> tuple[int, int] | None:
@@ -60,7 +60,7 @@ def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
     db = sqlite.open_writing(busy_ms=0, durable=False)
     assert db.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert (db.execute("PRAGMA journal_mode").get, db.execute("PRAGMA auto_vacuum").get) == ("wal", 2)
-    assert mark(store) == "" and finding(store) is None and Path(f"{store}-wal").exists()
+    assert Path(f"{store}.mark").exists() and finding(store) is None and Path(f"{store}-wal").exists()
     assert db.execute("PRAGMA synchronous").get == 1
     assert stat.S_IMODE(store.stat().st_mode) == 0o600
     sqlite.be_durable(db, True, busy_ms=0)
@@ -185,10 +185,11 @@ def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, stor
     assert mark(store) == "2".zfill(20) and completeness.last_event(db) == 2
     with sqlite.transaction(db):
         db.execute("INSERT INTO upkeep VALUES ('x', 1)")
+    assert mark(store) == "3".zfill(20) and completeness.last_event(db) == 3, "another change counts as one"
     with sqlite.transaction(db):
         assert not events.insert(db, history.newest(db, _any(), 1)[0], "")
-    assert mark(store) == "2".zfill(20) and finding(store) is None
-    Path(f"{store}.mark").write_text("no number")
+    assert mark(store) == "3".zfill(20) and finding(store) is None
+    (store.parent / "acknowledged").write_text("no number")
     emit(db, "c")
     assert mark(store) == str(completeness.last_event(db)).zfill(20)
 
@@ -205,7 +206,7 @@ def test_a_store_with_a_smaller_number_than_its_mark_is_older(
     db: apsw.Connection, store: Path, marked: int, found: tuple[int, int] | None
 ) -> None:
     emit(db, "a", "b")
-    Path(f"{store}.mark").write_text(f"{marked:020}")
+    (store.parent / "acknowledged").write_text(f"{marked:020}")
     completeness.compare(db)
     assert finding(store) == found
     assert completeness.look(db, marked) == (2 if found else marked)
