@@ -51,6 +51,7 @@ _NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
 _MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
 _CELL, _MIXED = re.compile(r"[^\t|]+"), re.compile(r"[^:/]*\d[A-Za-z]+\d[^:/]*")
+_PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9f8`, a branch, a file
 _BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
     "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
@@ -139,10 +140,8 @@ def _is_chosen(name: str) -> bool:
 
 
 def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
-    """Where the secrets of a line are; none in a fault, in prose, or in a field that is public.
-
-    Of an output that is not of such a command alone, only a word of its own can be one, that looks like a secret.
-    """
+    """Where the secrets of a line are; none in a fault, in prose, or in a field that is public. Of an output that is
+    not of such a command alone, only a word of its own can be one, that looks like a secret and is no path."""
     text = line.rstrip("\r ,")
     start = numbered.end() if (numbered := _NUMBER.match(text)) else len(text) - len(text.lstrip())
     if len(text) - start < _LEAST or _FAULT.search(text):
@@ -166,7 +165,7 @@ def _word(text: str, start: int, end: int, is_cell: bool) -> tuple[int, int] | N
     """Where the secret stands that is all there is between start and end; one cell of several looks made by chance."""
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
-    is_name = any(part in word.lower() for part in ANNOUNCING) and not _MIXED.fullmatch(word)
+    is_name = _PATH.fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not _MIXED.fullmatch(word))
     is_like = is_told(word, "password") and (not is_cell or (is_made(word) and "/" not in word))
     return (start, start + len(word)) if len(word.split()) == 1 and is_like and not is_name else None
 

@@ -151,6 +151,8 @@ def test_what_a_store_of_secrets_prints_by_names_of_its_own(command: str) -> Non
         ("env | grep TOKEN | cut -d= -f1", "API_TOKEN2\nTOKEN_4"),
         ("joelclaw vault read password", "harbour-2\nabc123x"),
         ("kubectl get secret -n app; kubectl get pod -o name", "pod/api-7d9f8b6c5-x2x9z"),
+        ("kubectl get secret -o yaml; kubectl get pod -o name", "kind: List\npod/api-7d9f8b6c5-x2x9z"),
+        ("vault read -field=x secret/db; git branch --show-current", "feature/tide-7b"),
         ("kubectl create secret generic x; helm list -q | head", "release-7d9f8b"),
         ("grep -l secret -r . | head -1; ls -1 dist | head", "joelclaw-1.4.0-py3"),
         ("gh secret list | head; git log --format=%h-%s | head", "abc123d-Fix_thing"),
