@@ -96,10 +96,8 @@ _ENCODED = tuple(sign for sign in SIGNS if sign.isascii())
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance.
-
-    A clean text comes back as the same object with an empty tuple. Idempotent: what was redacted stays as it is.
-    """
+    """The text with each secret replaced by `[redacted:KIND]`, and the kinds in order of appearance. A
+    clean text comes back as the same object with an empty tuple. Idempotent: what was redacted stays as it is."""
     if _SEARCH not in sys.modules and not may_hold_secret(text):
         return text, ()
     from core.redaction.search import find_secrets
@@ -124,10 +122,8 @@ def _marked(text: str, spans: Sequence[Span]) -> str:
 
 
 def redact_call(command: str, path: str, output: str) -> str:
-    """What a call returned, without its secrets: judged together with the command that ran, or the file that was read.
-
-    What such a command prints, or such a file holds, is the secret; an error, other lines and the keys of JSON stay.
-    """
+    """What a call returned, without its secrets: what such a command prints, or such a file holds, is one; an error,
+    other lines and the keys of JSON stay."""
     if output and prints_secret(command, path):
         from core.redaction.calls import find_printed
 
@@ -142,12 +138,9 @@ def prints_secret(command: str, path: str) -> bool:
 
 
 def redact_value(value: object, plain: Callable[[str], str] = lambda text: redact(text)[0]) -> object:
-    """The JSON value with every string redacted, dict keys too, at any depth; or what `plain` makes of the others.
-
-    A string under a key that names a secret is replaced whole unless it is empty, redacted or a placeholder; so are the
-    strings of a list under such a key, the `value` beside such a `name`, and the word behind such an option. Two keys
-    that become equal are kept apart by a `#2`, `#3`.
-    """
+    """The JSON value with every string redacted, dict keys too, at any depth; or what `plain` makes of the others. A
+    string under a key that names a secret is replaced whole unless it is a placeholder; so are the strings of a list
+    there, the `value` beside such a `name`, the word behind such an option. Of equal keys the second gets a `#2`."""
     if _SEARCH not in sys.modules and not _may_hold_in_value(value):
         return value
     from core.redaction.fields import replaced
