@@ -31,7 +31,7 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
                 taken.append(file)
             except OSError:
                 pass
-    return events, taken
+    return sorted(events, key=lambda event: event["timestamp"]), taken
 
 
 def lying_in(home: str) -> list[Event]:

@@ -2,6 +2,7 @@
 
 import select
 import sys
+from contextlib import suppress
 from typing import Any
 
 from cli import stdout
@@ -80,11 +81,11 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
 
 def _follow(options: dict[str, Any]) -> int:
     asked = finding.query(_dated(options), clock.now_ms())
-    unstored.store_waiting()
     on_terminal = stdout.is_terminal() and "--json" not in sys.argv
     hung_up = select.poll()
     hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
-    try:
+    with suppress(KeyboardInterrupt):
+        unstored.store_waiting()
         for found in finding.follow(asked, options["limit"]):
             if on_terminal and found:
                 from cli.otel import view
@@ -94,8 +95,7 @@ def _follow(options: dict[str, Any]) -> int:
                 break
             if hung_up.poll(_POLL_MS):
                 break
-    except KeyboardInterrupt:
-        pass
+            unstored.store_waiting()
     return 0
 
 

@@ -102,6 +102,20 @@ def test_backlog_then_what_comes_then_a_quiet_end(
     assert follower.interrupt() == (0, b"", b"")
 
 
+def test_what_waits_in_the_spool_is_shown_at_once(
+    run: Run, emit: Callable[..., None], following: Callable[..., Following]
+) -> None:
+    emit("first")
+    follower = following("*")
+    assert follower.actions(1) == ["first"]
+    for number in range(2):
+        run("recall", f"what waits {number}")
+        assert follower.actions(1) == ["memory.recall.completed"]
+        run("otel", "emit", f"then.{number}")
+        assert follower.actions(1) == [f"then.{number}"]
+    assert follower.interrupt() == (0, b"", b"")
+
+
 def test_only_what_matches(emit: Callable[..., None], following: Callable[..., Following]) -> None:
     emit("mail.old", "other.old")
     follower = following("mail", "--level", "info")
