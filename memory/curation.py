@@ -1,9 +1,8 @@
 """A person looks through the memories and mends them: list, edit, tag, pin, supersede, forget.
 
-Only observations are mended: what was said in a session (an episode) and what a file says (knowledge) stays as it was
-said, and can be forgotten. Each change is one transaction; where it raises Failure, nothing was changed. An id may be
-the beginning of one: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; what is mended must stand: MEMORY_FORGOTTEN,
-MEMORY_SUPERSEDED, MEMORY_NOT_EDITABLE.
+Only observations are mended: what was said in a session (an episode) and what a file says (knowledge) is only
+forgotten. Each change is one transaction; where it raises Failure, nothing was changed. An id may be the beginning of
+one: MEMORY_NOT_FOUND, MEMORY_AMBIGUOUS; what is mended must stand: MEMORY_FORGOTTEN, MEMORY_SUPERSEDED, and others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,19 +42,37 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not."""
     document = documents.by_id(db, identifier) if db is not None else None
     if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
-        names = curation.ids_beginning(db, identifier, _MOST_LISTED)
+        names = curation.ids_beginning(db, identifier, _MOST_LISTED + 1)
         if len(names) > 1:
-            message = f"several ids start with {identifier}: {', '.join(names)}"
-            raise Failure("MEMORY_AMBIGUOUS", message, "give a longer id")
+            shortest = ", ".join(_shortest(one, names) for one in names[:_MOST_LISTED])
+            message = f"several ids start with {identifier}: {shortest}"
+            raise Failure("MEMORY_AMBIGUOUS", message, "give one of these beginnings, or a whole id")
         document = documents.by_id(db, names[0]) if names else None
     if document is None:
-        raise _unknown(identifier)
+        fix = "see `joelclaw memory list`; an id's beginning works if no other id begins with it; nothing was changed"
+        raise Failure("MEMORY_NOT_FOUND", f"there is no memory with the id {identifier}", fix)
     return document
 
 
-def _unknown(identifier: str) -> Failure:
-    fix = "`joelclaw memory list` prints the ids; the first 8 characters of one will do; nothing was changed"
-    return Failure("MEMORY_NOT_FOUND", f"there is no memory with the id {identifier}", fix)
+def find_call(db: apsw.Connection | None, identifier: str) -> dict[str, Any]:
+    """The tool call `call:<session>:<number>`."""
+    call = places.call_at(db, identifier)
+    if call is None:
+        raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME --json`")
+    return call
+
+
+def _shortest(name: str, names: Sequence[str]) -> str:
+    """The shortest beginning of an id with which no other of these begins, else the whole id."""
+    sizes = range(SHORTEST_PREFIX, len(name))
+    return next((name[:size] for size in sizes if sum(one.startswith(name[:size]) for one in names) == 1), name)
+
+
+def refuse_purged(document: Document) -> None:
+    """Raises Failure MEMORY_PURGED for a memory of which only the mark is left that keeps it from coming back."""
+    if document["write_reason"] == PURGED and not document["text"]:
+        message = f"{document['id']} was purged: its text was deleted for good"
+        raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
 
 
 def _observation(db: apsw.Connection, identifier: str, *, superseded: bool = False) -> Document:
@@ -234,9 +251,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
     with sqlite.transaction(db):
         found = _found(db, identifiers)
         for one in found:
-            if one["write_reason"] == PURGED and not one["text"]:
-                message = f"{one['id']} was purged: nothing of it is left"
-                raise Failure("MEMORY_PURGED", message, "restore a backup from before, if any")
+            refuse_purged(one)
             if one["forgotten_at"] is not None:
                 write.store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
                 segments.renew(db, one["session_id"])
@@ -251,12 +266,7 @@ def _found(db: apsw.Connection, identifiers: Sequence[str]) -> list[Document]:
 def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     """Delete what is kept of tool calls, `call:<session>:<number>`, for good, all or none; returns their whole ids."""
     with sqlite.transaction(db):
-        found = {}
-        for identifier in identifiers:
-            call = places.call_at(db, identifier)
-            if call is None:
-                raise _unknown(identifier)
-            found[call["id"]] = call
+        found = {call["id"]: call for call in (find_call(db, identifier) for identifier in identifiers)}
         for call in found.values():
             forgotten.forget_call(db, call["session"], call["number"])
     return list(found)

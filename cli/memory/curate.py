@@ -7,11 +7,10 @@ import apsw
 from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from cli.memory.write import read_stdin
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import usage
 from core.store import migrate, sqlite
 from core.store.sessions import observed
 from memory import curation, json_form
-from recall.by_name import places
 from recall.by_name.calls import PREFIX
 
 CODE = "MEMORY_INVALID_ARGS"
@@ -41,15 +40,13 @@ def show(options: dict[str, Any]) -> Answer | int:
         refuse_terminal(CODE)
     db = sqlite.open_reading()
     if options["id"].startswith(PREFIX):
-        call: Any = places.call_at(db, options["id"])
-        if call is None:
-            message = f"there is no tool call {options['id']}"
-            raise Failure("MEMORY_NOT_FOUND", message, "take the id from `joelclaw recall NAME --json`")
+        call = curation.find_call(db, options["id"])
         if options["verbatim"]:
             return write_verbatim(call["passage"])
         name = {"name": {"description": "a name in it", "required": True}}
         return Answer(call, [step(f"joelclaw recall <name> --session {call['session']}", "more of this session", name)])
     document = curation.find(db, options["id"])
+    curation.refuse_purged(document)
     if options["verbatim"]:
         return write_verbatim(document["text"])
     view = {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}

@@ -9,7 +9,7 @@ from cli.answer import Answer, quoted, step
 from cli.memory.curate import CODE, writing
 from cli.stdout import is_terminal
 from core import clock, config
-from core.errors import Failure, usage
+from core.errors import usage
 from core.store import history, sqlite
 from core.store.upkeep.purge import PURGED, folded
 from memory import curation
@@ -52,10 +52,10 @@ def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
     if undo or len(calls) < len(ids):
         message = "a tool call that was forgotten cannot be brought back: its text was deleted; memories can"
         raise usage(CODE, message, "name memories and tool calls in calls of their own, and --undo with memories alone")
-    if sqlite.open_reading() is None:
-        raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {calls[0]}", "nothing is stored yet")
+    curation.find_call(sqlite.open_reading(), calls[0])  # where there is no store, none is made
     names = curation.forget_calls(writing()[0], calls)
-    return Answer({"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": len(names)})
+    told = {"ids": names, "forgotten": names, "deletedForGood": names, "unchanged": [], "undo": False}
+    return Answer({**told, "toolCalls": len(names)})
 
 
 def _session(options: dict[str, Any]) -> Answer:

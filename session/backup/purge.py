@@ -25,7 +25,6 @@ from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
 from otel import spool, unstored
-from recall.by_name import places
 from recall.static_vectors import document_vector
 from session import checkpoint_run, daily_log
 from session.backup import archive
@@ -138,9 +137,7 @@ def _named(db: apsw.Connection, ids: Sequence[str]) -> Criteria:
     found, numbered = set(), set()
     for identifier in ids:
         if identifier.startswith("call:"):
-            call = places.call_at(db, identifier)
-            if call is None:
-                raise Failure("MEMORY_NOT_FOUND", f"there is no tool call {identifier}", "see `joelclaw recall NAME`")
+            call = curation.find_call(db, identifier)
             numbered.add((call["session"], call["number"]))
         else:
             found.add(curation.find(db, identifier)["id"])

@@ -59,6 +59,22 @@ def test_a_prefix_of_the_id_will_do_when_it_is_the_only_one(run: Run) -> None:
     assert run("memory", "forget", "memory-1", ok=False).json["error"]["code"] == "MEMORY_AMBIGUOUS"
 
 
+def test_ids_of_one_minute_begin_alike_and_the_shortest_beginnings_that_tell_them_apart_are_named(run: Run) -> None:
+    texts = {}
+    for second, said in enumerate(("the lock is held by the importer", "tides are read at noon", "ports open at six")):
+        env = {"JOELCLAW_NOW_MS": str(1_790_000_000_000 + 1000 * second)}
+        texts[run("memory", "write", said, env=env).result["id"]] = said
+    assert len({one[:8] for one in texts}) == 1
+    refused = run("memory", "show", next(iter(texts))[:8], ok=False).json
+    assert refused["error"]["code"] == "MEMORY_AMBIGUOUS"
+    named = refused["error"]["message"].partition(": ")[2].split(", ")
+    assert [run("memory", "show", one).result["observation"] for one in named] == [*texts.values()]
+    for one in named:
+        assert sum(name.startswith(one[:-1]) for name in texts) > 1, f"{one} could be shorter"
+    unknown = run("memory", "show", "nothing-begins-so", ok=False).json["fix"]
+    assert "the first 8 characters" not in unknown and "if no other id begins with it" in unknown
+
+
 @pytest.mark.parametrize("words", [("show", "x"), ("forget", "x"), ("forget", "--undo", "x")])
 def test_nothing_is_found_where_there_is_no_store(run: Run, words: tuple[str, ...]) -> None:
     done = run("memory", *words, ok=False)
@@ -120,7 +136,8 @@ def test_one_tool_call_goes_for_good(run: Run, tmp_path: Path, home: Path) -> No
     run("memory", "archive", str(transcript.path))
     (hit,) = run("recall", "leaked_hall_code").result["hits"][:1]
     assert hit["id"].startswith("call:")
-    assert run("memory", "forget", hit["id"]).result["forgotten"] == [hit["id"]]
+    forgotten = run("memory", "forget", hit["id"]).result
+    assert forgotten["forgotten"] == [hit["id"]] and forgotten["deletedForGood"] == [hit["id"]]
     assert run("memory", "show", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     assert run("memory", "forget", hit["id"], ok=False).json["error"]["code"] == "MEMORY_NOT_FOUND"
     assert "leaked_hall_code is booked" not in run("recall", "leaked_hall_code").out
