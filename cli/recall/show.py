@@ -22,7 +22,7 @@ def run(options: dict[str, Any]) -> Answer:
     """Around a hit of the last recall on a terminal, by its number, or around what has this id."""
     given = options["id"]
     hits, query = _last_recall()
-    identifier = _hit(hits, int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
+    identifier = _hit(hits, query, int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
     before, after = options["before"], options["after"]
     result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=state_file.identity)
     result["query"] = query if identifier in hits else ""
@@ -32,7 +32,7 @@ def run(options: dict[str, Any]) -> Answer:
         session = quoted(ids.shown(result["sessionId"]))
         actions = [
             step(f"joelclaw show {quoted(given)} {wider}", "more of the conversation"),
-            step(f"joelclaw session show {session}", "the whole session, turn by turn"),
+            step(f"joelclaw session show {session} --full", "the whole session, turn by turn"),
         ]
     told = "\n".join(f"{SPOKE.get(entry['role'], entry['role'])}: {entry['text']}" for entry in result["entries"])
     return Answer(result, actions, told if options["raw"] else None)
@@ -41,7 +41,7 @@ def run(options: dict[str, Any]) -> Answer:
 def keep(hits: list[str], query: str) -> None:
     """Note the ids of hits whose numbers a person sees, and what was asked for."""
     try:
-        files.write_whole(_kept(), "\n".join([*hits, "", query_excerpt(" ".join(query.split()))]).encode())
+        files.write_whole(_kept(), "\n".join([*(hits or [""]), "", query_excerpt(" ".join(query.split()))]).encode())
     except OSError:  # they are seen all the same
         pass
 
@@ -51,9 +51,9 @@ def _last_recall() -> tuple[list[str], str]:
     return hits.splitlines(), query
 
 
-def _hit(hits: list[str], number: int) -> str:
+def _hit(hits: list[str], query: str, number: int) -> str:
     if not 1 <= number <= len(hits):
-        there = f"the last recall on a terminal had {len(hits)} hits" if hits else "no recall was shown on a terminal"
+        there = f"the last recall on a terminal found {len(hits)}" if query else "no recall was shown on a terminal"
         raise Failure(
             "NO_SUCH_HIT", f"there is no hit {number}: {there}", "ask first: joelclaw recall QUERY; or give an id"
         )

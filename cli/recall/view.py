@@ -35,7 +35,8 @@ def hits(answer: Answer) -> None:
     result: Any = answer.result
     screen = console()
     if not result["hits"]:
-        screen.print(safe(f"No results for {result['query'][:120]!r}.", "yellow"))
+        asked = result["query"][:120].strip()
+        screen.print(safe(f"No results for {asked!r}." if asked else "The query is empty.", "yellow"))
         for told in narrowed.unknown(result):
             screen.print(safe(told, "yellow"))
             answer.next_actions = [step(f"joelclaw recall {quoted(result['query'])}", "the same without it")]

@@ -55,6 +55,8 @@ def show(options: dict[str, Any]) -> Answer | int:
         page = view.page(view.draw_session, {**result, "full": True}, f"Session {session}")
         return _page(page, options["to"], f"joelclaw-session-{session[:8]}.html")
     actions = [step(f"joelclaw session show {quoted(session)} --html", "the same as a page for a browser")]
+    if not options["full"] and any(not turn["moments"] for turn in found["turns"]):
+        actions.insert(0, step(f"joelclaw session show {quoted(session)} --full", "every turn"))
     if found["compactions"]:
         actions.append(step(f"joelclaw lost {quoted(session)}", "what the last compaction dropped"))
     return Answer(result, actions)

@@ -47,7 +47,12 @@ def test_a_hit_is_shown_by_its_number_with_what_was_said_and_called_around_it(ta
         assert part in text
     assert "step 0" not in text and "chore 9" not in text
     assert [row for row in rows if row.startswith("▌")]
-    assert "joelclaw session show 5a3e7c11" in rows[-1]
+    assert "joelclaw session show 5a3e7c11 --full" in rows[-1]
+    whole = without_style(on_terminal(talked, "session", "show", "5a3e7c11", "--full", env=NOW).out)
+    assert all(f"step {number} of" in whole and f"chore {number} of" in whole for number in range(10))
+    part = without_style(on_terminal(talked, "session", "show", "5a3e7c11", env=NOW).out)
+    assert "step 5 of" not in part and "→ joelclaw session show 5a3e7c11-2222-4333-8444-555566667777 --full" in part
+    assert "--full" not in whole
 
 
 def test_how_much_is_shown_is_chosen(talked: Path) -> None:
@@ -73,6 +78,9 @@ def test_a_call_a_session_and_a_memory_are_shown_by_their_ids(talked: Path, run:
 def test_a_number_that_no_hit_has_and_words_that_only_begin_so(talked: Path) -> None:
     failed = attempt(talked, "recall", "show", "3", env=NOW)
     assert failed.code == 1 and "NO_SUCH_HIT" in failed.out
+    assert "The query is empty" in on_terminal(talked, "recall", " ", env=NOW).out
+    on_terminal(talked, "recall", "zzzqqq", env=NOW)
+    assert "the last recall on a terminal found 0" in attempt(talked, "show", "99", env=NOW).out
     assert attempt(talked, "show", "nobody-knows", env=NOW).code == 1
     assert attempt(talked, "recall", "show", "harbour", env=NOW).result["query"] == "show harbour"
     assert attempt(talked, "recall", "show", "3", "tides", env=NOW).result["query"] == "show 3 tides"
