@@ -67,10 +67,7 @@ def names_in_order(text: str) -> list[tuple[str, bool]]:
             given = given.replace(escape, b"  ")
     found: dict[str, bool] = {}
     for token in filterfalse(_plain.__contains__, dict.fromkeys(given.translate(_TOKEN).split())):
-        names = _known.get(token)
-        if names is None:
-            names = _learned(token)
-        for name, is_identifier in names:
+        for name, is_identifier in _known.get(token) or _learned(token):
             found.setdefault(name, is_identifier)
         if len(found) >= MOST:
             break
@@ -89,9 +86,7 @@ def names_by_line(lines: Sequence[str]) -> list[list[str]]:
     for line in given.translate(_LINES).split(b"\n"):
         here: list[str] = []
         for token in filterfalse(_plain.__contains__, line.split()):
-            names = _known.get(token)
-            if names is None:
-                names = _learned(token)
+            names = _known.get(token) or _learned(token)
             here += [name for name, is_identifier in names if is_identifier and "." not in name]
         found.append(here)
     return found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from cli.answer import Answer, step
+from cli.stdout import tell
 from clients import registry
 from core import TYPE_CHECKING, clock, config
 from core.errors import Failure, usage
@@ -13,7 +12,7 @@ from memory.archive import known_files
 from memory.archive.known_files import Archived, KnownFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from memory.archive.known_files import File
@@ -62,23 +61,19 @@ def _refused(about: str) -> Failure:
 
 def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:
     """Take in files that are new or have changed; `every` file that there is, where that is known."""
+    from cli import bulk
     from memory.archive import transcript_files
     from session.state.state_file import identity
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     vectors = sqlite.load_vectors(db)
-
-    def ingest(progress: Callable[[int], None] = lambda _: None) -> Archived:
-        return transcript_files.ingest_all(
-            db, new, agent=agent, identity=identity, now=now, vectors=vectors, progress=progress, note=known.note
-        )
-
-    if sys.stderr.isatty():
-        from cli import bulk
-
+    try:
         with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = ingest(advance)
-    else:
-        report = ingest()
+            report = transcript_files.ingest_all(
+                db, new, agent=agent, identity=identity, now=now, vectors=vectors, progress=advance, note=known.note
+            )
+    except KeyboardInterrupt:
+        tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
+        raise
     known.save(db, every)
     return report

@@ -85,7 +85,7 @@ class KnownFiles:
 
     def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
         self._agent = agent
-        self._now = now
+        self._now, self.noted = now, 0
         self._new: dict[str, dict[str, Any]] = {}
         self._seen = transcripts.seen_files(db) if db is not None else {}
 
@@ -98,6 +98,7 @@ class KnownFiles:
 
     def note(self, file: File, client: str, reason: str) -> None:
         """Note that the archive has all of a client's transcript, or for what reason it left a file out."""
+        self.noted += 1
         if file.stamp and file.settles <= self._now * 1_000_000:
             self._new[file.key] = {
                 "path": file.key, "stamp": file.stamp, "asked": self._agent, "client": client, "reason": reason,

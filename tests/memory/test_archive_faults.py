@@ -51,6 +51,20 @@ def test_a_stopped_archive_loses_and_doubles_nothing(home: Path, tmp_path: Path,
     assert result["bytes"] <= made.path.stat().st_size
 
 
+def test_a_stopped_archive_says_how_far_it_came(home: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        long(tmp_path / "all" / f"s{number}.jsonl", 2)
+    attempt(home, "otel", "emit", "store.made").assert_done()
+    told = []
+    for commit in (1, 2):
+        process = paused(home, "memory", "archive", str(tmp_path / "all"), commit=commit)
+        told.append(stopped(process, signal.SIGINT).decode())
+        assert process.returncode == 130
+    end = "of 3 session files archived; run it again to go on\n"
+    assert told == [f"stopped: {count} {end}" for count in range(2)]
+    assert attempt(home, "memory", "archive", str(tmp_path / "all")).result["transcripts"] == 3
+
+
 def test_a_transcript_that_grows_meanwhile(home: Path, tmp_path: Path) -> None:
     made = long(tmp_path / "s.jsonl", 500)
     data = made.path.read_bytes()
