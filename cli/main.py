@@ -15,7 +15,7 @@ _JSON = ("--json", "--toon")
 def main() -> int:
     """Run the command in `sys.argv`; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     words, json_asked = take_json_flag([plain(word) for word in sys.argv[1:]])
-    if words == ["hook"] and sys.stdin.isatty():  # typed: a client names itself and sends its event
+    if words[:1] == ["hook"] and sys.stdin.isatty() and (len(words) == 1 or sys.stdout.isatty()):  # typed by a person
         words = ["hook", "--help"]
     if words[1:] and words[0] in ("--help", "-h", "help"):
         words = [*words[1:], "--help"]

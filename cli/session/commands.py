@@ -73,7 +73,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "hook",
         "cli.session.hook:run",
-        "Read an agent's hook event from stdin and answer it. Always exits 0.",
+        "Your agent calls this, with an event on stdin. Always exits 0. To test it, run `joelclaw doctor`.",
         P("agent", (), registry.either(registry.NAMES), metavar="AGENT"),
         P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
     ),

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 from conftest import JOELCLAW, Run, clean_environment
-from terminal import on_terminal, without_style
+from terminal import ended, on_terminal, without_style
 
 from cli import main
 from cli.app import run_app
@@ -163,9 +163,11 @@ def test_hook_typed_by_a_person_is_explained(home: Path) -> None:
     typed = subprocess.run(
         [JOELCLAW, "hook"], stdin=theirs, capture_output=True, env=clean_environment(home), timeout=60
     )
-    os.close(mine)
-    os.close(theirs)
     assert (typed.returncode, typed.stdout.startswith(b"Usage: joelclaw hook")) == (0, True)
+    whole = subprocess.Popen([JOELCLAW, "hook", "claude"], stdin=theirs, stdout=theirs, env=clean_environment(home))
+    os.close(theirs)
+    shown = " ".join(without_style(ended(whole, mine).out).replace("│", "").split())
+    assert "Usage: joelclaw hook" in shown and "Your agent calls this" in shown and "joelclaw doctor" in shown
     assert not home.exists()
 
 
