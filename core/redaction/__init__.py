@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 MARK = "[redacted:"
 _PASSES = 6
-_SEARCH = "core.redaction.search"
-"""Once it is loaded it looks faster than the quick look."""
-_LEAST = 12
-"""Characters of the shortest piece of a secret that is known by its form or its randomness."""
+_SEARCH = "core.redaction.search"  # once it is loaded it looks faster than the quick look
+_LEAST = 12  # characters of the shortest piece of a secret that is known by its form or its randomness
 _SEPARATORS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "+_-")}
 _ONE_CASE = (
     *("akia", "asia", "abia", "acca", "key-", "dapi", "rubygems_", "_v1_", "pul-", "shpat", "shpca", "shppa", "shpss"),
@@ -31,8 +29,7 @@ ANNOUNCING = ("pass", "pw", "secret", "token", "key", "auth", "credential")
 NAME_PARTS = (*ANNOUNCING, "kennwort", "sig", "_salt", "psk", "_pat")
 """In each name that announces a secret."""
 _KEYWORDS = (*NAME_PARTS, "cookie", "bearer", "basic ", "identified ", "senha", "contrase", "wachtwoord")
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")
-"""Around a keyword a text without other signs gives it no value."""
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz ,.;()\n")  # around a keyword, no other sign: it has no value
 _FORMS = tuple(
     "1//0 AKIA ASIA ABIA ACCA ABSK AIza ya29. GOCSPX- Q~ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glcbt-"
     " glptt- glft- glimt- glagent- glsoat- gloas- xox xapp- hooks.slack.com/ sk_live_ rk_live_ sk_test_ rk_test_"
