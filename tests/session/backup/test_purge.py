@@ -137,6 +137,24 @@ def test_one_memory(run: Run, home: Path) -> None:
     assert shown["error"]["code"] == "MEMORY_PURGED" and "--undo" not in str(shown)
 
 
+def test_one_tool_call(run: Run, home: Path, transcript: Path) -> None:
+    result = run("memory", "forget", "--purge", f"call:{SESSION}:1", "--yes").result
+    assert (result["toolCalls"], result["memories"]) == (1, 0)
+    assert left(home, CALLED) == []
+    assert run("memory", "show", f"call:{SESSION}:2").result["tool"] == "TodoWrite"
+
+
+def test_the_name_of_a_file_in_which_something_was_found(run: Run, home: Path, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / f"{SESSION}.jsonl")
+    made.user("where are the doors closed")
+    made.call("c1", "Bash", command="grep -rn closeAll src")
+    made.outcome("c1", f"src/{CALLED}.py:7:def closeAll(): pass\nsrc/dock.py:12:    closeAll()")
+    run("memory", "archive", str(made.path))
+    assert left(home, CALLED)
+    assert run("memory", "forget", "--purge", "--match", CALLED, "--yes").result["namedOnly"] == []
+    assert left(home, CALLED) == []
+
+
 def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> None:
     """Also where each of its words stands in another memory, too."""
     said = "the gateway restarts every night before the backup"
