@@ -149,6 +149,8 @@ def test_an_input_without_any_good_line_fails(run: Run) -> None:
     failed = run("otel", "import", "-", stdin="nonsense\n", ok=False)
     assert failed.code == 1
     assert failed.json["error"]["code"] == "OTEL_IMPORT_FAILED"
+    assert failed.json["error"]["message"].startswith("none of 1 lines is OTLP/JSON; line 1: not JSON")
+    assert "resourceLogs" in failed.json["fix"]
 
 
 def test_a_file_that_is_not_there(run: Run) -> None:

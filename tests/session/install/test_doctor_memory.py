@@ -91,6 +91,17 @@ def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> N
     assert user.call("memory", "stats")["total"] == 3
 
 
+def test_a_store_that_is_mostly_free(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_of, "_FREE_LEAST", 100_000)
+    monkeypatch.setattr(home_of, "_FREE_SHARE", 0.1)
+    db = apsw.Connection(str(user.memory / "store.db"))
+    db.execute("CREATE TABLE filled (text); INSERT INTO filled VALUES (zeroblob(1000000)); DROP TABLE filled")
+    db.close()
+    found = the(user, "STORE_MOSTLY_FREE")
+    assert (found["severity"], found["fix"]) == ("note", "joelclaw store prune")
+    assert found["message"].startswith("1.0 of the 1.") and found["message"].endswith(" MB of the file hold nothing")
+
+
 def test_a_clock_that_is_behind(user: User) -> None:
     found = the(user, "CLOCK_BEHIND", JOELCLAW_NOW_MS=str(NOW_MS - 3 * HOUR_MS))
     assert (found["severity"], "3 h" in found["message"] or "180 min" in found["message"]) == ("warning", True)

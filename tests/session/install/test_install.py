@@ -609,7 +609,7 @@ def test_past_sessions_are_offered(
     done = answering(home, user, project, answer, *words)
     asked = "1 past session found (claude), 0.0 MB, about 1 s: archive them now? [Y/n]"
     assert (asked in done.out) == ("--yes" not in words), done
-    assert ("joelclaw how 'make seal'" in done.out) == taken, "something to try on them"
+    assert ("joelclaw how 'make seal'  how it was run here" in done.out) == taken, "something to try on them"
     assert ("joelclaw memory archive --all" in done.out) == (not taken)
     assert run("recall", "raise the lease").result["count"] == taken
     left = run("memory", "archive", env=environment(user)).result
