@@ -180,6 +180,10 @@ def test_a_query_needs_no_quotes(run: Run, words: str) -> None:
     assert run(*words.split(), "why", "not", "both").json["result"]["query"] == "why not both"
 
 
+def test_a_value_may_stand_right_behind_a_short_flag(run: Run) -> None:
+    assert run("knowledge", "search", "-n3", "lease").result["query"] == "lease"
+
+
 @pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope", "otel import nope"])
 def test_a_file_that_is_not_there_is_wrong_usage(run: Run, words: str) -> None:
     done = run(*words.split(), ok=False)
