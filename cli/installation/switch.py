@@ -116,8 +116,7 @@ def exclude(options: dict[str, Any]) -> Answer:
     path = os.path.realpath(folder)
     if options["folder"] is None and f"{os.path.realpath(os.path.expanduser('~'))}/".startswith(f"{path.rstrip('/')}/"):
         raise usage(_CODE, f"{path} is your home: all your projects are in it", "name it, if that is what you want")
-    if not os.path.isdir(path):
-        raise Failure("EXCLUDE_NO_FOLDER", f"there is no folder {folder}", "name a folder that exists")
+    exists = os.path.isdir(path)
     changed = switches.exclude(path)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder)))
@@ -125,7 +124,8 @@ def exclude(options: dict[str, Any]) -> Answer:
     about = "forget what was archived from it before"
     actions = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in found[:_MOST_SHOWN]]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
-    return Answer({"path": path, "excluded": True, "changed": changed, "archivedBefore": found}, actions)
+    told = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": found}
+    return Answer(told, actions, said="" if exists else f"There is no folder {path}; its sessions are left out.")
 
 
 def trust(options: dict[str, Any]) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
+from terminal import on_terminal
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 SAID = "please mend the sluice of the harbour"
@@ -97,12 +98,16 @@ def test_the_list_and_what_is_refused(run: Run, home: Path, tmp_path: Path, clie
     assert (home / "switches.json").stat().st_mode & 0o777 == 0o600
     for words, code in (
         (("--remove", str(tmp_path)), "EXCLUDE_NOT_EXCLUDED"),
-        ((str(tmp_path / "none"),), "EXCLUDE_NO_FOLDER"),
         ((str(client), "--list"), "SWITCH_INVALID_ARGS"),
     ):
         refused = run("exclude", *words, env=NOW, ok=False).json
         assert refused["error"]["code"] == code and refused["fix"]
     assert run("exclude", "--list", env=NOW).result["excluded"] == [str(client)]
+    gone = str(tmp_path / "a-worktree-that-was-removed")
+    told = run("exclude", gone, env=NOW).result
+    assert (told["excluded"], told["exists"], told["path"]) == (True, False, gone)
+    assert "There is no folder" in on_terminal(home, "exclude", gone).out
+    assert run("exclude", "--remove", gone, env=NOW).result["changed"]
     client.rename(tmp_path / "moved")
     assert run("exclude", "--remove", str(client), env=NOW).result["changed"] is True, "one that is gone, too"
 
