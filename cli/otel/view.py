@@ -68,7 +68,7 @@ def _in_words(event: Mapping[str, Any]) -> str:
     """What happened in the words of `in_words.json`, the first whose figures the event has; "" of others' events."""
     for words in _forms().get(event["action"].removeprefix("gateway."), ()):
         with suppress(KeyError, TypeError, ValueError):
-            return str(words.format_map({key: one for key, one in event["metadata"].items() if one is not None}))
+            return str(words.format_map({key: one for key, one in event["metadata"].items() if one not in (None, "")}))
     return ""
 
 

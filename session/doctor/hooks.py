@@ -66,7 +66,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
             raise Failure("", listed["notes"][-1], f"fix that file, then run `{install}`")
     except Failure as failure:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
-        fix = failure.fix.replace("; nothing was changed", "")
+        fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
         told.append(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
         return
     for one in settings.settings_beside(project=project):
@@ -167,7 +167,7 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     for one in own:
         ending = f"; the last error: {' '.join(one.error.split())[:_ERROR_CHARS]}" if one.error else ""
         failed, late = ("once" if number == 1 else f"{number} times" for number in (one.failed, one.late))
-        its = f"its hook for {one.event or '?'}"
+        its = f"its hook{' for ' * bool(one.event)}{one.event}"
         if one.failed:
             yield warning("HOOK_FAILED", client.name, f"{its} failed {failed} in 24 h{ending}", look)
         if one.late:

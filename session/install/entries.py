@@ -68,7 +68,8 @@ class Entries:
             for name in path:
                 found = found.get(name, kind() if name == path[-1] else {})
             if not isinstance(found, kind):
-                raise Malformed(f"`{'.'.join(path)}` is not {'an object' if kind is dict else 'a list'}")
+                where = ".".join(path) or "what it holds"
+                raise Malformed(f"{where} is not {'an object' if kind is dict else 'a list'}")
 
     def are_in(self, value: Any, *, keyed: bool = False) -> bool:
         """Whether anything of ours is there; `keyed`: a rule alone does not count, it may be the user's own."""

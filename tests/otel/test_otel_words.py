@@ -30,7 +30,7 @@ def test_a_compaction_is_told_in_words(run: Run, home: Path, tmp_path: Path) -> 
     compacted(run, tmp_path)
     for words in (["otel", "list"], ["otel", "search", "compaction"], ["o11y", "session", SESSION]):
         told = said(home, *words)
-        assert "the client compacts the context, 72 % full" in told
+        assert "compaction started at 72 %" in told
         assert "a recovery note was given to the agent, about " in told
         assert "session-lifecycle memoryIds" not in told and "contentChars=" not in told
     told = said(home, "otel", "list", "--component", "hook")
@@ -43,8 +43,11 @@ def test_what_is_not_known_is_left_out(run: Run, home: Path) -> None:
     run("otel", "emit", "compaction.before", "--metadata", '{"contextPercent": null}')
     run("otel", "emit", "compaction.extract.warm", "--metadata", '{"percent": "many"}')
     told = said(home, "otel", "list")
-    assert "the client compacts the context 1 to 2 of 2" in told
+    assert "compaction started 1 to 2 of 2" in told
     assert "the context is warm 20" in told
+    run("hook", "claude", stdin="not json")
+    failed = said(home, "otel", "list", "--component", "hook")
+    assert "a hook of claude failed" in failed and "for  failed" not in failed
 
 
 def test_an_event_of_somebody_else_keeps_its_name_and_what_it_holds(run: Run, home: Path) -> None:

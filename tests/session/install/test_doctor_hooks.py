@@ -244,6 +244,8 @@ def test_damaged_settings(user: User, client: str) -> None:
     user.call("install", client)
     user.file(client).write_text(user.file(client).read_text().rstrip()[:-1])
     assert "SETTINGS_DAMAGED" in user.found()[client]
+    damaged = by_code(user.doctor(), "SETTINGS_DAMAGED")
+    assert "run this" not in damaged["fix"] and "joelclaw doctor` again" in damaged["fix"]
 
 
 def test_damaged_settings_beside(user: User) -> None:
@@ -367,8 +369,13 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
     told("hook.failed", 3, "Stop", "the first")
     told("hook.degraded", 2, "Stop", "STORE_BUSY: written by another")
     told("hook.timeout", 1, "PreCompact", "no answer within 2 s")
+    told("hook.failed", 1, "", "INVALID_JSON: stdin")
     result = user.doctor()
-    failed, late = by_code(result, "HOOK_FAILED"), by_code(result, "HOOK_LATE")
+    unnamed, failed = sorted(
+        (one for one in result["findings"] if one["code"] == "HOOK_FAILED"), key=lambda one: "Stop" in one["message"]
+    )
+    assert unnamed["message"].startswith("its hook failed once in 24 h")
+    late = by_code(result, "HOOK_LATE")
     assert (failed["severity"], late["severity"], result["healthy"]) == ("warning", "warning", True)
     assert "Stop failed 2 times" in failed["message"] and "STORE_BUSY" in failed["message"]
     assert "PreCompact was late once" in late["message"]

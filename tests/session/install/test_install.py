@@ -274,6 +274,7 @@ def test_what_is_not_understood_is_left_alone(install: Install, user: Path, what
         failed = install("claude", verb=verb, ok=False)
         assert failed["error"]["code"] == "INSTALL_REFUSED"
         assert str(path) in failed["error"]["message"] and "nothing was changed" in failed["fix"]
+        assert "``" not in failed["error"]["message"]
         assert path.read_bytes() == REFUSED[what]
         assert len(list(path.parent.iterdir())) == 1
 
