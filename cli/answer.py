@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from cli.stdout import is_terminal, write_out
 from core import TYPE_CHECKING, json_text
 from core.errors import usage
@@ -95,6 +97,11 @@ def write_verbatim(text: str) -> int:
     """Text as it is stored to stdout; returns the exit code. Ask `refuse_terminal` first."""
     write_out(text)
     return 0
+
+
+def is_for_person() -> bool:
+    """Whether a person reads stdout: a terminal, and no JSON was asked for."""
+    return is_terminal() and "--json" not in sys.argv
 
 
 def refuse_terminal(code: str) -> None:

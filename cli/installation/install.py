@@ -5,7 +5,7 @@ import sys
 from itertools import product
 from typing import Any
 
-from cli.answer import Answer, quoted, step
+from cli.answer import Answer, is_for_person, quoted, step
 from cli.installation.view import difference
 from cli.memory import archive, past_sessions
 from cli.terminal import agreed
@@ -57,7 +57,7 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
     chosen, skipped = _chosen(options, verb)
     result: dict[str, Any] = {"agents": [], "skipped": skipped, "dryRun": options["dry_run"]}
     whole, every = options["diff"], None
-    if options["dry_run"] or (not options["yes"] and os.isatty(1) and "--json" not in sys.argv):
+    if options["dry_run"] or (not options["yes"] and is_for_person()):
         every = _plans(chosen, options, verb)
         agents = result["agents"] = [_told(plans, verb, {}, whole=whole) for plans in every]
         if options["dry_run"]:

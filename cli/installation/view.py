@@ -88,7 +88,7 @@ def _changes(screen: Console, result: dict[str, Any]) -> None:
         screen.print(safe(one["agent"], "bold"), safe(done), safe(one["path"], "dim"))
         left = [path for path in one.get("backupsLeft", ()) if path != one["backup"]]
         lines = [f"and {other['path']}" for other in others if not asked]
-        lines += [f"as it was: {one['backup']}"] if one["backup"] else []
+        lines += [f"backup: {one['backup']}"] if one["backup"] else []
         lines += [f"still there, delete it when you like: {path}" for path in left]
         for line in (*lines, *(f"- {note}" for note in one["notes"] if not declined)):
             screen.print(safe(f"  {line}", "" if line[0] == "-" else "dim"))
@@ -143,7 +143,7 @@ def report(screen: Console, result: Any) -> None:
     counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
     said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
-    verdict = "nothing is wrong" + ", but read the notes" * bool(result["notes"])
+    verdict = "OK, with notes" if result["notes"] else "nothing is wrong"
     well = [verdict] if not (result["errors"] or result["warnings"]) else []
     screen.print(safe(", ".join(well + said), style))
     lines = {name: _of_client(facts) for name, facts in result["clients"].items()}
@@ -173,7 +173,8 @@ def _of_client(facts: dict[str, Any]) -> str:
     parts += [f"answers in {facts['trialMs']} ms"] if facts["trialMs"] is not None else []
     if called:
         last = max(event["lastAt"] for event in called)[:16].replace("T", " ")
-        parts.append(f"{sum(event['calls24h'] for event in called):,} calls in 24 h, last {last}")
+        calls = sum(event["calls24h"] for event in called)
+        parts.append(f"{calls:,} call{'s' * (calls != 1)} in 24 h, last {last}")
     return ", ".join(parts)
 
 

@@ -80,11 +80,9 @@ def tag(options: dict[str, Any]) -> Answer:
 def pin(options: dict[str, Any]) -> Answer:
     """Pin a memory, or let it age again."""
     undo = bool(options["undo"])
-    db, _ = writing(options["id"])
-    result = curation.pin(db, options["id"], undo=undo)
+    result = curation.pin(writing(options["id"])[0], options["id"], undo=undo)
     reverse = f"joelclaw memory pin {result['id']}" + ("" if undo else " --undo")
-    pinned = step("joelclaw memory list --tag pinned", "all that are pinned")
-    return Answer(result, [step(reverse, "the reverse"), pinned])
+    return Answer(result, [step(reverse, "undo this"), step("joelclaw memory list --tag pinned", "what is pinned")])
 
 
 def supersede(options: dict[str, Any]) -> Answer:
@@ -101,7 +99,7 @@ def supersede(options: dict[str, Any]) -> Answer:
     text, (db, about) = _text(options), writing(options["id"])
     result = curation.supersede(db, options["id"], text, **about, config=config.load())
     undo = f"joelclaw memory supersede {result['superseded']['id']} --undo"
-    return Answer(result, [_show(result), step(undo, "the reverse")])
+    return Answer(result, [_show(result), step(undo, "undo this")])
 
 
 def _show(result: dict[str, Any]) -> Any:

@@ -1,13 +1,11 @@
 """`joelclaw memory forget`, and `--purge`, which asks, deletes, and shows what went."""
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cli.answer import Answer, quoted, step
+from cli.answer import Answer, is_for_person, quoted, step
 from cli.memory.curate import CODE, writing
-from cli.stdout import is_terminal
 from core import clock, config
 from core.errors import usage
 from core.store import history, sqlite
@@ -44,14 +42,14 @@ def run(options: dict[str, Any]) -> Answer:
     other = "" if undo else " --undo"
     told = {"ids": names, "restored" if undo else "forgotten": changed, "unchanged": unchanged, "undo": undo}
     return Answer(
-        {**told, "purged": purged}, [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "the reverse")]
+        {**told, "purged": purged}, [step(f"joelclaw memory forget{other} {' '.join(names[:5])}", "undo this")]
     )
 
 
 def _calls(ids: list[str], calls: list[str], *, undo: bool) -> Answer:
     if undo or len(calls) < len(ids):
-        message = "a tool call that was forgotten cannot be brought back: its text was deleted; memories can"
-        raise usage(CODE, message, "name memories and tool calls in calls of their own, and --undo with memories alone")
+        fix = "run --undo with memory ids only" if undo else "forget memories and tool calls in two commands"
+        raise usage(CODE, "tool calls cannot be brought back", fix)
     curation.find_call(sqlite.open_reading(), calls[0])  # where there is no store, none is made
     names = curation.forget_calls(writing()[0], calls)
     told = {"ids": names, "forgotten": names, "deletedForGood": names, "unchanged": [], "undo": False}
@@ -117,13 +115,9 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
         return "--match is too short", f"give {_LEAST_MATCH} characters or more"
     if options["before"] and before is None:
         return f"--before is {options['before'][:60]!r}, which is not a date", "give it as 2026-01-31"
-    if not (options["dry_run"] or options["yes"] or _on_terminal()):
+    if not (options["dry_run"] or options["yes"] or (is_for_person() and os.isatty(0))):
         return ("--purge deletes permanently, and nobody can be asked here", "give --yes, or --dry-run first")
     return "", ""
-
-
-def _on_terminal() -> bool:
-    return is_terminal() and os.isatty(0) and "--json" not in sys.argv
 
 
 def _agreed(expected: Answer) -> bool:

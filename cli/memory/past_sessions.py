@@ -2,14 +2,12 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import apsw
 
-from cli.answer import Answer, quoted, step
-from cli.stdout import is_terminal
+from cli.answer import Answer, is_for_person, quoted, step
 from cli.terminal import agreed
 from clients import registry
 from core import clock, config, files, ids, shell_command
@@ -57,7 +55,7 @@ def offer(
     known = () if yes or again else files.start_of(path, 1000).split()
     if not about["clients"].keys() - known:
         return {"history": about}, []
-    asking = is_terminal() and "--json" not in sys.argv and sys.stdin.isatty() and not (yes or no)
+    asking = is_for_person() and os.isatty(0) and not (yes or no)
     if (yes and not no) or (asking and agreed(f"{sentence(about)}: archive them now?", otherwise=True)):
         done = archive({"paths": [], "all": True, "agent": ""})
         return {"history": about, "archived": done.result}, done.next_actions
@@ -81,7 +79,7 @@ def questions() -> list[Any]:
     if db is None:
         return []
     text = _answered_question(db)
-    asked = [step(f"joelclaw recall {quoted(text)}", "you asked this: what came of it")] if text else []
+    asked = [step(f"joelclaw recall {quoted(text)}", "a question you asked before")] if text else []
     for command in session_lists.often_ran(db, _FREQUENT):
         steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
         words = " ".join(steps[0]["words"][:_MOST_WORDS]) if steps else ""

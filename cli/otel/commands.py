@@ -9,7 +9,7 @@ _WHERE = (
 )
 _FOLLOW = P("follow", ("--follow", "-f"), "print new events, until Ctrl-C", kind="flag")
 _QUERY = (
-    P("query", (), "words that must all occur; a|b means either", metavar="QUERY"),
+    P("query", (), "all words must match; a|b means either", metavar="QUERY"),
     P("invert", ("-v", "--invert"), "only events that do not match the query", kind="flag"),
 )
 _LAST_MS = 253_402_300_799_999

@@ -32,7 +32,7 @@ _NEXT: list[NextAction] = [
     {
         "command": "joelclaw otel search <query> --follow",
         "description": "watch events as they come",
-        "params": {"query": {"description": "words that must all occur", "required": True}},
+        "params": {"query": {"description": "all words must match", "required": True}},
     },
 ]
 

@@ -1,12 +1,10 @@
 """`joelclaw otel list`, `search`, `stats` and `prune`."""
 
 import select
-import sys
 from contextlib import suppress
 from typing import Any
 
-from cli import stdout
-from cli.answer import Answer, quoted, step, write_json
+from cli.answer import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, files, home_files, json_text
 from core.errors import usage
 from core.store import sqlite
@@ -81,7 +79,7 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
 
 def _follow(options: dict[str, Any]) -> int:
     asked = finding.query(_dated(options), clock.now_ms())
-    on_terminal = stdout.is_terminal() and "--json" not in sys.argv
+    on_terminal = is_for_person()
     hung_up = select.poll()
     hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
     with suppress(KeyboardInterrupt):

@@ -32,7 +32,7 @@ def run(options: dict[str, Any]) -> Answer:
     result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
     limit, found = _MOST if options["all"] else options["limit"], result["lost"]
     actions = []
-    for kind, what in (("words", "the user's latest words missing from the summary"), ("names", "the name used most")):
+    for kind, what in (("words", "your latest request that the summary left out"), ("names", "the name used most")):
         if entries := found.get(kind):
             actions.append(step(entries[0]["get"], what))
     is_cut = any(len(entries) > (limit or SHOWN[kind]) for kind, entries in found.items())

@@ -12,8 +12,8 @@ from cli.terminal import console, drawn, next_steps, rows_table, safe, told
 from core import clock, ids
 
 _CHOSEN = {
-    "project": "This is the session last compacted in this folder's project. For another: joelclaw lost ID",
-    "last": "None of this folder's project was compacted; this is the last of all. For another: joelclaw lost ID",
+    "project": "This is the session last compacted in this folder's project.",
+    "last": "No session of this project was compacted; showing the most recent one of any project.",
 }
 
 
@@ -63,5 +63,5 @@ def lost(answer: Answer) -> None:
     if not answer.said:
         screen.print(safe(text_of(result)), soft_wrap=True)  # a command that is broken cannot be copied
     if result["chosen"] in _CHOSEN:
-        screen.print(safe(_CHOSEN[result["chosen"]], "dim"))
+        screen.print(safe(f"{_CHOSEN[result['chosen']]} For another: joelclaw lost ID", "dim"))
     next_steps(answer, screen)

@@ -153,10 +153,12 @@ def _turn(screen: Console, turn: Any, *, full: bool) -> None:
     number = f"#{turn['number']}" if turn["number"] else "before"
     said = turn["prompt"] or ("(prompt not archived)" if turn["number"] else "")
     failed = f", {turn['failedCalls']} failed" if turn["failedCalls"] else ""
+    took = turn["seconds"] or 0
+    size, unit = (86_400, "days") if took >= 172_800 else (3_600, "h") if took >= 7_200 else (1, "s")
     figures = [
         _some(turn["toolCalls"], "call") + failed if turn["toolCalls"] else "",
         f"{_some(turn['hooks'], 'hook')} {_ms(turn['hookMs'])}" if turn["hooks"] else "",
-        f"{turn['seconds']:,.0f} s" if turn["seconds"] else "",
+        f"{took / size:,.0f} {unit}" if took else "",
     ]
     percent = "" if turn["contextPercent"] is None else f"{turn['contextPercent']:>3.0f} %  "
     line = Text.assemble((f"{number:<7}", "bold"), safe(turn["at"][11:19] + "  ", "dim"))

@@ -1,10 +1,9 @@
 """`joelclaw store init`, `sync`, `push`, `pull` and `verify`: one memory on several machines, by way of a cluster."""
 
-import sys
 from typing import Any
 
-from cli import bulk, stdout
-from cli.answer import Answer, print_envelope, step
+from cli import bulk
+from cli.answer import Answer, is_for_person, print_envelope, step
 from core import config, envelope
 from core.errors import FAILED, Failure
 from core.process import background_process
@@ -63,7 +62,7 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
         f"the local file and the cluster differ in {different} documents and {result['events']['missingThere']} events",
         "run `joelclaw store sync`, or `joelclaw store push` and `pull` if nothing is pending",
     )
-    if stdout.is_terminal() and "--json" not in sys.argv:
+    if is_for_person():
         return Answer(result, [step("joelclaw store push", failure.message)], exit_code=FAILED)
     failed = envelope.failed("joelclaw store verify", failure, [step("joelclaw status", "what is pending, and why")])
     failed["error"].update(result)

@@ -148,7 +148,7 @@ def _enter(name: str, project: bool) -> str:
         plans = plan.installing(registry.row(name).settings(), project=project)
         plan.stay_in_project(plans)
         backups = apply.carry_out(plans, changed)
-    kept = next((f"; as it was: {path}" for path in backups.values() if path), "")
+    kept = next((f"; backup: {path}" for path in backups.values() if path), "")
     return f"our entries were rewritten in {', '.join(changed)}{kept}"
 
 

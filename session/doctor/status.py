@@ -166,7 +166,7 @@ def _unwritable(seen: Look) -> None:
     if os.statvfs(wrong).f_flag & os.ST_RDONLY:
         fix = "mount its file system writable"
     elif there != home:
-        fix = f"create {home} as a user who may, and give it to user {os.geteuid()}"
+        fix = f"create {home} as a user with permission, then chown it to {os.geteuid() or 'root'}"
     elif os.stat(wrong).st_uid != os.geteuid():
         fix = f"it belongs to someone else: sudo chown -R {os.geteuid()} {shlex.quote(home)}"
     else:

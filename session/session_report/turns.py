@@ -86,7 +86,7 @@ def of_compactions(events: Sequence[Moment], archived: Sequence[Moment]) -> list
             left.remove(fitting[0])
             line += _summary(fitting[0])
         found.append(_timed(event["at"], "compaction", line))
-    return found + [_timed(one["at"], "compaction", f"told by the transcript{_summary(one)}") for one in left]
+    return found + [_timed(one["at"], "compaction", f"(from the transcript){_summary(one)}") for one in left]
 
 
 def of_hooks(hooks: Sequence[Moment]) -> list[Timed]:

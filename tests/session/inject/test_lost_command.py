@@ -284,7 +284,7 @@ def test_without_an_id_it_is_the_session_compacted_last_in_this_project(
     assert meant(elsewhere) == (CODEX, "project")
     assert meant(tmp_path)[1] == "last"
     assert run("lost", CODEX).result["chosen"] == "given"
-    assert "this folder's project" in without_style(on_terminal(home, "lost").out)
+    assert "No session of this project" in without_style(on_terminal(home, "lost").out)
 
 
 def test_the_beginning_of_two_sessions(run: Run, archived: Path) -> None:

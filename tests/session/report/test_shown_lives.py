@@ -47,6 +47,8 @@ def test_turns_in_which_nothing_happened_are_one_line() -> None:
     ]
     assert [line[:2] for line in turns(*quiet, full=True)] == ["#1", "#2", "#3"]
     assert turns({"number": 7})[0].startswith("#7     12:13:20"), "one such turn stands as it is"
+    for seconds, told in ((40, "40 s"), (9000, "2 h"), (24_936_116, "289 days")):
+        assert f" · {told}  " in turns({"number": 7, "seconds": seconds})[0]
 
 
 def test_the_context_as_a_curve() -> None:

@@ -91,7 +91,7 @@ def test_a_hook_s_compaction_is_the_transcript_s_within_two_minutes(apart: int, 
     archived: Any = {"at": AT + apart, "summary": "x" * 1024}
     found = [(at - AT, one["text"]) for at, one in telling.of_compactions([before, event("other")], [archived])]
     full, size = "at 70 %, 140,000 tokens of 200,000", "; the summary has 1,024 characters"
-    assert found == ([(0, f"{full}{size}")] if same else [(0, full), (apart, f"told by the transcript{size}")])
+    assert found == ([(0, f"{full}{size}")] if same else [(0, full), (apart, f"(from the transcript){size}")])
 
 
 def test_of_hooks_the_starts_and_those_that_went_wrong_are_told() -> None:
