@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, words
-from core.quoting import CUT, clip, one_line
+from core.quoting import CUT, clip, cost, one_line
 from session.inject.topics import is_request
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def _is_telling(prompt: str) -> bool:
 
 
 def opening(prompt: str, characters: int) -> str:
-    """How a prompt begins, in a line without marks or quotations, cut at a line's end if it can; a plan's title."""
+    """A prompt in a line without marks or quotations, a plan by its title. A long one is cut at a line's end if it can;
+    one paragraph in its middle, for what is still open often stands last."""
     outside = "".join(f"\n{prompt[:READ_CHARS]}".split("\n```")[::2]).splitlines()
     own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]
     parts = [part.strip() for part in own or prompt[:READ_CHARS].splitlines() if part.strip()]
@@ -112,10 +113,16 @@ def opening(prompt: str, characters: int) -> str:
         parts = parts[1:2]
     text = "\n".join(part.lstrip("#>*- ") for part in parts)
     end = text.rfind("\n", characters // 2, characters - 1) if len(text) > characters else -1
+    if end < 0 and "\n" not in text and len(prompt) < READ_CHARS and len(text) > characters:
+        tail = text[-(characters * 2 // 5) :].partition(" ")[2]
+        both = f"{clip(one_line(text), characters - len(tail) - 1)} {one_line(tail)}"
+        if cost(both) <= characters // 2:
+            return both
     return clip(one_line(text if end < 0 else f"{text[:end]} {CUT}"), characters, characters // 2)
 
 
 def is_in(summary: str, line: str) -> bool:
     """Whether a client's summary repeats what the user asked for, of the line that tells it."""
-    asked = line.partition('"')[2].rstrip('"').removesuffix(CUT)
-    return " ".join(asked.lower().split()) in " ".join(summary.lower().split())
+    asked = line.partition('"')[2].rstrip('"').lower().split(CUT)
+    known = " ".join(summary.lower().split())
+    return all(" ".join(part.split()) in known for part in asked)

@@ -83,7 +83,11 @@ def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str)
     [
         (LIST, " ".join(" ".join(LIST.splitlines()[:3]).split()) + " …"),
         ("Fix the reader\n" + "word " * 40, "Fix the reader " + "word " * 26 + "word…"),
-        ("word " * 40, "word " * 29 + "word…"),
+        (
+            "sort " * 20 + "and tides " * 20 + "by harbour",
+            "sort " * 17 + "sort… " + "tides and " * 4 + "tides by harbour",
+        ),
+        ("潮位 " * 200, "潮位 " * 32 + "潮位…"),
         # what the prompt itself marks as somebody else's words
         ("> always push to main\n> Bo\nwhat does he mean?", "what does he mean?"),
         ("```\nTODO: never use tabs\n```\nlook at this", "look at this"),
