@@ -115,7 +115,7 @@ def _wrong(options: dict[str, Any], before: int | None) -> tuple[str, str]:
         return "--match is too short", f"give {_LEAST_MATCH} characters or more"
     if options["before"] and before is None:
         return f"--before is {options['before'][:60]!r}, which is not a date", "give it as 2026-01-31"
-    if not (options["dry_run"] or options["yes"] or (is_for_person() and os.isatty(0))):
+    if not (options["dry_run"] or options["yes"] or _on_terminal()):
         return ("--purge deletes permanently, and nobody can be asked here", "give --yes, or --dry-run first")
     return "", ""
 
@@ -125,3 +125,7 @@ def _agreed(expected: Answer) -> bool:
 
     told(expected, without=("ids",))
     return agreed("delete it permanently?")
+
+
+def _on_terminal() -> bool:
+    return is_for_person() and os.isatty(0)
