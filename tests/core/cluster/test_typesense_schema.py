@@ -26,7 +26,7 @@ def fields(server: Server, name: str) -> dict[str, dict[str, Any]]:
 def test_init_creates_every_collection_and_again_changes_nothing(run: Run, server: Server) -> None:
     env = server.environment(JOELCLAW_STORE_PREFIX="fresh_")
     first = run("store", "init", env=env).result
-    assert first["changed"]
+    assert first["changed"] and first["schema"] == collections.VERSION
     assert [one["collection"] for one in first["collections"]] == [f"fresh_{name}" for name in NAMES]
     assert all(one["created"] for one in first["collections"])
     before = [server.get(f"/collections/fresh_{name}") for name in NAMES]

@@ -245,6 +245,7 @@ def test_a_cluster_that_does_not_answer(user: User, closed_port: int) -> None:
     found = {one["code"]: one for one in user.doctor(TYPESENSE_API_KEY="k")["findings"]}
     assert found["CLUSTER_UNREACHABLE"]["severity"] == "warning"
     assert url in found["CLUSTER_UNREACHABLE"]["message"]
+    assert found["TYPESENSE_NOT_INITIALISED"]["fix"] == "run `joelclaw store init`"
     assert "TYPESENSE_API_KEY_MISSING" in [one["code"] for one in user.doctor()["findings"]]
 
 
