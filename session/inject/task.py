@@ -30,8 +30,7 @@ def last_request(prompts: Sequence[str]) -> str:
 def quoted(
     said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int, spoken: Callable[[int], str] | None = None
 ) -> str:
-    """What the session was asked in the turn that is open, its first and last request and the last
-    words: `"…" · then: "…"`.
+    """What was asked in the open turn, its first and last request and the last words: `"…" · then: "…"`.
 
     Where the last words only choose ("1+2", "yes"), what the agent had asked stands behind them, as its words; where
     else they are no request, the last one before stands in front. What the agent ended its turn after says so. "Go on"
@@ -74,8 +73,8 @@ def offered(choice: str, words: str) -> str:
 
 
 def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
-    """Where the open turn begins: behind the last one that ended (ms; 0: not noted by the client), else behind the last
-    words of the agent that no call followed before the user's."""
+    """Where what is open begins: behind the last turn that ended (ms; 0: not noted by the client), and behind the last
+    words of the agent that no call followed before the user's; in a turn that goes on, after some work."""
     times = sorted(call["at"] for call in calls if call["at"] is not None)
     earlier = times[:]
     for at in range(len(said) - 1, 0, -1):
@@ -86,17 +85,20 @@ def _turn(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int)
             ended_at = max(ended_at, said[at - 1][0])
             break
     over = sum(at <= ended_at for at, _ in said)
-    if ended_at and sum(bool(text) for _, text in said[over:]) <= _LOOKED_BACK:
-        return over
+    is_noted = ended_at and sum(bool(text) for _, text in said[over:]) <= _LOOKED_BACK
+    over *= bool(is_noted)
     until = _EVER
     for at in range(len(said), 0, -1):
         spoke, text = said[at - 1]
         while times and times[-1] >= until:
             times.pop()
-        if not text and (at == len(said) or said[at][1]) and (not times or times[-1] < spoke):
-            return at
+        last = times[-1] if times else 0
+        if not text and last < spoke and (at == len(said) or said[at][1]):
+            asked = next((when for when, one in reversed(said[: at - 1]) if one), 0)
+            if not is_noted or (at < len(said) and asked < last):
+                return max(at, over)
         until = spoke
-    return 0
+    return over
 
 
 def _is_telling(prompt: str) -> bool:

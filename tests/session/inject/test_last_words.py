@@ -58,9 +58,10 @@ def call(at: int) -> Call:
         ("PLAN | C | A | go on | C", '"Sort the tides" (turn ended) · then: "go on"'),
         ("could we use the typed TideId here?", '"could we use the typed TideId here?"'),
         ("PLAN | A | /review this branch | C", '"Sort the tides" (turn ended) · then: "/review this branch"'),
-        # where the client notes the end of a turn, that alone counts
+        # where the client notes the end of a turn, that counts, and in it what was answered after some work
         ("PLAN | C | E | fix the tide reader | C | A", '"fix the tide reader"'),
         ("PLAN | C | E | fix the tide reader | A | sort the gulls", '"fix the tide reader" · then: "sort the gulls"'),
+        ("PLAN | C | E | fix the tide reader | C | A | sort the gulls | C", '"sort the gulls"'),
         ("PLAN | C | E", '"Sort the tides" (turn ended)'),
         # nothing is open
         ("PLAN | C | A", '"Sort the tides" (turn ended)'),
