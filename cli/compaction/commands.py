@@ -16,10 +16,10 @@ _STAYS = "recent tokens to keep (default: compaction.keep_recent_tokens, else th
 _KEEP_RECENT = P("keep_recent", ("--keep-recent",), _STAYS, kind="whole", low=0, metavar="N")
 _STANDS = "id of the current entry (default: the newest)"
 _AT = P("at", ("--at",), _STANDS, default="", metavar="ENTRY")
-_PARTS = "what the model sees, everything said, or as prepare finds it"
+_PARTS = "what the model sees, the whole branch, or a part that `prepare` finds"
 _PART_NAMES = ("context", "branch", "summarize", "prefix")
 _PART = P("part", ("--part",), _PARTS, default="context", choices=_PART_NAMES, metavar="PART")
-_PROGRAM = "the model (default: model.command)"
+_PROGRAM = "a command that runs the model: prompt on stdin, text on stdout (default: model.command)"
 _SUMMARY = (
     P("instructions", ("--instructions",), "what the summary should focus on", default="", metavar="TEXT"),
     P("command", ("--command",), _PROGRAM, default="", metavar="CMD"),

@@ -15,7 +15,7 @@ _INTO = (
 )
 _MCP = P("mcp", ("--mcp",), "also add the MCP server, where the client supports it", kind="flag")
 _OF_WHAT = (
-    P("session", ("--session",), "this session (default: the one around this)", metavar="ID"),
+    P("session", ("--session",), "this session (default: the one that runs this command)", metavar="ID"),
     P("project", ("--project",), "the folder's project (default if no session is known)", kind="flag"),
     P("everywhere", ("--everywhere",), "all sessions", kind="flag"),
 )
@@ -47,7 +47,7 @@ COMMANDS: tuple[Command, ...] = (
         "install",
         "Add joelclaw to an agent's settings; offer to archive past sessions.",
         _MCP,
-        P("list", ("--list",), "show what is where", kind="flag"),
+        P("list", ("--list",), "show what is installed where", kind="flag"),
         P("no_archive", ("--no-archive",), "do not archive past sessions", kind="flag"),
     ),
     _install("uninstall", "Remove joelclaw from an agent's settings; the memory stays."),

@@ -170,7 +170,7 @@ COMMANDS: tuple[Command, ...] = (
         "Have a model record what is worth keeping from a session.",
         P("transcript", (), "a transcript, archived first", metavar="TRANSCRIPT", file=True),
         P("session", ("--session",), "a session whose turns are archived", default="", metavar="ID"),
-        P("command", ("--command",), "the model (default: model.command)", default="", metavar="CMD"),
+        P("command", ("--command",), "runs the model (default: model.command)", default="", metavar="CMD"),
         P("detach", ("--detach",), "continue in the background", kind="flag"),
         view=_TOLD,
     ),
