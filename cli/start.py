@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from core.bytecode_pack import Pack
+    from cli.bytecode_pack import Pack
 
 _OBJECTS_PER_COLLECTION = 100_000
 """A hot command makes some 10,000 that stay, and looking through them for cycles took 4 of its 90 ms."""
@@ -26,7 +26,7 @@ def start() -> NoReturn:
     try:
         pack = None
         try:
-            from core import bytecode_pack
+            from cli import bytecode_pack
 
             pack = bytecode_pack.Pack()
             if pack.open():

@@ -13,7 +13,7 @@ import pytest
 from conftest import PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from faults import read_only
 
-from core import bytecode_pack
+from cli import bytecode_pack
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 # As the installed script; then where each module of ours came from.
@@ -81,7 +81,7 @@ def plain(spawned: Spawned) -> set[str]:
 
 
 CHANGE = "import sys as _s; _s.stderr.write('CHANGED\\n')\n"
-FIRST = {"cli", "cli.start", "core", "core.bytecode_pack"}
+FIRST = {"cli", "cli.bytecode_pack", "cli.start"}
 
 
 def test_the_second_command_opens_one_file(tree: Path, emit: Emit) -> None:
