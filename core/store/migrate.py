@@ -27,7 +27,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
     """Upgrade a file, or create it; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
     # The switch to WAL wants the file for itself, and asks no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
-        version = version_of(db)
+        version, before = version_of(db), 0
         if version == SCHEMA:
             return  # somebody else has done it meanwhile
         _refuse_foreign(db, where)
@@ -36,7 +36,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
             if known and not os.stat(where).st_size:
                 from core.store.upkeep import completeness
 
-                completeness.begin_anew(where)
+                before = completeness.begin_anew(where)
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
@@ -45,6 +45,8 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
             if version > SCHEMA:
                 raise too_new(where, version)
             _take_steps(db)
+            if before:
+                db.execute("INSERT INTO sqlite_sequence VALUES ('event', ?)", (before,))
             db.execute("COMMIT")
             files.touch_private(where + MARK)  # from now on it is known what was acknowledged: see upkeep.completeness
         except BaseException:

@@ -95,13 +95,15 @@ def _locked(store: str) -> AbstractContextManager[object]:
     return nullcontext() if files.only_look else files.FileLock(store + ".lock", _LOCK_WAIT_S)
 
 
-def begin_anew(store: str) -> None:
-    """A new store begins: what was known and found of the file before is over, unless it is that the file is gone."""
-    _unlink(acknowledged(store))
+def begin_anew(store: str) -> int:
+    """A new store begins: what was found of the file before is over, unless it is that the file is gone.
+
+    Returns the number of its last change, from which the new one counts on: the file before, put back, is older."""
     wrong = finding(store)
     if wrong is not None and wrong["code"] != "STORE_LOST":
         _unlink(store + _FOUND)
         _unlink(store + _FOUND + _TOLD)
+    return _known(store)
 
 
 def _unlink(path: str) -> None:

@@ -121,6 +121,22 @@ def test_an_older_store_with_its_log_put_back(home: Path, tmp_path: Path, whole:
     assert "STORE_OLDER" in spawn("status", "--json")
 
 
+def test_an_older_store_put_back_after_a_new_one_was_begun(run: Run, filled: Path, tmp_path: Path) -> None:
+    shutil.copytree(filled, tmp_path / "old")
+    run("memory", "write", "the gateway restarts when the tide turns at noon")
+    for path in filled.glob("store.db*"):
+        path.unlink()
+    run("otel", "emit", "of.the.new.one")
+    assert found(run, filled) == []  # begun anew is as the user wants it
+    for path in filled.glob("store.db*"):
+        path.unlink()
+    for path in (tmp_path / "old").glob("store.db*"):
+        shutil.copy(path, filled)
+    run("otel", "emit", "after.it")
+    (problem,) = found(run, filled)
+    assert "its last change is number 3, of 4 that were stored" in problem["message"]
+
+
 def test_nothing_is_found_where_nothing_is_missing(run: Run, filled: Path, tmp_path: Path) -> None:
     shutil.copytree(filled, tmp_path / "other")
     assert found(run, tmp_path / "other") == []  # with its log
