@@ -120,7 +120,7 @@ class Client:
         return self.long_window if self.long_window and window < used else window
 
     def _module(self, part: str) -> Any:
-        return __import__(f"clients.{self.name}.{part}", fromlist=["_"])
+        return __import__(f"clients.{self.name}.{part}", fromlist=["__name__"])  # see registry.row
 
 
 def text_field(payload: dict[str, Any], key: str) -> str:

@@ -18,7 +18,8 @@ _UNKNOWN = Client()
 
 def row(name: str) -> Client:
     """A client, loaded where it is asked for; of an unknown name, one in which nothing is set."""
-    return getattr(__import__(f"clients.{name}", fromlist=["_"]), NAMES[name])() if name in NAMES else _UNKNOWN
+    # a name that each module has: another one would be looked for as a module
+    return getattr(__import__(f"clients.{name}", fromlist=["__name__"]), NAMES[name])() if name in NAMES else _UNKNOWN
 
 
 def rows() -> list[Client]:
