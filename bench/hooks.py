@@ -127,7 +127,8 @@ def step(event: str, transcript: Transcript, run: int) -> bytes:
     """The session goes on, and the payload of the event that tells it."""
     tokens = (130_000 if "hot" in event else 90_000) + 100 * run
     if event == "SessionStart":
-        fresh = Transcript(transcript.path, f"{transcript.session}-start-{run}", run)
+        session = f"{transcript.session}-start-{run}"
+        fresh = Transcript(transcript.path.with_name(f"{session}.jsonl"), session, run)  # no file yet, as in the client
         return payload("SessionStart", fresh, source="startup")
     if event.startswith("UserPromptSubmit"):
         named = f", see src/part_{run}.py" if "names" in event else ""

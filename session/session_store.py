@@ -29,6 +29,7 @@ _CLUSTER_MS = 500
 """A hook waits no longer for a cluster; the local file answers then."""
 _ASKED = 15
 """More than are kept, since the best are chosen from them (`session.inject.selection`)."""
+_KEPT = ("observations", "knowledge")
 TASK_TAGS = ("compaction-extract", "session-task")
 
 
@@ -80,9 +81,12 @@ class SessionStore:
 
     def recall(
         self, query: str, *, project: str = "", everywhere: bool = False, least: str = "inject.min_score",
-        strictly: bool = False,
+        strictly: bool = False, turns: bool = False,
     ) -> list[Hit] | None:  # fmt: skip
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed."""
+        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
+
+        With `turns` also what was said in sessions, of which there is a hundred times as much, and which no injection
+        tells (`session.inject.selection`)."""
         if self.faults:
             return None
         if strictly and not project:
@@ -94,7 +98,7 @@ class SessionStore:
             db, vectors = self.reading()
             asked = Query(
                 query, limit=_ASKED, min_score=self._config.get_float(least), budget="lean", project=project,
-                strictly=strictly, apart=not everywhere,
+                strictly=strictly, apart=not everywhere, collections=() if turns else _KEPT,
             )  # fmt: skip
             found = engine.recall(
                 db, asked, now=self._now, vectors=vectors, config=self._config, patience_ms=_CLUSTER_MS

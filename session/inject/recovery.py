@@ -171,7 +171,8 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
     project = situation.project_of(state)
     everywhere = not project and situation.context.serves_all(state)
     answers = {
-        query: situation.context.store.recall(query, project=project, everywhere=everywhere) or [] for query in requests
+        query: situation.context.store.recall(query, project=project, everywhere=everywhere, turns=True) or []
+        for query in requests
     }
     found = [hit for hits in answers.values() for hit in hits]
     answered = [query for query, hits in answers.items() if hits]

@@ -231,6 +231,16 @@ def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> 
     ] == [chosen]
 
 
+def test_what_was_said_does_not_push_memories_out(run: Run) -> None:
+    chosen = "The tide importer's unresolved failures are listed in one file, since two drifted apart"
+    said = "assistant: Recent decisions, active work, unresolved failures, operational context: round {} of talks"
+    lines: list[dict[str, str]] = [{"text": chosen}]
+    lines += [{"text": said.format(number), "collection": "episodes", "session": f"s{number}"} for number in range(90)]
+    env = {"JOELCLAW_NOW_MS": str(BEGAN_MS)}
+    run("memory", "import", "-", stdin="\n".join(map(json.dumps, lines)) + "\n", env=env)
+    assert chosen in start(run)
+
+
 def test_a_start_stays_short(run: Run, tmp_path: Path) -> None:
     task = "Rename " + ", ".join(f"retry_delay_of_station_{number}" for number in range(90))
     for number in range(5):
