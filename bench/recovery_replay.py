@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from recovery_score import ANSWER_CHARS
 from recovery_session import Moment, Session
 
-from clients import registry
+import clients
 from core import json_text
 from core.config import Config
 from core.process import background_process
@@ -84,7 +84,7 @@ class Replay:
         self.now = session.began
         self.line = 0
         self.calls = {moment.tool["call"]: moment for moment in session.moments if moment.tool}
-        client = registry.row(session.client)
+        client = clients.row(session.client)
         self.turn_ends = _turn_ends(session.moments)
         self.compaction: int | None = None
         """The compaction that is going on."""
@@ -277,7 +277,7 @@ class Replay:
         """What our own extension tells with every event."""
         said = [moment.text for moment in self.session.moments[:place] if moment.kind == "prompt"]
         tokens = next((self.session.usage[n] for n in range(self.line, -1, -1) if n in self.session.usage), None)
-        window = registry.row(self.session.client).context_window((), tokens or 0, Config({}))
+        window = clients.row(self.session.client).context_window((), tokens or 0, Config({}))
         percent = round(tokens * 100 / window, 2) if tokens else None
         return {"messages": said[-_LAST_MESSAGES:], "tokens": tokens, "window": window, "percent": percent}
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clients import content, entry, registry
+import clients
+from clients import content, entry
 from clients.content import parse_timestamp
 from core import project
 
@@ -94,11 +95,11 @@ class Session:
         self.lines = _read(self.path)
         parsed = (entry.parsed(line) for line in self.lines)
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
-        client = registry.detect(self.records[:_FIRST_LINES])
+        client = clients.detect(self.records[:_FIRST_LINES])
         if client is None:
-            raise NoTranscript(f"{self.path} is no session of {registry.either(registry.keeping_files())}")
+            raise NoTranscript(f"{self.path} is no session of {clients.either(clients.keeping_files())}")
         self.client = client
-        form = registry.transcript(client)
+        form = clients.transcript(client)
         is_subagents = getattr(form, "is_subagents", None)
         if is_subagents and is_subagents(self.records[:_FIRST_LINES]):
             raise NoTranscript(f"{self.path} is a subagent's")
@@ -198,7 +199,7 @@ class Session:
         return self.moments[compaction + 1 : later[0] if later else None]
 
     def _moments_of(self, n: int, record: dict[str, Any]) -> Iterator[Moment]:
-        form = registry.transcript(self.client)
+        form = clients.transcript(self.client)
         snapshot_of = getattr(form, "snapshot_of", None)
         if snapshot_of and snapshot_of(record):  # the client writes no compaction, but the history that it left
             yield Moment("compaction", "", n)

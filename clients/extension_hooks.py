@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from clients import content
-from clients.client import Client, text_field
+from clients import Client, content, text_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

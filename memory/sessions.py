@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from clients import registry
+import clients
 from core import clock, shell_command, words
 from core.config import Config
 from core.errors import Failure
@@ -103,7 +103,7 @@ def search(
     kinds = ("episodes", "calls") if raw else ("observations", "episodes", "calls")
     asked = Query(query, limit=most, budget="balanced", collections=kinds, by_name=True)
     result = engine.recall(db, asked, now=now, vectors=sqlite.load_vectors(db), config=config)
-    wanted = next((name for name in registry.NAMES if client.startswith(name)), client)
+    wanted = next((name for name in clients.NAMES if client.startswith(name)), client)
     by_session: dict[str, list[Hit]] = {}
     for hit in result["hits"]:
         if hit["session"]:

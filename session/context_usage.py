@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from clients import content, registry
+import clients
+from clients import content
 from core.errors import Failure
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     """How full the context is, by the newest usage or compaction of a transcript, of which 4 MiB are read at most."""
     found = _Found()
     try:
-        form = registry.transcript(agent)
+        form = clients.transcript(agent)
         if not os.path.isfile(path):
             raise OSError(path)
         with open(path, "rb") as handle:
@@ -43,7 +44,7 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
         found.tokens, found.source = None, "none"
     tokens = found.tokens
     used = tokens or 0 if found.source != "estimate" else 0
-    window = found.window or registry.row(agent).context_window((model, found.model), used, config)
+    window = found.window or clients.row(agent).context_window((model, found.model), used, config)
     if tokens is not None and found.source == "estimate":
         tokens = min(tokens, window)
     percent = round(tokens * 100 / window, 2) if tokens is not None else None

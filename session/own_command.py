@@ -31,9 +31,9 @@ def word(agent: str = "") -> str:
     """`joelclaw` where PATH finds this installation from any folder; else its absolute path, quoted if need be."""
     folders = os.environ.get("PATH", "")
     if agent:
-        from clients import registry
+        import clients
 
-        folders = _OF_LOGIN if registry.row(agent).login_shell else folders
+        folders = _OF_LOGIN if clients.row(agent).login_shell else folders
     around = (sys.argv[0] if sys.argv else "", folders)
     if around not in _known:  # a look at each folder of PATH, for every command of a text
         _known[around] = _word(folders)

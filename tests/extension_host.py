@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import PATIENCE_S, clean_environment
 
-from clients import registry
+import clients
 from session.install import own_text
 
 NODE = shutil.which("node")
@@ -82,7 +82,7 @@ class Host:
 
     def source(self, client: str) -> str:
         """The extension as it is installed for a project."""
-        return own_text.extension(registry.row(client).settings(), "joelclaw")
+        return own_text.extension(clients.row(client).settings(), "joelclaw")
 
     def answers(self, delay: float = 0, **texts: str) -> None:
         """Put a `joelclaw` in place that answers each event with its text, after `delay` seconds."""

@@ -1,13 +1,13 @@
 """What `compaction` takes."""
 
+import clients
 from cli.parameter import RAW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-from clients import registry
 
-_FILES = registry.either(f"{row.session_file} of {row.title}" for row in registry.rows() if row.has_entries)
+_FILES = clients.either(f"{row.session_file} of {row.title}" for row in clients.rows() if row.has_entries)
 _TRANSCRIPT = P("transcript", (), _FILES, required=True, metavar="TRANSCRIPT", file=True)
 _WHOSE = "which client wrote it (default: by its lines)"
-_CLIENT = P("client", ("--client",), _WHOSE, choices=registry.with_entries(), metavar="NAME")
+_CLIENT = P("client", ("--client",), _WHOSE, choices=clients.with_entries(), metavar="NAME")
 _ROOM = "the window in tokens (default: the file's, context.window, the model's)"
 _WINDOW = P("window", ("--window",), _ROOM, kind="whole", low=1, metavar="N")
 _KEPT_FREE = "tokens to keep free (default: compaction.reserve_tokens, else the client's)"

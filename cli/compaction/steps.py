@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+import clients
 from cli.answer import Answer, step
-from clients import registry
 from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
@@ -23,7 +23,7 @@ class _Session:
         self.options = options
         self.transcript = session_file.read(options["transcript"], options["client"] or "", options.get("at") or "")
         self.settings = config.load()
-        client = registry.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
+        client = clients.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
         self.settings.suggest("compaction.reserve_tokens", client["reserve"])
         self.settings.suggest("compaction.keep_recent_tokens", client["keep"])
         keep = options.get("keep_recent")

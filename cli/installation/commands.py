@@ -1,10 +1,10 @@
 """What `install`, `uninstall`, `mcp`, `status`, `doctor`, `trust`, `off`, `on`, `exclude` and `completion` take."""
 
+import clients
 from cli.parameter import Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-from clients import registry
 
-_AGENTS = tuple(registry.NAMES)
+_AGENTS = tuple(clients.NAMES)
 _INTO = (
     P("agent", (), ", ".join(_AGENTS), many=True, choices=_AGENTS, metavar="AGENT"),
     P("all", ("--all",), "every agent found here", kind="flag"),

@@ -5,11 +5,11 @@ import sys
 from itertools import product
 from typing import Any
 
+import clients
 from cli.answer import Answer, is_for_person, quoted, step
 from cli.installation.view import difference
 from cli.memory import archive, past_sessions
 from cli.terminal import agreed
-from clients import registry
 from clients.settings import Settings
 from core import files
 from core.errors import Failure, usage
@@ -25,7 +25,7 @@ def install(options: dict[str, Any]) -> Answer:
     if options["list"]:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list takes no client", "leave the names and --all out")
-        both = product(registry.rows(), (False, True))
+        both = product(clients.rows(), (False, True))
         rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
         steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
@@ -82,9 +82,9 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
     if options["all"] and names:
         raise usage(_CODE, "--all and a name cannot be used together", "name some clients, or give --all alone")
     if names:
-        return [registry.row(name).settings() for name in names], []
+        return [clients.row(name).settings() for name in names], []
     chosen, skipped = [], []
-    for client in (row.settings() for row in registry.rows()):
+    for client in (row.settings() for row in clients.rows()):
         if verb == "install":
             meant, reason = client.present(), f"there is neither {client.home()} nor a command `{client.name}`"
         else:  # a file that cannot be read is told when it is to be changed
@@ -97,7 +97,7 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
         found, where = [client.name for client in chosen], "found here" if verb == "install" else "installed"
         calls = " or ".join(f"`joelclaw {verb} {name}`" for name in (*found, *["--all"] * (len(found) > 1)))
         about = f"no agent was named; {where}: {', '.join(found) or 'none'}"
-        raise usage(_CODE, about, f"run {calls}" if calls else f"name some of {', '.join(registry.NAMES)}")
+        raise usage(_CODE, about, f"run {calls}" if calls else f"name some of {', '.join(clients.NAMES)}")
     return chosen, skipped
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import clients
 from cli import commands, complaints, execution
 from cli.answer import runnable
 from cli.parameter import Command, Parameter, session_around
 from cli.recall import past
-from clients import registry
 from core import VERSION, config, json_text
 from core.errors import Failure, usage
 from core.output import shown
@@ -249,7 +249,7 @@ def run(_options: dict[str, Any]) -> int:
     except ImportError as error:
         about = f"the package `mcp` is not installed for {sys.executable}, or is another version: {error}"
         raise Failure("MCP_MISSING", about, extras.command(extras.requirement("mcp", "mcp"))) from None
-    for client in registry.rows():  # a server outlives sessions: of one that is over, or around our client
+    for client in clients.rows():  # a server outlives sessions: of one that is over, or around our client
         os.environ.pop(client.session_variable, None)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an exception would wait for the thread that reads stdin
     try:

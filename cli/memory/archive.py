@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import clients
 from cli.answer import Answer, step
 from cli.stdout import tell
-from clients import registry
 from core import TYPE_CHECKING, clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
@@ -55,7 +55,7 @@ def run(options: dict[str, Any]) -> Answer:
 
 
 def _refused(about: str) -> Failure:
-    fix = f"name transcripts of {', '.join(registry.keeping_files())}, not packed; --agent NAME says who wrote them"
+    fix = f"name transcripts of {', '.join(clients.keeping_files())}, not packed; --agent NAME says who wrote them"
     return Failure("ARCHIVE_FAILED", about, fix)
 
 

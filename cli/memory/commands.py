@@ -14,9 +14,9 @@ _MEMORY, _TOLD = "cli.memory.view:memory", "cli.terminal:told"
 
 def _keeping_files() -> tuple[str, ...]:
     """The clients that keep each session in a file; `memory write` loads none of them."""
-    from clients import registry
+    import clients
 
-    return registry.keeping_files()
+    return clients.keeping_files()
 
 
 def _command(path: str, run: str, help: str, *parameters: P, view: str = _MEMORY) -> Command:

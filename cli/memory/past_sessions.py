@@ -7,9 +7,9 @@ from typing import Any
 
 import apsw
 
+import clients
 from cli.answer import Answer, is_for_person, quoted, step
 from cli.terminal import agreed
-from clients import registry
 from core import clock, config, files, ids, shell_command
 from core.store import sqlite
 from core.store.sessions import session_lists, session_rows
@@ -29,11 +29,11 @@ _QUESTION = re.compile(r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if
 def found() -> dict[str, Any]:
     """How many there are, of which clients, how large they are, and how long archiving them takes."""
     db = sqlite.open_reading()
-    left = {name: known_files.not_archived(db, [name]) for name in registry.keeping_files()}
+    left = {name: known_files.not_archived(db, [name]) for name in clients.keeping_files()}
     size = sum(file.size for some in left.values() for file in some)
-    clients = {name: len(some) for name, some in left.items() if some}
+    counts = {name: len(some) for name, some in left.items() if some}
     seconds = max(1, round(size / _BYTES_A_SECOND))
-    return {"sessions": sum(clients.values()), "clients": clients, "bytes": size, "seconds": seconds}
+    return {"sessions": sum(counts.values()), "clients": counts, "bytes": size, "seconds": seconds}
 
 
 def sentence(about: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """What `checkpoint`, `inject`, `lost` and `hook` take."""
 
+import clients
 from cli.parameter import RAW, SESSION, TOKENS, WINDOW, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-from clients import registry
 
 _ROLE = P("role", ("--role",), "interactive (default), gateway or another; kept for the session")
 _NAMED_SESSION = P("id", (), "session id", required=True, metavar="ID")
@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
         "hook",
         "cli.session.hook:run",
         "Your agent calls this, with an event on stdin. Always exits 0. To test it, run `joelclaw doctor`.",
-        P("agent", (), registry.either(registry.NAMES), metavar="AGENT"),
+        P("agent", (), clients.either(clients.NAMES), metavar="AGENT"),
         P("event", (), "the event, if stdin does not name it", metavar="EVENT"),
     ),
 )

@@ -1,8 +1,8 @@
 """What `session`, `report` and `briefing` take."""
 
+import clients
 from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
-from clients import registry
 
 _HTML = P("html", ("--html",), "write one HTML page, and open it in a browser", kind="flag")
 _TO = P("to", ("--to",), "the file to write (- is stdout; default: a temporary one)", metavar="FILE", file=True)
@@ -11,7 +11,7 @@ _OF_CLIENT = "only of this client"
 _LIST = (
     P("limit", ("--limit", "-n"), "most sessions to list", kind="whole", default=20, low=1, high=10_000),
     P("project", ("--project",), "only of this project"),
-    P("client", ("--client",), _OF_CLIENT, choices=tuple(registry.NAMES), metavar="CLIENT"),
+    P("client", ("--client",), _OF_CLIENT, choices=tuple(clients.NAMES), metavar="CLIENT"),
     P("hours", ("--hours",), "only those active in the last N hours", kind="number", low=0, high=876_000),
 )
 _SHOW = (

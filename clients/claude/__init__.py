@@ -1,6 +1,6 @@
 """Claude Code."""
 
-from clients.client import Client
+from clients import Client
 
 
 class Claude(Client):

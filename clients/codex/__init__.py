@@ -1,7 +1,7 @@
 """Codex."""
 
+from clients import Client
 from clients.claude import Claude
-from clients.client import Client
 
 
 class Codex(Client):

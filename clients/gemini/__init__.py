@@ -1,6 +1,6 @@
 """Gemini CLI."""
 
-from clients.client import Client
+from clients import Client
 
 
 class Gemini(Client):

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clients.client import Client
+    from clients import Client
     from clients.event import CompactionSettings
 
 _FILE = "settings.json"

@@ -11,7 +11,8 @@ import os
 import time
 from stat import S_ISREG
 
-from clients import content, registry
+import clients
+from clients import content
 from core import TYPE_CHECKING, files, ids
 from core.errors import Failure
 from core.redaction import redact
@@ -85,7 +86,7 @@ def ingest_file(
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     try:
-        source, silences, form = source_of(path), _Silences(session, cwd), registry.transcript(agent)
+        source, silences, form = source_of(path), _Silences(session, cwd), clients.transcript(agent)
         archive: SessionArchive | None = None
         tries = 0
         while tries < _MOST_TRIES:
@@ -275,5 +276,5 @@ class _Silences:
 def unreadable(path: str, reason: object) -> Failure:
     """That a file cannot be read, or is no transcript."""
     reason = (reason.strerror if isinstance(reason, OSError) else None) or reason
-    fix = f"name a session's transcript of {', '.join(registry.keeping_files())} that you may read"
+    fix = f"name a session's transcript of {', '.join(clients.keeping_files())} that you may read"
     return Failure("TRANSCRIPT_UNREADABLE", f"{path}: {reason}", fix)

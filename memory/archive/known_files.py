@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from clients import registry
+import clients
 from core import TYPE_CHECKING, clock, ids
 from core.errors import usage
 from core.store import sqlite
@@ -116,8 +116,8 @@ class KnownFiles:
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh."""
     paths: list[str] = []
-    for name in ([agent] if agent else registry.keeping_files()) if every else ():
-        settings = registry.row(name).settings()
+    for name in ([agent] if agent else clients.keeping_files()) if every else ():
+        settings = clients.row(name).settings()
         folder, _, pattern = settings.transcripts.rpartition("/")
         paths += _below(os.path.join(settings.home(), folder), pattern)
     for path in given:
@@ -133,7 +133,7 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
     from memory.archive.ingest import source_of
 
     read, known = transcripts.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
-    every = (file for name in names if name in registry.keeping_files() for file in find((), name, every=True))
+    every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
     return [
         file
         for file in every

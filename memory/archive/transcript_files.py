@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from clients import content, registry
+import clients
+from clients import content
 from core import TYPE_CHECKING
 from core import files as home_files
 from core.errors import Failure
@@ -41,16 +42,16 @@ def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
     first, last = _ends_of(path)
     if not first:
         raise ingest.unreadable(path, _NO_LINES)
-    agent = agent or registry.detect(first) or ""
+    agent = agent or clients.detect(first) or ""
     if not agent:
         raise ingest.unreadable(path, _NO_CLIENT)
-    form = registry.transcript(agent)
+    form = clients.transcript(agent)
     if getattr(form, "is_subagents", lambda _: False)(first):
         raise ingest.unreadable(path, SUBAGENT)
     started: list[Any] = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
     session, cwd = _named(started, "session"), _named(started, "cwd") or _named(first, "cwd")
     name = os.path.splitext(os.path.basename(path))[0]
-    if registry.row(agent).named_by_file:
+    if clients.row(agent).named_by_file:
         # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clients import registry
+import clients
 from session import session_event
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ _MOST_CHARS = 500
 
 def cancelled(event: HookEvent, context: Context) -> list[Text]:
     """What the extension is told where the compaction is to be left out, with an event; [] where it is not."""
-    if event["said"] != 0 or not registry.row(context.agent).takes_summary:
+    if event["said"] != 0 or not clients.row(context.agent).takes_summary:
         return []
     from clients.extension_hooks import CANCEL, NOTICE
     from session.state import schema
@@ -45,7 +45,7 @@ def cancelled(event: HookEvent, context: Context) -> list[Text]:
 def summary(event: HookEvent, context: Context) -> list[Text]:
     """How long (ms) the extension may wait for a summary of ours; [] where instructions need the client's own model."""
     config = context.config
-    if config.get_str("compaction.summary") != "joelclaw" or not registry.row(context.agent).takes_summary:
+    if config.get_str("compaction.summary") != "joelclaw" or not clients.row(context.agent).takes_summary:
         return []
     has_model = bool(config.get_str("model.command").strip())
     if event["instructions"].strip() and not has_model:
@@ -62,7 +62,7 @@ def announce(agent: str, config: Config) -> list[Text]:
 
     if not config.get_bool("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
         return []
-    if registry.row(agent).extension:
+    if clients.row(agent).extension:
         from clients.extension_hooks import NOTICE
 
         said = _notice(config)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from clients import registry
+import clients
 from clients.entry import NO_FILES, SAID, Entry, FileOperations, Message, Problems, Transcript, path_to, together
 from core.config import Config
 from core.errors import usage
@@ -34,7 +34,7 @@ def limits_of(transcript: Transcript, config: Config, *, window: int | None, res
         "--window": window or 0,
         "the transcript": transcript.window,
         "context.window": config.get_int("context.window"),
-        "the model": registry.row(transcript.client).context_window((transcript.model,), told, config),
+        "the model": clients.row(transcript.client).context_window((transcript.model,), told, config),
     }
     source, found = next((name, tokens) for name, tokens in candidates.items() if tokens)
     if reserve is None:
@@ -141,7 +141,7 @@ def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
     if not points:
         return CutPoint(start, -1)
     cut = _with_calls(entries, start, _by_budget(transcript, points, start, keep_recent))
-    if registry.row(transcript.client).own_rules:
+    if clients.row(transcript.client).own_rules:
         while cut > start and entries[cut - 1].kind not in ("message", "compaction"):
             cut -= 1  # bookkeeping goes with what follows it
     is_turn = entries[cut].kind == "message" and entries[cut].role == "user"
@@ -163,7 +163,7 @@ def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_r
         if kept >= keep_recent:
             # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
             # clients compact in the middle of a turn, where that is the rule: the call of those results is first.
-            whole = registry.row(transcript.client).own_rules
+            whole = clients.row(transcript.client).own_rules
             return next((point for point in points if point >= index), points[0] if whole else points[-1])
     return points[0]
 
@@ -197,7 +197,7 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     first_kept, turn = find_cut(transcript, start, keep_recent)
     history = _speaking(entries[start : first_kept if turn < 0 else turn])
     prefix = _speaking(entries[turn:first_kept]) if turn >= 0 else ()
-    if registry.row(transcript.client).own_rules:
+    if clients.row(transcript.client).own_rules:
         listed = [entries[previous].files] if previous >= 0 else []
         kinds = ("message", "branch_summary")
         done = [*listed, *(entry.files for entry in (*history, *prefix) if entry.kind in kinds)]

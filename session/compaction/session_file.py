@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any, BinaryIO
 
-from clients import registry
+import clients
 from clients.entry import Entry, Line, Message, Problems, Transcript, lines, parsed
 from core.errors import Failure, usage
 
@@ -28,7 +28,7 @@ def read(path: str, client: str = "", leaf: str = "") -> Transcript:
             stack.callback(gc.enable)
         problems = Problems()
         found, whose = _detected(lines(handle, problems), path, client)
-        reader = registry.row(whose).entries().Reader()
+        reader = clients.row(whose).entries().Reader()
         entries: list[Entry] = []
         tree: dict[str, Entry] = {}
         for line, value in found:
@@ -59,7 +59,7 @@ def unknown_entry(path: str, identifier: str) -> Failure:
 
 def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Message]:
     """The messages of entries, read from the file one by one; bookkeeping entries have none."""
-    make = registry.row(transcript.client).entries().messages
+    make = clients.row(transcript.client).entries().messages
     with _opened(transcript.path, _SEEKING) as handle:
         for entry in entries:
             value = _again(handle, entry)
@@ -70,7 +70,7 @@ def messages(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[Messa
 def sizes(transcript: Transcript, entries: Iterable[Entry]) -> Iterator[int]:
     """Estimated tokens of each entry, 0 for bookkeeping. Only what is asked for is measured: to measure all takes a
     third of the time of a large session."""
-    measure = registry.row(transcript.client).entries().size
+    measure = clients.row(transcript.client).entries().size
     with ExitStack() as stack:
         handle: BinaryIO | None = None
         for entry in entries:
@@ -110,11 +110,11 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
     for line, value in found:
         first.append((line, value))
         size += line.size
-        whose = client or (registry.detect([value]) if value is not None else None)
-        if whose in registry.with_entries():
+        whose = client or (clients.detect([value]) if value is not None else None)
+        if whose in clients.with_entries():
             return chain(first, found), whose
         if whose:
-            what = f"{path} is a transcript of {whose}; compactions of {', '.join(registry.with_entries())} are known"
+            what = f"{path} is a transcript of {whose}; compactions of {', '.join(clients.with_entries())} are known"
             raise Failure("TRANSCRIPT_UNSUPPORTED", what, "name a session of one of them")
         if len(first) >= _PEEK_LINES or size > _PEEK_BYTES:
             break
@@ -125,4 +125,4 @@ def _detected(found: Iterator[_Parsed], path: str, client: str) -> tuple[Iterato
 
 
 def _titles() -> str:
-    return registry.either(registry.row(name).title for name in registry.with_entries())
+    return clients.either(clients.row(name).title for name in clients.with_entries())

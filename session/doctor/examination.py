@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from clients import registry
+import clients
 from core import clock, files, home_files
 from core.errors import Failure
 from core.store import connection, history, sqlite
@@ -41,20 +41,20 @@ def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) 
         fix_it = "run this in a project's folder, or without --project"
         raise Failure("DOCTOR_NO_PROJECT", f"{here} is your home folder, not a project", fix_it)
     look = partial(_examined, names, project=project)
-    found, clients, subjects, facts = _unwriting(look)
+    found, about_clients, subjects, facts = _unwriting(look)
     if fix:
-        there = [name for name, about in clients.items() if about["present"] or about["installed"]]
+        there = [name for name, about in about_clients.items() if about["present"] or about["installed"]]
         done = _mend(found, there, project=project)
         if done:
-            found, clients, subjects, facts = _unwriting(look)
+            found, about_clients, subjects, facts = _unwriting(look)
             found += done
-    found = in_order(found, (*clients, *_ORDER))
+    found = in_order(found, (*about_clients, *_ORDER))
     counted = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
     return {
         "healthy": not any(one.severity == "error" for one in found),
         **{name: sum(one.severity == severity for one in found) for name, severity in counted.items()},
         "findings": [asdict(one) for one in found],
-        "clients": clients,
+        "clients": about_clients,
         "subjects": {name: subjects[name] for name in _ORDER if name in subjects},
         "folder": here,
         "facts": facts,
@@ -92,17 +92,17 @@ def _examined(names: Sequence[str], *, project: bool) -> Examined:
         subjects[name] = facts
         found += more
     silences = seen.switches["silences"] if seen.switches else []
-    clients = {}
-    wanted = [client for client in registry.rows() if not names or client.name in names]
+    about_clients = {}
+    wanted = [client for client in clients.rows() if not names or client.name in names]
     with ThreadPoolExecutor(_AT_ONCE) as pool:  # each waits for the hooks that it calls
         conditions = list(pool.map(lambda client: hooks.examine(client, project=project), wanted))
     for client, condition in zip(wanted, conditions, strict=True):
         about = condition.facts
         if names or about["present"] or about["installed"] or condition.findings:
             found += [*condition.findings, *hooks.of_calls(client, calls, condition, silences)]
-            clients[client.name] = {**about, "events": hooks.events(client, calls)}
-    found += history_left(seen.db, clients)
-    return found, clients, subjects, known
+            about_clients[client.name] = {**about, "events": hooks.events(client, calls)}
+    found += history_left(seen.db, about_clients)
+    return found, about_clients, subjects, known
 
 
 def history_left(db: Any, names: Iterable[str]) -> Iterator[Finding]:
@@ -116,11 +116,11 @@ def history_left(db: Any, names: Iterable[str]) -> Iterator[Finding]:
             yield note("HISTORY_NOT_ARCHIVED", "store", about, "joelclaw memory archive --all")
 
 
-def _mend(findings: Sequence[Finding], clients: Sequence[str], *, project: bool) -> list[Finding]:
+def _mend(findings: Sequence[Finding], names: Sequence[str], *, project: bool) -> list[Finding]:
     """Mend what can be; returns what was done, as findings that are `ok`, and what could not be done."""
     wanted = {one.code for one in findings}
     entering = {one.subject for one in findings if one.code in ENTRIES}
-    jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in clients if name in entering]
+    jobs: list[Any] = [("HOOKS_ENTERED", name, partial(_enter, name, project)) for name in names if name in entering]
     close = partial(home_files.close_all, files.home())
     sweep = partial(home_files.sweep_temporary, files.home())
     others = (
@@ -145,7 +145,7 @@ def _enter(name: str, project: bool) -> str:
     changed: list[str] = []
     own_text.executable()
     with apply.locked():
-        plans = plan.installing(registry.row(name).settings(), project=project)
+        plans = plan.installing(clients.row(name).settings(), project=project)
         plan.stay_in_project(plans)
         backups = apply.carry_out(plans, changed)
     kept = next((f"; backup: {path}" for path in backups.values() if path), "")

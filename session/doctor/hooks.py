@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from clients import registry
+import clients
+from clients import Client
 from clients import settings as client_settings
-from clients.client import Client
 from clients.settings import Settings
 from core import VERSION, clock
 from core.errors import Failure
@@ -175,7 +175,7 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     if condition.since is None:
         return
     last = max((one.last for one in own), default=0)
-    files = known_files.find((), client.name, every=True) if client.name in registry.keeping_files() else ()
+    files = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
     newest = max((file.changed // 1_000_000 for file in files), default=0)
     if newest and switches.is_silent(silences, newest):
         return

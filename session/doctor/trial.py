@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from clients.client import Client
+from clients import Client
 from core.process import process_group
 from core.process.process_group import Ended
 from core.store import history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clients import registry
+import clients
 from session.faults import fault_boundary
 from session.step import run
 
@@ -75,7 +75,7 @@ def recover(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]
 
 def _kept(event: HookEvent, context: Context) -> str:
     """What the client has left in the context word for word, where its session file says so."""
-    client = registry.row(context.agent)
+    client = clients.row(context.agent)
     kept_of = getattr(client.transcript(), "kept_of", None) if client.session_file else None
     if kept_of is None or not event["transcript"]:
         return ""
@@ -91,7 +91,7 @@ def before_compaction(event: HookEvent, context: Context, steps: list[Step], tur
     """The last checkpoint; what a client is told that asks whether to compact, or takes our summary."""
     texts: list[Text] = []
     announces = context.config.get_bool("compaction.notify_on_start")
-    if announces or registry.row(context.agent).takes_summary:
+    if announces or clients.row(context.agent).takes_summary:
         from session.compaction import client_compaction
 
         texts = client_compaction.cancelled(event, context)
@@ -130,5 +130,5 @@ def observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
 
     with fault_boundary(context.faults, "observe"):
         if waiting.is_on(context.config):
-            path = event["transcript"] if registry.row(context.agent).session_file else ""
+            path = event["transcript"] if clients.row(context.agent).session_file else ""
             waiting.add(context.config, context.session_id, trigger, agent=context.agent, transcript=path)

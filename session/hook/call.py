@@ -6,7 +6,7 @@ import os
 import time
 from _thread import allocate_lock, start_new_thread
 
-from clients import registry
+import clients
 from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import Failure
 from core.process import background_jobs
@@ -72,8 +72,8 @@ class Call:
 
     def answer(self, data: bytes) -> str:
         """What is printed for a payload."""
-        client = registry.row(self._agent)
-        if self._agent not in registry.NAMES:
+        client = clients.row(self._agent)
+        if self._agent not in clients.NAMES:
             raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
         try:
             payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
@@ -131,7 +131,7 @@ class Call:
 
     def empty(self) -> str:
         """The answer that says nothing."""
-        return registry.row(self._agent).empty_answer
+        return clients.row(self._agent).empty_answer
 
     def claim(self) -> bool:
         """Whether the answer may be printed: not when the deadline has printed the empty one."""

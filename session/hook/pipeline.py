@@ -8,7 +8,7 @@ The archive comes first: what was said is in the store before anything is recall
 
 from __future__ import annotations
 
-from clients import registry
+import clients
 from session.step import run
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _UNKNOWN: ContextUsage = {"tokens": None, "window": None, "percent": None, "sour
 def says_nothing(event: HookEvent, context: Context) -> bool:
     """Whether the model is told nothing at such an event, whatever is in the store."""
     if event["kind"] == "before_compaction":
-        return not (registry.row(context.agent).takes_summary or context.config.get_bool("compaction.notify_on_start"))
+        return not (clients.row(context.agent).takes_summary or context.config.get_bool("compaction.notify_on_start"))
     return event["kind"] in ("turn", "end")
 
 
@@ -114,7 +114,7 @@ def _usage(event: HookEvent, context: Context) -> ContextUsage:
     tokens, window, percent = event["tokens"], event["window"], event["percent"]
     if percent is None and tokens is not None and window:
         percent = round(tokens * 100 / window, 2)
-    if percent is not None or not event["transcript"] or registry.row(context.agent).extension:
+    if percent is not None or not event["transcript"] or clients.row(context.agent).extension:
         return {"tokens": tokens, "window": window, "percent": percent, "source": "usage"}
     from session import context_usage
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from clients import registry
+import clients
 from clients.content import parsed
 from core import clock, files
 from core.config import Config
@@ -51,7 +51,7 @@ def listed(*, on: bool = False) -> list[dict[str, Any]]:
         if one is None or timer is None:
             continue
         session, standing = one["sessionId"], timers.status(one, now, busy=_is_held(one["sessionId"]))
-        is_off = on and not registry.row(one["agent"]).compaction(timer["cwd"])["enabled"]
+        is_off = on and not clients.row(one["agent"]).compaction(timer["cwd"])["enabled"]
         is_off = is_off or (known is not None and switches.off(known, session, one["cwd"]) is not None)
         if standing != timers.NONE and not is_off:
             found.append(
@@ -194,7 +194,7 @@ def _finish(session_id: str, since: int, *, again: bool) -> bool:
 def told(path: str, agent: str) -> tuple[str, int | None]:
     """What a transcript tells: the folder in which the session began, "" where it is unknown or gone, and how many
     compactions it had, None where that cannot be known."""
-    client = registry.row(agent)
+    client = clients.row(agent)
     if not client.session_file or client.silent or not os.path.isfile(path):
         return "", None
     form, folder, compactions = client.transcript(), "", 0
@@ -211,7 +211,7 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
 
 def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: str) -> tuple[list[str], str]:
     session_id, agent = current["sessionId"], current["agent"]
-    template = config.get_str("idle.command").strip() or registry.row(agent).compact_command
+    template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
     if not template:
         who = agent or "an unknown client"
         raise Failure("IDLE_NO_COMMAND", f"there is no known command to compact a session of {who}", "set idle.command")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clients import registry
+import clients
 from core import TYPE_CHECKING, clock, files
 from session.faults import fault_boundary
 from session.state import schema, state_file
@@ -124,7 +124,7 @@ def with_timer(
     if not minutes:
         return state, OFF
     state, where = without_timer(state), cwd or state["cwd"]
-    if not registry.row(agent).compaction(where)["enabled"]:
+    if not clients.row(agent).compaction(where)["enabled"]:
         return state, SWITCHED_OFF
     if used is None or used + _ROUNDING < config.get_float("compaction.idle_trigger_percent"):
         return state, UNKNOWN if used is None else BELOW

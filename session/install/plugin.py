@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from clients import registry
+import clients
 from core import VERSION
 from session import own_command
 from session.install import own_text
@@ -22,7 +22,7 @@ _OWNER = {"name": "The joelclaw authors"}
 
 def files(name: str) -> dict[str, str]:
     """The text of each file, by its path in the folder."""
-    client = registry.row(name).settings()
+    client = clients.row(name).settings()
     plugin = {"name": _NAME, "version": VERSION, "description": _ABOUT, "author": _OWNER, "license": "MIT"}
     listed: dict[str, Any] = {"name": _NAME, "source": "./", "description": _ABOUT}
     hooks = {event: [group] for event, group in own_text.hook_groups(client, _NAME).items()}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+import clients
 from cli.parameter import OF_CLIENTS, Parameter, session_of
-from clients import registry
 from core.errors import Failure
 
 
@@ -63,4 +63,4 @@ def test_the_session_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_variables_of_clients_are_theirs() -> None:
-    assert set(OF_CLIENTS) == {client.session_variable for client in registry.rows()} - {""}
+    assert set(OF_CLIENTS) == {client.session_variable for client in clients.rows()} - {""}

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from clients import registry, settings
+import clients
+from clients import settings
 from clients.codex.install import _label
 from clients.settings import Place
 
-CLAUDE, CODEX, GEMINI, PI = (registry.row(name).settings() for name in ("claude", "codex", "gemini", "pi"))
+CLAUDE, CODEX, GEMINI, PI = (clients.row(name).settings() for name in ("claude", "codex", "gemini", "pi"))
 
 
 @pytest.fixture(autouse=True)

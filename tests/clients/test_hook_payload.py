@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from clients import extension_hooks, registry
+import clients
+from clients import extension_hooks
 
-PI, CLAUDE = registry.row("pi"), registry.row("claude")
+PI, CLAUDE = clients.row("pi"), clients.row("claude")
 
 
 def read(name: str = "prompt", **given: object) -> Any:

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from conftest import ROOT, clean_environment
 
-from clients import registry
+import clients
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 FOLDER = {
     "__init__.py": '''
-from clients.client import Client
+from clients import Client
 
 
 class Quill(Client):
@@ -124,7 +124,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     for room in (*ROOMS, "completions"):
         shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
-    at = folder / "clients" / "registry.py"
+    at = folder / "clients" / "__init__.py"
     text = at.read_text()
     assert '"OpenCode"}' in text
     at.write_text(text.replace('"OpenCode"}', '"OpenCode", "quill": "Quill"}'))
@@ -247,7 +247,7 @@ def strings(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "clients"])
 def test_no_module_elsewhere_names_a_client(room: str) -> None:
-    names = {re.escape(word) for client in registry.rows() for word in (client.name, client.title)}
+    names = {re.escape(word) for client in clients.rows() for word in (client.name, client.title)}
     pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(names))})(?![\w-])", re.IGNORECASE)
     for path in sorted((ROOT / room).rglob("*.py")):
         allowed = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), "")

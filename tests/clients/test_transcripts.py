@@ -13,7 +13,7 @@ from conftest import ROOT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clients import registry
+import clients
 from clients.claude import transcript as claude
 from clients.codex import transcript as codex
 from clients.gemini import transcript as gemini
@@ -220,12 +220,12 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("agent", registry.keeping_files())
+@pytest.mark.parametrize("agent", clients.keeping_files())
 def test_a_format_is_known_by_its_shape(agent: str) -> None:
-    assert registry.transcript(agent) is MODULES[agent]
-    assert registry.detect(SAMPLES[agent]) == agent
-    assert registry.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
-    assert registry.detect(SAMPLES[agent][1:]) == agent
+    assert clients.transcript(agent) is MODULES[agent]
+    assert clients.detect(SAMPLES[agent]) == agent
+    assert clients.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
+    assert clients.detect(SAMPLES[agent][1:]) == agent
 
 
 keys = st.sampled_from(
@@ -255,7 +255,7 @@ def written(line: Any) -> bytes:
 
 
 def read_everything(line: Any) -> None:
-    registry.detect([line])
+    clients.detect([line])
     for module in MODULES.values():
         found = module.items(line)
         assert isinstance(found, list)
@@ -290,8 +290,8 @@ def transcripts() -> list[Path]:
 def test_a_recorded_transcript(path: Path) -> None:
     agent = path.parent.name
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert registry.detect(lines) == agent
-    module = registry.transcript(agent)
+    assert clients.detect(lines) == agent
+    module = clients.transcript(agent)
     found = [item for line in lines for item in module.items(line)]
     texts = said(found)
     prompts = [text for role, text in texts if role == "user"]
@@ -312,12 +312,12 @@ def test_a_recorded_transcript(path: Path) -> None:
             assert not {"said", "outcome", "summary"} & set(kinds(module.items(line)))
 
 
-@pytest.mark.parametrize("agent", [*registry.keeping_files(), "registry"])
+@pytest.mark.parametrize("agent", [*clients.keeping_files(), ""])
 def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
-    module = "clients.registry" if agent == "registry" else f"clients.{agent}.transcript"
+    module = f"clients.{agent}.transcript" if agent else "clients"
     code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{other}.transcript" for other in registry.keeping_files() if other != agent}
+    others = {f"clients.{other}.transcript" for other in clients.keeping_files() if other != agent}
     assert not loaded & others

@@ -11,7 +11,7 @@ from conftest import NOW_MS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients import registry
+import clients
 from core.config import Config
 from session.idle import timers
 from session.idle.run import told
@@ -60,7 +60,7 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
     found = timers.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert timers.words(registry.row("claude").compact_command, {"session": "x"}) == [
+    assert timers.words(clients.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",
