@@ -7,7 +7,7 @@ is written to memory too. The store is not opened below the warm zone.
 from __future__ import annotations
 
 from core.quoting import clip_path, one_line
-from session.state import rules, schema, state_file
+from session.state import rules, state_file
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def turn_of(
     return {
         "role": state_file.role_name(role),
         "messages": known,
-        "files": [path for path in map(_path, files[-schema.FILES_KEPT :]) if path],
+        "files": [path for path in map(_path, files[-state_file.FILES_KEPT :]) if path],
         "percent": percent,
         "tokens": tokens,
         "window": window,
@@ -127,4 +127,4 @@ def _path(path: str) -> str:
     line = one_line(known)
     if line != known:  # a line break tells some secrets from prose, and may part others
         line = redact(line)[0]
-    return clip_path(line, schema.FILE_CHARS)
+    return clip_path(line, state_file.FILE_CHARS)

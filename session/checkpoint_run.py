@@ -11,7 +11,7 @@ from session.checkpoint import Checkpoint
 from session.context import Context, work_lock
 from session.faults import errors_of, fault_boundary
 from session.session_store import TASK_TAGS
-from session.state import rules, schema, state_file
+from session.state import rules, state_file
 from session.step import run
 
 if TYPE_CHECKING:
@@ -131,17 +131,17 @@ def remove(session_id: str) -> bool:
 
 def _summary(where: str, name: str) -> dict[str, Any]:
     size, problem = 0, ""
-    state = schema.blank(name, "", 0)
+    state = state_file.blank(name, "", 0)
     try:
         size = os.stat(where).st_size
         value = state_file.parse(where)
         identifier = value.get("sessionId") if isinstance(value, dict) else None
         if isinstance(identifier, str) and files.safe_name(identifier) != name:
-            raise schema.Damaged("it belongs to another session")
-        state = schema.read(value, identifier if isinstance(identifier, str) else "")
-    except schema.Damaged:
+            raise state_file.Damaged("it belongs to another session")
+        state = state_file.state_of(value, identifier if isinstance(identifier, str) else "")
+    except state_file.Damaged:
         problem = "damaged"
-    except schema.TooNew as newer:
+    except state_file.TooNew as newer:
         problem = f"written by a newer joelclaw (version {newer.args[0]})"
     except OSError as error:
         problem = f"unreadable: {error.strerror}"

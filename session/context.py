@@ -6,7 +6,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from session.state import schema, state_file
+from session.state import state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,7 +150,7 @@ class Context:
 
     def serves_all(self, state: SessionState) -> bool:
         """Whether the session works on no project of its own, and is told of all: a gateway."""
-        return state["role"] == schema.GATEWAY
+        return state["role"] == state_file.GATEWAY
 
     def project_of(self, state: SessionState, cwd: str = "") -> str:
         """The project that a session works on, by `directory`; "" where it is not known, and for a gateway."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from session.state.schema import GATEWAY
+from session.state.state_file import GATEWAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

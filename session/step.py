@@ -13,7 +13,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, files
 from session.context import work_lock
 from session.faults import fault_boundary
-from session.state import schema, state_file
+from session.state import state_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +120,7 @@ def _changed(context: Context, found: SessionState | None, steps: Sequence[Step]
 
 
 def _blank(context: Context) -> SessionState:
-    return schema.blank(context.session_id, context.role or "interactive", context.now)
+    return state_file.blank(context.session_id, context.role or "interactive", context.now)
 
 
 def _write(context: Context, steps: Sequence[Step], worked: Sequence[Step], ahead: SessionState) -> SessionState:

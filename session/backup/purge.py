@@ -29,7 +29,7 @@ from recall.static_vectors import document_vector
 from session import checkpoint_run, daily_log
 from session.backup import archive
 from session.session_report import listing
-from session.state import schema, state_file
+from session.state import state_file
 
 _SESSION_MARK = " · session "
 _MOST_LISTED = 50
@@ -225,8 +225,8 @@ class Sweep:
                 return
             data = json_text.dumps({**self._without(state), "sessionId": session})
             try:
-                schema.read(json_text.loads(data), session)
-            except (schema.Damaged, schema.TooNew):
+                state_file.state_of(json_text.loads(data), session)
+            except (state_file.Damaged, state_file.TooNew):
                 os.unlink(path)  # what is left of it would not be read
             else:
                 files.write_whole(path, data.encode())

@@ -33,9 +33,9 @@ def cancelled(event: HookEvent, context: Context) -> list[Text]:
     if event["said"] != 0 or not clients.row(context.agent).takes_summary:
         return []
     from clients.extension_hooks import CANCEL, NOTICE
-    from session.state import schema
+    from session.state import state_file
 
-    state = context.previous or schema.blank(context.session_id, context.role or "interactive", context.now)
+    state = context.previous or state_file.blank(context.session_id, context.role or "interactive", context.now)
     about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
     about = {**session_event.compaction_count(state), **about}
     context.note([session_event.of_state(ACTION, state, about, context.now)])

@@ -22,7 +22,7 @@ from session.context import work_lock
 from session.idle import timers
 from session.records import IdleTimer, SessionState
 from session.session_store import SessionStore
-from session.state import schema, state_file
+from session.state import state_file
 
 Report = Callable[[str, dict[str, Any]], None]
 _NO_TIMER = b'"idleTimer": null'
@@ -78,8 +78,8 @@ def _with_timer(path: str) -> SessionState | None:
         identifier = value.get("sessionId") if isinstance(value, dict) else None
         if not isinstance(identifier, str) or state_file.path_of(identifier) != path:
             return None
-        return schema.read(value, identifier)
-    except (OSError, schema.Damaged, schema.TooNew):
+        return state_file.state_of(value, identifier)
+    except (OSError, state_file.Damaged, state_file.TooNew):
         return None
 
 
@@ -130,7 +130,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         return None
     except Exception as fault:
         error = _error_text(fault)
-        _record(config, "failed", schema.blank(session_id, "interactive", 0), {}, error=error)
+        _record(config, "failed", state_file.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
 
 

@@ -7,7 +7,7 @@ import os
 import clients
 from core import TYPE_CHECKING, clock, files
 from session.faults import fault_boundary
-from session.state import schema, state_file
+from session.state import state_file
 from session.step import Step
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def schedule(
     now = clock.now_ms()
     with state_file.locked(session_id):
         known, _ = state_file.load(session_id)
-        current = known or schema.blank(session_id, "interactive", now)
+        current = known or state_file.blank(session_id, "interactive", now)
         if used is None:
             used = ratio(current["checkpoint"]["contextPercentAtCapture"], None, None)
         old = current["idleTimer"]
@@ -178,4 +178,4 @@ def _path(path: str) -> str:
     from core.redaction import redact
     from core.words import clean
 
-    return redact(clean(path))[0][: schema.PATH_CHARS]
+    return redact(clean(path))[0][: state_file.PATH_CHARS]

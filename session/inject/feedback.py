@@ -11,7 +11,7 @@ from core import TYPE_CHECKING, words
 from core.quoting import DELIMITER
 from memory.noise import is_own
 from session.faults import fault_boundary
-from session.state import schema
+from session.state import state_file
 from session.step import Step
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ def remember(state: SessionState, memories: Sequence[Memory], query: str) -> Ses
     pending = [entry for entry in state["pendingFeedback"] if entry["id"] not in given]
     for memory in given.values():
         text = memory["text"].partition(") ")[2] if memory["text"].startswith("(written in ") else memory["text"]
-        telling = _distinctive(text, known)[: schema.TERMS_KEPT]
+        telling = _distinctive(text, known)[: state_file.TERMS_KEPT]
         if len(telling) >= TERMS_LEAST:
             pending.append({"id": memory["id"], "terms": telling, "used": 0, "asked": False, "turns": 0})
-    return schema.bounded({**state, "pendingFeedback": pending})
+    return state_file.bounded({**state, "pendingFeedback": pending})
 
 
 def judge(state: SessionState, items: Sequence[Item], *, ended: bool = True) -> tuple[SessionState, list[Verdict]]:

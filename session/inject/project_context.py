@@ -13,7 +13,7 @@ from core.names import is_file, names_in_order
 from core.quoting import one_line
 from core.repository.project_file import is_below, root_of
 from session.inject.runner import ALREADY, FAILED, NO_RESULTS, Decision
-from session.state import schema
+from session.state import state_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def due(state: SessionState, situation: Situation) -> Decision:
     """Where a file that a memory names, or a scope, was not looked up yet in the session; the first is the subject."""
     cwd = situation.context.directory(state, situation.cwd)
     scopes: dict[str, Scope] = {}
-    for path in filter(None, situation.files[: schema.FILES_KEPT] if cwd else ()):
+    for path in filter(None, situation.files[: state_file.FILES_KEPT] if cwd else ()):
         known = of_file(path, cwd, situation.context.config)
         if known is not None:
             scopes.setdefault(known["name"], known)

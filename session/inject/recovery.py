@@ -12,9 +12,9 @@ from session import own_command, session_event
 from session.faults import fault_boundary
 from session.inject import recovery_note
 from session.inject.runner import NO_CHECKPOINT, Decision
-from session.state import rules, schema
+from session.state import rules, state_file
 from session.state.rules import JOINT
-from session.state.schema import GATEWAY
+from session.state.state_file import GATEWAY
 from session.step import Step
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
             identity = state["sessionId"]
             made = recovery_note.of(
                 db, identity, kept=situation.kept, max_tokens=most, agent=agent, requests=requests,
-                memories=schema.memories(state["recallCache"]),
+                memories=state_file.memories(state["recallCache"]),
             )  # fmt: skip
     if made is None:
         memories, queries = _recalled(state, situation, requests)
@@ -92,8 +92,8 @@ def _messages(db: apsw.Connection, state: SessionState) -> list[Message]:
     """The last prompts; those of the transcript where no hook has seen one, as when an old session goes on."""
     if state["messages"]:
         return state["messages"]
-    said = session_rows.said(db, state["sessionId"], schema.MESSAGE_CHARS)
-    return [one for _, text in said if (one := rules.message(text))][-schema.MESSAGES_KEPT :]
+    said = session_rows.said(db, state["sessionId"], state_file.MESSAGE_CHARS)
+    return [one for _, text in said if (one := rules.message(text))][-state_file.MESSAGES_KEPT :]
 
 
 def apply(state: SessionState, situation: Situation, decision: Decision, text: Text | None) -> SessionState:
@@ -176,7 +176,7 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
     }
     found = [hit for hits in answers.values() for hit in hits]
     answered = [query for query, hits in answers.items() if hits]
-    known = schema.memories(state["recallCache"])
+    known = state_file.memories(state["recallCache"])
     return known or select(found, state), answered or state["checkpoint"]["recallQueries"]
 
 

@@ -12,7 +12,7 @@ from core.quoting import cost, enclose, one_line
 from session.faults import fault_boundary
 from session.inject.runner import Decision
 from session.state import rules
-from session.state.schema import GATEWAY
+from session.state.state_file import GATEWAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
 from memory.noise import is_noise
 from recall.hit import written
-from session.state.schema import HITS_KEPT
+from session.state.state_file import HITS_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

@@ -10,7 +10,7 @@ from core.store.sessions import call_rows, place_rows, session_rows
 from session.faults import fault_boundary
 from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
-from session.state.schema import GATEWAY
+from session.state.state_file import GATEWAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

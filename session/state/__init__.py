@@ -1,1 +1,1 @@
-"""The JSON state of one session: schema, file, and the rules that change it."""
+"""The JSON state of one session: its fields and file, and the rules that change it."""

@@ -12,7 +12,7 @@ from core.ids import fingerprint
 from core.quoting import clip, one_line
 from core.redaction import redact
 from core.words import clean
-from session.state.schema import FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, bounded
+from session.state.state_file import FILES_KEPT, HITS_KEPT, MESSAGE_CHARS, MESSAGES_KEPT, TASK_CHARS, bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""The state files: `$JOELCLAW_HOME/sessions/<id>.json`, read and replaced whole under a lock of the session.
+"""The state of one session: its fields, declared once, with their bounds, and its file `sessions/<id>.json`.
 
-A damaged file is set aside, never deleted, and the session goes on with an empty one. Locks lie in `sessions/.locks/`,
-so that the folder lists sessions only.
+The file is read and replaced whole under a lock of the session. One that does not fit is damaged: it is set aside,
+never deleted, and the session goes on with an empty one. Locks lie in `.locks/`, so the folder lists sessions only.
 """
 
 from __future__ import annotations
@@ -12,19 +12,192 @@ import os
 from core import TYPE_CHECKING, files, json_text
 from core.errors import Failure
 from core.quoting import one_line
-from session.state import schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any
 
-    from session.records import SessionState
+    from session.records import Memory, Recalled, SessionState
 
+    Fields = Mapping[str, tuple[Any, Callable[[Any], Any]]]
+    """By name what a field holds where nothing is known, and what keeps a value within its bound, or raises Damaged."""
 
 SUFFIX = ".json"
 _MAX_BYTES = 1_000_000
 _LOCK_WAIT_S = 2.0
 _LONGEST_ID = 200
+VERSION = 1
+GATEWAY = "gateway"
+"""The role of a session that works on no project of its own."""
+MESSAGES_KEPT = 3
+MESSAGE_CHARS = 200
+TASK_CHARS = 500
+ROLE_CHARS = 60
+FILES_KEPT = 20
+FILES_SHOWN = 10
+FILE_CHARS = 200
+CACHE_KEPT = 3
+HITS_KEPT = 5
+QUERIES_KEPT = 3
+PENDING_KEPT = 16
+TERMS_KEPT = 12
+PATH_CHARS = 1_000
+"""Of a path that is used, and so is not cut at its start."""
+_ID_CHARS = 80
+_WORD_CHARS = 40
+
+
+class Damaged(Exception):
+    """A value is not what its field holds."""
+
+
+class TooNew(Exception):
+    """A newer joelclaw wrote the file; `args[0]` is its version."""
+
+
+def _checked(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise Damaged(f"no {kinds[0].__name__}")
+    return value
+
+
+def _text(most: int) -> tuple[Any, Callable[[Any], Any]]:
+    return "", lambda value: _checked(value, str)[:most]
+
+
+def _texts(most: int, characters: int) -> tuple[Any, Callable[[Any], Any]]:
+    return [], lambda value: [_checked(item, str)[:characters] for item in _checked(value, list)[-most:]]
+
+
+def _times(most: int, characters: int) -> tuple[Any, Callable[[Any], Any]]:
+    def read(value: Any) -> Any:
+        last = list(_checked(value, dict).items())[-most:]
+        return {name[:characters]: _checked(at, int, float) for name, at in last}
+
+    return {}, read
+
+
+def _maybe_one(fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
+    return None, lambda value: None if value is None else _object(fields, value, whole=True)
+
+
+def _many(most: int, fields: Fields) -> tuple[Any, Callable[[Any], Any]]:
+    return [], lambda value: [_object(fields, item, whole=True) for item in _checked(value, list)[-most:]]
+
+
+_FLAG = False, lambda value: _checked(value, bool)
+_WHOLE = 0, lambda value: _checked(value, int)
+_NUMBER = 0.0, lambda value: _checked(value, int, float)
+_MAYBE_NUMBER = None, lambda value: None if value is None else _checked(value, int, float)
+_CHECKPOINT: Fields = {
+    "currentTask": _text(TASK_CHARS),
+    "filesModified": _texts(FILES_SHOWN, FILE_CHARS),
+    "recallHits": _texts(HITS_KEPT, 160),
+    "recallQueries": _texts(QUERIES_KEPT, 160),
+    "compactionCount": _WHOLE,
+    "contextPercentAtCapture": _MAYBE_NUMBER,
+}
+_MEMORY: Fields = {"id": _text(_ID_CHARS), "text": _text(160), "category": _text(_WORD_CHARS), "score": _NUMBER}
+_RECALLED: Fields = {"query": _text(160), "hash": _text(_ID_CHARS), "hits": _many(HITS_KEPT, _MEMORY), "at": _WHOLE}
+_TERMS = _texts(TERMS_KEPT, _WORD_CHARS)
+_PENDING: Fields = {"id": _text(_ID_CHARS), "terms": _TERMS, "used": _WHOLE, "asked": _FLAG, "turns": _WHOLE}
+_PATH = _text(PATH_CHARS)
+_IDLE_TIMER: Fields = {"scheduledAt": _WHOLE, "dueAt": _WHOLE, "ratio": _NUMBER, "cwd": _PATH, "transcript": _PATH}
+_COUNTS = dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _WHOLE)
+FIELDS: Fields = {
+    "version": _WHOLE,
+    "sessionId": _text(200),
+    "role": _text(ROLE_CHARS),
+    "agent": _text(_WORD_CHARS),
+    "cwd": _text(400),
+    "checkpoint": ({}, lambda value: _object(_CHECKPOINT, value)),
+    "messages": _many(MESSAGES_KEPT, {"text": _text(240), "hash": _text(_ID_CHARS)}),
+    "files": _texts(FILES_KEPT, FILE_CHARS),
+    "contextTokens": _MAYBE_NUMBER,
+    "contextLimit": _MAYBE_NUMBER,
+    "warmZoneEntered": _FLAG,
+    "hotZoneEntered": _FLAG,
+    "recallCache": _many(CACHE_KEPT, _RECALLED),
+    "taskHash": _text(_ID_CHARS),
+    "recalledHash": _text(_ID_CHARS),
+    "writtenHash": _text(_ID_CHARS),
+    "taskMemoryIds": _texts(20, _ID_CHARS),
+    "lastCompactionAt": _MAYBE_NUMBER,
+    "lastInjectionAt": _MAYBE_NUMBER,
+    "injectedScopes": _texts(40, _ID_CHARS),
+    "toldNames": _texts(60, _ID_CHARS),
+    "injectedKinds": _times(16, _WORD_CHARS),
+    "injectedMemories": _texts(40, _ID_CHARS),
+    "pendingFeedback": _many(PENDING_KEPT, _PENDING),
+    "lastMessageAt": _MAYBE_NUMBER,
+    "lastRefreshAt": _MAYBE_NUMBER,
+    "halfRefreshed": _FLAG,
+    "noteOwed": _FLAG,
+    "signpost": _maybe_one({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, _ID_CHARS)}),
+    "idleTimer": _maybe_one(_IDLE_TIMER),
+    "turnBeganAt": _MAYBE_NUMBER,
+    "counts": ({}, lambda value: _object(_COUNTS, value)),
+    "startedAt": _WHOLE,
+    "updatedAt": _WHOLE,
+}
+"""All times are ms since the epoch."""
+
+
+def _object(fields: Fields, value: Any, *, whole: bool = False) -> Any:
+    """The fields with the values of an object, each within its bound; where one is missing, as it is at first."""
+    known = _checked(value, dict)
+    if whole and not known.keys() >= fields.keys():
+        raise Damaged("a field is missing")
+    found: dict[str, Any] = {}
+    for name, (first, read_one) in fields.items():
+        try:
+            found[name] = read_one(known.get(name, first))
+        except Damaged as damaged:
+            raise Damaged(f"{name}: {damaged}") from None
+    return found
+
+
+def blank(session_id: str, role: str, now: int) -> SessionState:
+    """The state of a session of which nothing is known yet."""
+    state: SessionState = _object(FIELDS, {"version": VERSION, "role": role, "startedAt": now, "updatedAt": now})
+    state["sessionId"] = session_id
+    return state
+
+
+def state_of(value: Any, session_id: str) -> SessionState:
+    """The state that a JSON value holds; a field it lacks is as at first, one that is not ours is dropped."""
+    version = value.get("version") if isinstance(value, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise Damaged("it is not a session state")
+    if version > VERSION:
+        raise TooNew(version)
+    if value.get("sessionId") != session_id:
+        raise Damaged("it belongs to another session")
+    return bounded(value)
+
+
+def bounded(state: SessionState) -> SessionState:
+    """The state with every list and text within its bound, and the checkpoint's lists made from what is known."""
+    found: SessionState = _object(FIELDS, state)
+    found["sessionId"] = state["sessionId"]  # never cut: it names the file
+    cache = found["recallCache"]
+    checkpoint = found["checkpoint"]
+    checkpoint["filesModified"] = found["files"][-FILES_SHOWN:]
+    checkpoint["recallHits"] = [memory["text"] for memory in memories(cache)]
+    newest = dict.fromkeys(recalled["query"] for recalled in reversed(cache))
+    checkpoint["recallQueries"] = list(newest)[:QUERIES_KEPT]
+    return found
+
+
+def memories(cache: list[Recalled]) -> list[Memory]:
+    """The best memory of each recall, the newest recall first, then the second best of each, …; at most five."""
+    seen: dict[str, Memory] = {}
+    for rank in range(HITS_KEPT):
+        for recalled in reversed(cache):
+            for hit in recalled["hits"][rank : rank + 1]:
+                seen.setdefault(hit["text"], hit)
+    return list(seen.values())[:HITS_KEPT]
 
 
 def identity(session_id: str) -> str:
@@ -45,7 +218,7 @@ def role_name(role: str) -> str:
     from core.redaction import redact
     from core.words import clean
 
-    return redact(one_line(clean(role)))[0][: schema.ROLE_CHARS]
+    return redact(one_line(clean(role)))[0][:ROLE_CHARS]
 
 
 def folder() -> str:
@@ -118,14 +291,14 @@ def peek(session_id: str) -> SessionState | None:
     """The state on disk, only read; None where there is none."""
     where = path_of(session_id)
     try:
-        return schema.read(parse(where), session_id)
+        return state_of(parse(where), session_id)
     except FileNotFoundError:
         return None
-    except schema.TooNew as newer:
-        said = f"{where} has version {newer.args[0]}; this joelclaw knows {schema.VERSION}"
+    except TooNew as newer:
+        said = f"{where} has version {newer.args[0]}; this joelclaw knows {VERSION}"
         fix = "upgrade joelclaw, or point JOELCLAW_HOME at another folder"
         raise Failure("STATE_TOO_NEW", said, fix) from None
-    except schema.Damaged as damaged:
+    except Damaged as damaged:
         fix = "the next `joelclaw checkpoint save` of this session sets it aside and starts anew"
         raise Failure("STATE_DAMAGED", f"{where} is damaged: {damaged.args[0]}", fix) from None
     except OSError as error:
@@ -147,11 +320,11 @@ def parse(where: str) -> Any:
     with open(where, "rb") as handle:
         data = handle.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        raise schema.Damaged("it is too long")
+        raise Damaged("it is too long")
     try:
         return json_text.loads(data.decode())
     except (json_text.InvalidJSON, UnicodeDecodeError) as error:
-        raise schema.Damaged(str(error)) from None
+        raise Damaged(str(error)) from None
 
 
 def failure_of(error: OSError) -> Failure:

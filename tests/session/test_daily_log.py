@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.config import Config, load
 from session import daily_log
-from session.state import schema
+from session.state import state_file
 
 if TYPE_CHECKING:
     from session.records import SessionState
@@ -43,7 +43,7 @@ def log(home: Path) -> Path:
 
 
 def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("src/a.py", "src/b.py")) -> SessionState:
-    state = schema.blank(session, "interactive", NOW_MS)
+    state = state_file.blank(session, "interactive", NOW_MS)
     state["checkpoint"].update(
         {
             "currentTask": task,
@@ -110,7 +110,7 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
 
 
 def test_nothing_known_nothing_written(log: Path) -> None:
-    assert not flush(schema.blank("s-1", "interactive", NOW_MS), NOW_MS)
+    assert not flush(state_file.blank("s-1", "interactive", NOW_MS), NOW_MS)
     assert not log.parent.exists()
 
 

@@ -15,7 +15,7 @@ import clients
 from core.config import Config
 from session.idle import timers
 from session.idle.run import told
-from session.state import rules, schema
+from session.state import rules, state_file
 
 if TYPE_CHECKING:
     from session.records import SessionState
@@ -25,7 +25,7 @@ LEAST = 0.7
 
 
 def blank() -> SessionState:
-    return schema.blank("s", "interactive", NOW_MS)
+    return state_file.blank("s", "interactive", NOW_MS)
 
 
 def least(share: float) -> Config:
@@ -109,7 +109,7 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert now - silent_since >= MINUTE
             assert at_work is None
         assert (found == "none") == (silent_since is None)
-        assert schema.bounded(state) == state
+        assert state_file.bounded(state) == state
 
 
 def write(path: Path, *lines: object) -> str:

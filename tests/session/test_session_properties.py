@@ -13,7 +13,7 @@ from core import json_text
 from core.config import Config
 from session import checkpoint
 from session.inject import recovery
-from session.state import rules, schema
+from session.state import rules, state_file
 
 if TYPE_CHECKING:
     from session import records
@@ -43,7 +43,7 @@ class Session(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000_000
-        self.disk = json_text.dumps(schema.blank(SESSION, "interactive", self.now))
+        self.disk = json_text.dumps(state_file.blank(SESSION, "interactive", self.now))
         self.work: records.Plan | None = None
         self.warm_events = self.hot_events = 0
         self.recalled: list[str] = []
@@ -52,7 +52,7 @@ class Session(RuleBasedStateMachine):
         self.given_files: set[str] = set()
 
     def load(self) -> SessionState:
-        return schema.read(json_text.loads(self.disk), SESSION)
+        return state_file.state_of(json_text.loads(self.disk), SESSION)
 
     @rule(said=messages, touched=files, percent=percents, flush=st.booleans(), step=st.integers(0, 20_000))
     def turn(self, said: list[str], touched: list[str], percent: float | None, flush: bool, step: int) -> None:
@@ -117,7 +117,7 @@ class Session(RuleBasedStateMachine):
         assert not state["hotZoneEntered"]
         made = recovery.of_talk(
             state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"],
-            schema.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300, "",
+            state_file.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300, "",
         )  # fmt: skip
         if state["checkpoint"]["currentTask"] or state["files"] or state["recallCache"]:
             assert made["content"]
@@ -143,7 +143,9 @@ class Session(RuleBasedStateMachine):
     @invariant()
     def what_is_on_disk_reads_back_the_same(self) -> None:
         state = self.load()
-        assert json_text.dumps(state) == json_text.dumps(schema.read(json.loads(json_text.dumps(state)), SESSION))
+        assert json_text.dumps(state) == json_text.dumps(
+            state_file.state_of(json.loads(json_text.dumps(state)), SESSION)
+        )
 
 
 Session.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
@@ -154,7 +156,7 @@ TestSession = Session.TestCase
 @given(st.data())
 def test_the_fullest_state_fits(data: Any) -> None:
     unit = data.draw(st.sampled_from(["字", "\U0001f600", '"', "\\", "\x00", "\x7f", "a"]))
-    state = schema.blank(unit * 200, unit * 99, 0)
+    state = state_file.blank(unit * 200, unit * 99, 0)
     state["files"] = [f"{number}" + rules.one_line(unit * 999) for number in range(99)]
     state["messages"] = [entry for _ in range(9) if (entry := rules.message(unit * 999))]
     state["checkpoint"]["currentTask"] = rules.one_line(unit * 999)
@@ -169,10 +171,10 @@ def test_the_fullest_state_fits(data: Any) -> None:
         }
         for n in range(9)
     ]
-    assert size(schema.bounded(state)) < 65_536
+    assert size(state_file.bounded(state)) < 65_536
 
 
-fields = st.sampled_from(sorted(schema.blank("s", "r", 0)))
+fields = st.sampled_from(sorted(state_file.blank("s", "r", 0)))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=9),
@@ -184,12 +186,12 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     if isinstance(value, dict):
         value |= {"version": 1, "sessionId": "s"}
     try:
-        state = schema.read(value, "s")
-    except schema.Damaged:
+        state = state_file.state_of(value, "s")
+    except state_file.Damaged:
         return
     assert size(state) > 0
     rules.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
-    held = state["checkpoint"]["currentTask"], state["files"], schema.memories(state["recallCache"])
+    held = state["checkpoint"]["currentTask"], state["files"], state_file.memories(state["recallCache"])
     assert any(held) or not recovery.of_talk(*held, [], 300, "")["content"]
 
 

@@ -9,7 +9,7 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.state import schema
+from session.state import state_file
 
 
 def test_the_type_and_the_page_have_the_fields_of_the_table() -> None:
@@ -20,15 +20,15 @@ def test_the_type_and_the_page_have_the_fields_of_the_table() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     }
-    assert declared["SessionState"] == list(schema.FIELDS)
-    assert [name for name in schema.FIELDS if f"- `{name}`: " not in page] == []
+    assert declared["SessionState"] == list(state_file.FIELDS)
+    assert [name for name in state_file.FIELDS if f"- `{name}`: " not in page] == []
 
 
-@given(st.dictionaries(st.sampled_from([*schema.FIELDS, "later"]), st.none() | st.text() | st.integers()))
+@given(st.dictionaries(st.sampled_from([*state_file.FIELDS, "later"]), st.none() | st.text() | st.integers()))
 def test_what_is_read_fits_its_own_fields(value: dict[str, Any]) -> None:
     try:
-        state = schema.read({**value, "version": 1, "sessionId": "s"}, "s")
-    except schema.Damaged:
+        state = state_file.state_of({**value, "version": 1, "sessionId": "s"}, "s")
+    except state_file.Damaged:
         return
-    assert list(state) == list(schema.FIELDS)
-    assert schema.bounded(state) == state
+    assert list(state) == list(state_file.FIELDS)
+    assert state_file.bounded(state) == state

@@ -14,7 +14,7 @@ from session import checkpoint_run
 from session import context as session_context
 from session import step as steps
 from session.context import Context
-from session.state import schema, state_file
+from session.state import state_file
 from session.step import Step, run
 
 
@@ -98,7 +98,7 @@ def test_a_step_that_is_not_due_only_changes(writes: list[Any]) -> None:
 
 def test_of_a_session_that_is_not_known_nothing_is_kept_where_nothing_came_to_be(writes: list[Any]) -> None:
     one = Noted(False, changes=False)
-    assert run(context(), [one]) == schema.blank("s1", "interactive", NOW_MS)
+    assert run(context(), [one]) == state_file.blank("s1", "interactive", NOW_MS)
     assert (one.asked, writes) == (["change", "due"], [])
     run(context(), [Noted(changes=False)])
     assert (on_disk(), len(writes)) == (([], ["done"]), 1)
@@ -127,7 +127,7 @@ def test_a_step_is_asked_again_where_another_process_wrote_before_it_had_the_loc
 
     def late(*given: Any) -> bool:
         if not (found := state_file.peek("s1")):
-            state_file.write({**schema.blank("s1", "interactive", NOW_MS), "files": ["b.py"]})
+            state_file.write({**state_file.blank("s1", "interactive", NOW_MS), "files": ["b.py"]})
         return found is None and claim(*given)
 
     monkeypatch.setattr(steps, "_claim", late)
@@ -141,7 +141,7 @@ def test_what_another_process_writes_meanwhile_stays() -> None:
     run(context(), [Noted(False)])
     one = Noted()
     other: Any = {"files": ["b.py"], "injectedScopes": ["theirs"]}
-    one.meanwhile = lambda: state_file.write({**schema.blank("s1", "interactive", NOW_MS), **other})
+    one.meanwhile = lambda: state_file.write({**state_file.blank("s1", "interactive", NOW_MS), **other})
     run(context(), [one])
     assert on_disk() == (["b.py", "a.py"], ["theirs", "done"])
 

@@ -16,7 +16,7 @@ from core import words
 from core.config import Config
 from session import session_store
 from session.inject import feedback
-from session.state import schema
+from session.state import state_file
 
 if TYPE_CHECKING:
     from clients.event import Item
@@ -31,7 +31,7 @@ def memory(text: str, identifier: str = "m1") -> Memory:
 
 
 def blank(*said: str) -> SessionState:
-    state = schema.blank("s1", "interactive", NOW_MS)
+    state = state_file.blank("s1", "interactive", NOW_MS)
     return {**state, "messages": [{"text": text, "hash": str(at)} for at, text in enumerate(said)]}
 
 
@@ -170,7 +170,7 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
     for start, end in itertools.pairwise(edges):
         state, found = feedback.judge(state, items[start:end], ended=False)
-        state = schema.read(json.loads(json.dumps(state)), "s1")
+        state = state_file.state_of(json.loads(json.dumps(state)), "s1")
         pieces += found
     state, found = feedback.judge(state, [])
     assert pieces + found == whole
@@ -181,9 +181,9 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
     state = feedback.remember(blank("a word"), given_memories, "known")
-    assert len(state["pendingFeedback"]) <= schema.PENDING_KEPT
+    assert len(state["pendingFeedback"]) <= state_file.PENDING_KEPT
     for entry in state["pendingFeedback"]:
-        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= schema.TERMS_KEPT
+        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= state_file.TERMS_KEPT
         assert not words.STOP_WORDS & set(entry["terms"])
     state, verdicts = feedback.judge(state, items * 2)
     identifiers = [verdict[0] for verdict in verdicts]
