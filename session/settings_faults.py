@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from core import files, ids, json_text
-from core.config.settings import SETTINGS, variable
+from core.config import SETTINGS, variable
 from core.records import Event
 from otel import spool
 from otel.event import new_event

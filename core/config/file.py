@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, files, json_text
-from core.config.settings import FORMERLY, NARROWING, SETTINGS
+from core.config import FORMERLY, NARROWING, SETTINGS
 from core.config.value import checked
 from core.errors import Failure
 from core.repository.project_file import SETTINGS_BYTES, Unusable, read, root_of, status_of
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from core.config.settings import Said, Value
+    from core.config import Said, Value
 
 _REASON_CHARS = 200
 _SCOPES = "scopes."

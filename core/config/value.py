@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.config.settings import ENVIRONMENT
+from core.config import ENVIRONMENT
 from core.errors import Failure
 
 if TYPE_CHECKING:
-    from core.config.settings import Setting, Value
+    from core.config import Setting, Value
 
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 """How the environment, which holds only text, spells a boolean."""

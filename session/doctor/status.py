@@ -17,8 +17,8 @@ from typing import Any, Literal
 import apsw
 
 from core import VERSION, clock, config, files
+from core.config import SETTINGS, variable
 from core.config.file import choices
-from core.config.settings import SETTINGS, variable
 from core.errors import Failure
 from core.process import extras
 from core.repository import switches

@@ -15,7 +15,6 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 
 from core import config, project
-from core.config import settings
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 GLOBAL = "The harbour pilot prefers the northern berth whenever the tide gauge is below four"
@@ -172,8 +171,8 @@ CHOSEN = {
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_it_chooses_is_its_own_until_the_folder_is_trusted(run: Run, repo: Path, private: None, name: str) -> None:
-    settings, words = CHOSEN[name]
-    (repo / ".joelclaw/config.toml").write_text(settings)
+    config, words = CHOSEN[name]
+    (repo / ".joelclaw/config.toml").write_text(config)
     before = injected(run, repo, *words, session="s1")
     assert OWN in before["content"]
     assert GLOBAL not in before["content"] and FOREIGN not in before["content"]
@@ -240,10 +239,10 @@ def test_what_waits_costs_or_switches_something_on_needs_trust(
     text = "".join(f"[{section}]\n{line}\n" for section, line in lines.items())
     (repo / ".joelclaw/config.toml").write_text(text + '[notify]\ncommand = "touch x"\n')
     names = {f"{section}.{line.partition(' ')[0]}" for section, line in lines.items()}
-    names = {settings.FORMERLY.get(name, name) for name in names}
+    names = {config.FORMERLY.get(name, name) for name in names}
     found = config.load(str(repo))
     assert set(found.withheld) == names
-    assert found.get_float("hook.deadline_ms") == settings.SETTINGS["hook.deadline_ms"].default
+    assert found.get_float("hook.deadline_ms") == config.SETTINGS["hook.deadline_ms"].default
     assert found.get_float("inject.max_tokens") == 300
     assert run("status", env=NOW, cwd=repo).result["config"]["withheld"] == list(found.withheld)
     run("trust", str(repo), env=NOW)

@@ -16,7 +16,7 @@ from conftest import PATIENCE_S, ROOT, clean_environment
 
 DRIVER = """
 import sys
-from core.config.settings import SETTINGS
+from core.config import SETTINGS
 SETTINGS["hook.deadline_ms"].default = 60_000  # as their variables, which a user does not set: what reads those is
 SETTINGS["hook.wait"].default = True  # not loaded
 from cli.main import main

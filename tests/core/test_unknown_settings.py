@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import NOW_MS, ROOT, Run
 
-from core.config import settings
+from core import config
 from session import settings_faults
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -137,11 +137,11 @@ def test_of_two_spellings_that_of_today_holds(run: Run, home: Path, order: int) 
 
 
 def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:
-    for name in settings.SETTINGS:
+    for name in config.SETTINGS:
         section, _, key = name.partition(".")
         assert section.isalpha() and key.replace("_", "").isalpha() and key.islower(), name
     documented = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
-    keys = [old.partition(".")[2] for old in settings.FORMERLY]
+    keys = [old.partition(".")[2] for old in config.FORMERLY]
     for key in keys:
         documented = documented.replace(f"`{key}`", "", 1)  # where it says that it is still read
     assert [key for key in keys if key in documented] == []
