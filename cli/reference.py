@@ -9,7 +9,7 @@ from cli.answer import print_envelope, step
 from cli.commands import FOLDERS, declared, named
 from cli.parameter import Command, Parameter
 from core import VERSION, envelope
-from core.store.connection import apsw
+from core.store import apsw
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
 GROUPS = {

@@ -13,7 +13,7 @@ from core.config import Config
 from core.errors import USAGE, Failure, usage
 from core.output import escaped
 from core.records import Document
-from core.store import COLLECTIONS, connection, curation, documents, foreign_file, migrate, sqlite
+from core.store import COLLECTIONS, curation, documents, fold_log, foreign_file, migrate, sqlite
 from core.store.sessions import segments
 from core.store.upkeep import store_file
 from memory import json_form, near_duplicate, other_stores
@@ -158,7 +158,7 @@ class _Import:
             segments.catch_up(db)
             if self.result["added"] >= documents.MERGE_AFTER:
                 store_file.merge(db, "lexicon")
-            connection.fold_log(db, over=0)
+            fold_log(db, over=0)
         except (apsw.Error, Failure) as error:
             failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
             if failure.exit_code == USAGE or self._preview:

@@ -19,7 +19,7 @@ import in_process
 import pytest
 from hypothesis import HealthCheck, settings
 
-from core.store import connection, migrate, sqlite
+from core.store import fold_log, migrate, sqlite
 
 if TYPE_CHECKING:
     import apsw
@@ -164,7 +164,7 @@ def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("JOELCLAW_HOME", str(made))
         db = sqlite.open_writing(busy_ms=0, durable=False)
-        connection.fold_log(db, over=0)
+        fold_log(db, over=0)
         db.close()
     return made
 

@@ -12,8 +12,7 @@ from cli.parameter import session_around
 from cli.stdout import is_terminal, write_out
 from core import clock, config, files, home_files, project
 from core.errors import Failure
-from core.store import migrate, sqlite
-from core.store.connection import apsw
+from core.store import apsw, migrate, sqlite
 from otel import unstored
 from session.session_report import listing
 from session.session_report import report as reports

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from core.errors import Failure
-from core.store.connection import apsw, open_unchanged
+from core.store import apsw, open_unchanged
 
 _LONGEST = 20_000  # characters of a value that are read
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from core import files, json_text
 from core.records import Event, EventQuery
-from core.store import marks, sqlite
-from core.store.connection import apsw
+from core.store import apsw, marks, sqlite
 from core.store.events import COLUMNS
 
 _LAST = 1 << 62

@@ -5,8 +5,7 @@ import os
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA, acknowledged, path
-from core.store.connection import apsw
+from core.store import MARK, SCHEMA, acknowledged, apsw, path
 
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 # How sqlite-vec tells of pages that are damaged: it has no code of its own for that.

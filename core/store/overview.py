@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock
-from core.store import COLLECTIONS, NAME_OF, row_range, sqlite
-from core.store.connection import apsw
+from core.store import COLLECTIONS, NAME_OF, apsw, row_range, sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,8 @@ import sys
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA, acknowledged
+from core.store import MARK, SCHEMA, acknowledged, apsw, connect, fold_log, log_bytes, open_unchanged, patience
 from core.store import path as path
-from core.store.connection import apsw, connect, fold_log, log_bytes, open_unchanged, patience
 
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` explains it."""

@@ -10,7 +10,7 @@ from clients import content
 from core import TYPE_CHECKING
 from core import files as home_files
 from core.errors import Failure
-from core.store import connection, documents, sqlite
+from core.store import documents, fold_log, sqlite
 from core.store.sessions import segments
 from memory.archive import ingest
 from memory.archive.ingest import Ingested
@@ -120,7 +120,7 @@ def ingest_all(
         from core.store.upkeep import store_file
 
         store_file.merge(db, "lexicon")
-    connection.fold_log(db, over=0)
+    fold_log(db, over=0)
     return report
 
 

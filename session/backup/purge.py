@@ -16,9 +16,8 @@ from core import clock, files, home_files, json_text
 from core import project as projects
 from core.config import Config
 from core.errors import Failure
-from core.store import sqlite
+from core.store import apsw, sqlite
 from core.store.cluster import outbox
-from core.store.connection import apsw
 from core.store.sessions import transcripts
 from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file

@@ -11,7 +11,7 @@ from typing import Any
 import clients
 from core import clock, files, home_files
 from core.errors import Failure
-from core.store import connection, history, sqlite
+from core.store import fold_log, history, log_bytes, sqlite
 from core.store.history import Called
 from memory.archive import known_files
 from session.backup import archive
@@ -154,8 +154,8 @@ def _enter(name: str, project: bool) -> str:
 
 def _fold() -> str:
     db = sqlite.open_writing(busy_ms=1_000, durable=True)
-    connection.fold_log(db, over=0)
-    left = connection.log_bytes()
+    fold_log(db, over=0)
+    left = log_bytes()
     db.close()
     if left:
         about = f"{left:,} bytes of the write-ahead log could not be merged: another process is reading them"

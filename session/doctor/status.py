@@ -22,7 +22,7 @@ from core.config.file import choices
 from core.errors import Failure
 from core.process import extras
 from core.repository import switches
-from core.store import SCHEMA, connection, overview, sqlite
+from core.store import SCHEMA, open_unchanged, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from memory.archive import stuck
@@ -126,7 +126,7 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
             counted = overview.read(db, now=clock.now_ms())
             if not db.filename:  # a copy: the next write migrates the file
                 alone = not os.path.exists(where + "-wal")
-                file = connection.open_unchanged(where) if alone else apsw.Connection(where)
+                file = open_unchanged(where) if alone else apsw.Connection(where)
                 counted["schema"] = int(file.execute("PRAGMA user_version").get)
                 file.close()
             waiting = outbox.waiting(db) if outbox.enabled(db) else None

@@ -6,8 +6,7 @@ Server 0.24 does not stem: a document goes with its finished terms, and a forgot
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from core.store import document_rows, documents
-from core.store.connection import apsw
+from core.store import apsw, document_rows, documents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

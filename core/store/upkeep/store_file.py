@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.errors import Failure
-from core.store import SCHEMA, connection, migrate, sqlite
-from core.store.connection import apsw
+from core.store import SCHEMA, apsw, fold_log, log_bytes, migrate, open_unchanged, sqlite
 from core.store.upkeep import completeness
 
 _MOST_FAULTS = 5
@@ -61,7 +60,7 @@ def figures(db: apsw.Connection) -> Figures:
     newest = "SELECT max(timestamp) AS at FROM event UNION ALL SELECT max(created_at) FROM document"
     with _as_failures():
         size, free = sizes(db)
-        return Figures(size, connection.log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
+        return Figures(size, log_bytes(), free, db.execute(f"SELECT max(at) FROM ({newest})").get)
 
 
 def sizes(db: apsw.Connection) -> tuple[int, int]:
@@ -109,7 +108,7 @@ def give_back(db: apsw.Connection) -> bool:
             if left >= free:
                 break
             time.sleep(_PAUSE_S)
-        connection.fold_log(db, over=0)
+        fold_log(db, over=0)
     return before > sizes(db)[0]
 
 
@@ -117,7 +116,7 @@ def rewrite(db: apsw.Connection) -> None:
     """Write the whole file anew without its free pages, so that later ones can be given back; writers wait."""
     with _as_failures():
         _vacuum(db)
-        connection.fold_log(db, over=0)
+        fold_log(db, over=0)
 
 
 def merge(db: apsw.Connection, name: str) -> None:
@@ -186,7 +185,7 @@ def copy(target: str) -> bool:
 def examine(path: str) -> Examined:
     """Look at every page of a store file that nobody has open; it is only read, and nothing is made beside it."""
     try:
-        db = connection.open_unchanged(path)
+        db = open_unchanged(path)
         try:
             schema = migrate.version_of(db)
             if schema > SCHEMA:

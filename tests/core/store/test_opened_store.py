@@ -13,7 +13,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import connection, events, foreign_file, history, migrations, sqlite
+from core.store import events, fold_log, foreign_file, history, migrations, sqlite
 from core.store.upkeep import completeness
 
 
@@ -101,7 +101,7 @@ def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
 
 
 def test_a_store_that_comes_without_its_log_is_noticed_when_it_is_opened(db: apsw.Connection, store: Path) -> None:
-    connection.fold_log(db, over=0)
+    fold_log(db, over=0)
     alone = store.read_bytes()
     db.close()
     for one in store.parent.iterdir():
