@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,9 +30,9 @@ if TYPE_CHECKING:
     from typesense_server import Server
 
 # How long an example takes says nothing on a busy machine. In CI the same examples every time: a rare one is found, and
-# mended, on a developer's machine.
-settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("any"), derandomize=True)
+# mended, on a developer's machine, where every run tries other ones, and fewer.
+settings.register_profile("any", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("any"), max_examples=100, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
 # Which session of a client the tests themselves are run in.
@@ -40,9 +43,28 @@ for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+MEMORY = "/dev/shm"
+_ROOM_MB = 4096
+
+
+def _holds_tests(folder: str) -> bool:
+    """Whether there is room for what tests write, and a script in it may be run."""
+    if "TMPDIR" in os.environ or not os.access(folder, os.W_OK):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize >> 20 >= _ROOM_MB and not disk.f_flag & os.ST_NOEXEC
+
+
+# Thousands of homes are made and thrown away: in memory that costs the system half as much, and no disk is waited for.
+if _holds_tests(MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+
 ROOT = Path(__file__).resolve().parent.parent
-for folder in sorted({path.parent for path in (ROOT / "tests").rglob("test_*.py")}):
-    sys.path.append(str(folder))  # a test file may use what another made, in whichever room it stands
+FILES = sorted((ROOT / "tests").rglob("test_*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
+sys.path.extend(map(str, FOLDERS))  # a test file may use what another made, in whichever room it stands
+# Said by the first process, before its workers begin: whether the test files were never compiled.
+FRESH = os.environ.setdefault("TESTS_FRESH", str(any(not (one / "__pycache__").exists() for one in FOLDERS)))
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
 PATIENCE_S = 240.0
 """How long a test waits for what must come to pass: it bounds a hang, and says nothing about speed."""
@@ -106,6 +128,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if skipped:
         terminalreporter.write_sep("-", f"LEFT OUT, {len(skipped)} tests of {len(files)} files; `make test` runs them")
         terminalreporter.write_line(" ".join(files))
+
+
+def pytest_sessionstart() -> None:
+    """In a fresh clone each worker first loads, and compiles, other test files; all would compile them all."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if FRESH == "True" and worker:
+        number, workers = int(worker.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        for path in FILES[number::workers]:
+            with contextlib.suppress(BaseException):  # it is told where pytest loads it
+                importlib.import_module(path.stem)
 
 
 def pytest_collection_finish() -> None:

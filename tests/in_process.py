@@ -192,10 +192,11 @@ def _process(arguments: list[str], environment: Mapping[str, str], cwd: Path) ->
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:
-    zone = os.environ.get("TZ")
-    os.environ.clear()
-    os.environ.update(variables)
-    if os.environ.get("TZ") != zone:
+    before = dict(os.environ)
+    for name in before.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in variables.items() if before.get(name) != value})
+    if before.get("TZ") != variables.get("TZ"):
         time.tzset()
 
 

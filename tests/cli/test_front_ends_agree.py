@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli import execution
@@ -115,7 +115,6 @@ def typed(read: tuple[str, dict[str, Any]] | None) -> object:
     return None if read is None else (read[0], {name: (type(value), value) for name, value in read[1].items()})
 
 
-@settings(max_examples=150, deadline=None)
 @given(calls())
 @example(["recall", "--query"])
 @example(["recall", "--session", "--help"])
@@ -135,7 +134,6 @@ def test_what_the_hot_front_end_reads_typer_reads_alike(argv: list[str]) -> None
         assert typed(slow(words)) == typed(read)
 
 
-@settings(max_examples=100, deadline=None)
 @given(calls())
 def test_what_typer_refuses_it_refuses_with_a_reason(argv: list[str]) -> None:
     words, _ = take_json_flag(argv)

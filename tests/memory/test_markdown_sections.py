@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.knowledge import markdown
@@ -72,7 +72,6 @@ def bare(text: str) -> str:
     return "".join(text.split())
 
 
-@settings(max_examples=150, deadline=None)
 @given(lines)
 @example(["---"])
 @example(["---", "# One", "---"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import NOW_MS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core import ids, json_text
@@ -24,7 +24,6 @@ odd = st.recursive(
     metadata=st.dictionaries(st.text() | st.integers(), odd), action=st.text(), error=st.none() | st.text(),
     duration=st.none() | st.floats(), level=st.text(), success=st.booleans(),
 )  # fmt: skip
-@settings(deadline=None, max_examples=40)
 def test_any_value_makes_an_event(
     metadata: dict[Any, Any], action: str, error: str | None, duration: float | None, level: str, success: bool
 ) -> None:

@@ -178,7 +178,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     metadata=st.dictionaries(TEXTS, VALUES, max_size=6),
     error=st.none() | TEXTS,

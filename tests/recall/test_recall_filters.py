@@ -11,7 +11,7 @@ from unittest.mock import patch
 import apsw
 import pytest
 from conftest import NOW_MS, Run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.store import COLLECTIONS, candidates, documents, migrate, row_filter, sqlite
@@ -108,7 +108,6 @@ def distances(db: apsw.Connection, rows: list[int], asked: bytes) -> dict[int, f
 
 @pytest.mark.parametrize("small", [0, 64])
 @pytest.mark.parametrize("how", NEAR)
-@settings(max_examples=40)
 @given(made=entries, asked=filters, limit=st.integers(1, 6))
 def test_a_filter_finds_what_everything_finds_of_the_admitted(
     how: str, small: int, made: list[dict[str, Any]], asked: dict[str, Any], limit: int

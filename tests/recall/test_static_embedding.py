@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recall import static_vectors
@@ -53,7 +53,6 @@ def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     assert out.stdout.split() == [here[2].hex(), here[0].hex()]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(), max_size=300))
 def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     vector = embed(text)

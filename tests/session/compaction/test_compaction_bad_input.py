@@ -168,9 +168,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), client=st.sampled_from(["pi", "claude", "codex"]))
 def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     """Lines of a recording, some gone, cut, doubled, moved, or with something else in a member."""

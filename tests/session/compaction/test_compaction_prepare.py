@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from claude_transcript import Transcript
 from conftest import ROOT, Run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
@@ -169,7 +169,6 @@ def entry(number: int, role: Any, **more: Any) -> Entry:
 ROLES = st.sampled_from(["user", "call", "call", "result", "result", "answer", "custom", "other"])
 
 
-@settings(max_examples=150, deadline=None)
 @given(kinds=st.lists(ROLES, max_size=30), keep=st.integers(0, 3000), start=st.integers(0, 5), client=st.data())
 def test_the_cut_never_parts_a_call_from_its_result(
     kinds: list[str], keep: int, start: int, client: st.DataObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clients.entry import NO_FILES, Block, Message
@@ -82,7 +82,6 @@ PIECES = (
 TEXT = st.one_of(st.text(max_size=80), st.sampled_from(PIECES))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.one_of(TEXT.map(user), TEXT.map(agent)), max_size=12),
     st.integers(120, 2_000),

@@ -13,6 +13,7 @@ from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run
 from doctors import FILES, User
 from doctors import user as made
 
+from core import files
 from session.doctor import trial
 
 HOOKED = ("claude", "codex", "gemini")
@@ -218,7 +219,7 @@ def test_a_shell_that_keeps_joelclaw_from_being_reached(user: User) -> None:
 
 def test_what_another_version_wrote(user: User) -> None:
     user.call("install", "claude")
-    (receipt,) = [one for one in (user.memory / "installs").iterdir() if "settings.json" in one.name]
+    receipt = user.memory / "installs" / (files.safe_name(str(user.file("claude"))) + ".json")
     edit(user.file("claude"), '"timeout": 5', '"timeout": 7')
     from hashlib import sha256
 
