@@ -64,9 +64,18 @@ def possible(more: Mapping[str, str]) -> bool:
 
 
 def call(
-    script: str, words: tuple[str, ...], data: bytes | None, environment: Mapping[str, str], cwd: Path
+    script: str,
+    words: tuple[str, ...],
+    data: bytes | None,
+    environment: Mapping[str, str],
+    cwd: Path,
+    terminal: int | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run `script WORDS...` with `data` on stdin (None: /dev/null); returns its exit code, stdout and stderr."""
+    """Run `script WORDS...` with `data` on stdin (None: /dev/null); returns its exit code, stdout and stderr.
+
+    Args:
+        terminal: what stdout shall be instead of a file; somebody reads its other end.
+    """
     arguments = [os.fsdecode(os.fsencode(word)) for word in (script, *words)]  # as they cross into a process
     if any("\0" in argument for argument in arguments):
         raise ValueError("embedded null byte")
@@ -75,7 +84,7 @@ def call(
     try:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _stdin(data) as given:
             with (
-                _descriptors(given, out.fileno(), err.fileno()),
+                _descriptors(given, out.fileno() if terminal is None else terminal, err.fileno()),
                 _process(arguments, environment, cwd),
                 _product(),
                 _streams(),

@@ -12,10 +12,12 @@ import struct
 import subprocess
 import termios
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import in_process
 from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
 
 from cli.answer import Answer
@@ -31,19 +33,28 @@ def on_terminal(
     rows: int = 30,
     cwd: Path | None = None,
 ) -> Spawned:
-    """Spawn `joelclaw` with stdout on a pseudo-terminal and stderr in a pipe."""
+    """Run `joelclaw` with stdout on a pseudo-terminal: in this process where that is possible (`in_process`)."""
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**clean_environment(home), "TERM": "xterm-256color", **(env or {})}
     for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and they would beat the terminal
         environment.pop(name, None)
+    folder = cwd or home.parent
+    if in_process.possible(env or {}):
+        with ThreadPoolExecutor(1) as reader:
+            shown = reader.submit(_shown, mine)
+            try:
+                code, _, err = in_process.call(JOELCLAW, words, None, environment, folder, terminal=theirs)
+            finally:
+                os.close(theirs)
+        return Spawned(code, shown.result(), err.decode())
     child = subprocess.Popen(
         [JOELCLAW, *words],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,
         env=environment,
-        cwd=cwd or home.parent,
+        cwd=folder,
     )
     os.close(theirs)
     return ended(child, mine)
@@ -51,6 +62,14 @@ def on_terminal(
 
 def ended(child: subprocess.Popen[bytes], mine: int) -> Spawned:
     """What a command shows on its pseudo-terminal, of which `mine` is our end, until it ends."""
+    shown, told = _shown(mine), ""
+    if child.stderr is not None:  # else that is the terminal
+        told = child.stderr.read().decode()
+        child.stderr.close()
+    return Spawned(child.wait(PATIENCE_S), shown, told)
+
+
+def _shown(mine: int) -> str:
     shown = b""
     while True:
         try:
@@ -61,11 +80,7 @@ def ended(child: subprocess.Popen[bytes], mine: int) -> Spawned:
             break
         shown += part
     os.close(mine)
-    told = ""
-    if child.stderr is not None:  # else that is the terminal
-        told = child.stderr.read().decode()
-        child.stderr.close()
-    return Spawned(child.wait(PATIENCE_S), shown.decode().replace("\r\n", "\n"), told)
+    return shown.decode().replace("\r\n", "\n")
 
 
 def without_style(text: str) -> str:

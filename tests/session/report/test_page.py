@@ -105,6 +105,7 @@ def test_the_page_is_a_file_that_only_its_owner_reads(run: Run, tmp_path: Path) 
     assert not list(tmp_path.glob("*.html")), "nothing is left in the current folder"
 
 
+@pytest.mark.spawned  # where files are made for a moment, and which browser is meant, Python finds out once
 def test_on_a_terminal_with_a_screen_the_page_is_opened(run: Run, home: Path, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
