@@ -14,7 +14,7 @@ from core.quoting import as_code, clip, cost, enclose, one_line
 from core.repository import git_state, places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from session import own_command
-from session.inject import checks, task, unrun, where
+from session.inject import checks, task, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,13 +154,13 @@ def _standing(
     )
     found = [f"**Task:** {request}" if request else "", _plan(about)]
     edits = place_rows.edits(db, about["id"])
-    ranges = unrun.ranges(edits, calls, checks.is_check)
+    ranges = checks.unrun(edits, calls)
     if ranges:
         inside: dict[str, list[Place]] = {}
         for place in places:
             if place["file"] in ranges:
                 inside.setdefault(place["file"], []).append(place)
-        edited = unrun.told(ranges, inside, shown_as, _EDITED_CHARS)
+        edited = checks.told_ranges(ranges, inside, shown_as, _EDITED_CHARS)
         found.append(f"**Edited, not run since:** {edited}" if edited else "")
     failure = checks.failing(calls, edits)
     if failure is not None:

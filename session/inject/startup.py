@@ -119,12 +119,10 @@ def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
     edits = [edit for edit in place_rows.edits(db, about["id"]) if edit["number"] > committed]
     if not edits:
         return ""
-    from session.inject import unrun
-
-    ranges = unrun.ranges(edits, calls, checks.is_check)
+    ranges = checks.unrun(edits, calls)
     places = place_rows.places(db, about["id"], files=list(ranges)) if ranges else []
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-    told = unrun.told(ranges, inside, {}, _EDITED_CHARS)
+    told = checks.told_ranges(ranges, inside, {}, _EDITED_CHARS)
     return f"**Edited, not run since:** {told}" if told else ""
 
 
