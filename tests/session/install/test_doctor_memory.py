@@ -24,14 +24,14 @@ from terminal import on_terminal, without_style
 import clients
 from core.store import migrations
 from session.doctor import home as home_of
-from session.doctor import trial
+from session.doctor import hooks
 
 HOUR_MS = 3_600_000
 
 
 @pytest.fixture
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(trial, "LONGEST_S", PATIENCE_S)
+    monkeypatch.setattr(hooks, "LONGEST_S", PATIENCE_S)
     monkeypatch.setattr(home_of, "_LITTLE", 0)  # how full this machine's disk is
     one = made(tmp_path, home, run)
     one.call("memory", "write", "the deploy script needs the staging key")
