@@ -14,7 +14,7 @@ from core.errors import Failure
 from core.quoting import clip
 from core.records import Session
 from core.store import history
-from core.store.sessions import id_beginnings, name_rows, session_lists, session_rows
+from core.store.sessions import name_rows, session_lists, session_rows
 from session import checkpoint_run
 from session.inject.task import last_request, opening
 from session.records import SessionState
@@ -127,7 +127,7 @@ def meant(db: apsw.Connection, given: str) -> str:
     if len(given) >= _SHORTEST:
         found = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
         found += [one for one in history.sessions(db) if one.startswith(given)]
-        found = list(dict.fromkeys([*found, *id_beginnings.sessions_beginning(db, given, _MOST_LISTED + 1)]))
+        found = list(dict.fromkeys([*found, *session_lists.sessions_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:
         return found[0]
     if found:
@@ -144,7 +144,7 @@ def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is kept of a session of exactly this id."""
     if state_file.exists(session) or history.extent(db, session) is not None:
         return True
-    return id_beginnings.whole_id(db, session, least=len(session) + 1) == session
+    return session_lists.whole_id(db, session, least=len(session) + 1) == session
 
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from core import clock
 from core.quoting import DELIMITER
-from session.session_report import turns as telling
+from session.session_report import report
 
 AT = 1_790_000_000_000
 S = 1000
@@ -22,7 +22,7 @@ def event(action: str, component: str = "session-lifecycle", *, at: int = 0, lev
 
 def told(*events: Any) -> list[tuple[int, str, str]]:
     """Of each moment when it was, its kind and its line."""
-    return [(at - AT, one["kind"], one["text"]) for at, one in telling.of_events(events, (), {})]
+    return [(at - AT, one["kind"], one["text"]) for at, one in report.of_events(events, (), {})]
 
 
 def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
@@ -39,7 +39,7 @@ def test_the_event_of_an_injection_whose_text_is_kept_is_told_once() -> None:
             ("fizzle", 9, "m-2"),
         )
     ]
-    first, *rest = telling.of_events(
+    first, *rest = report.of_events(
         [event("memory.recall.injected", name="i-1", contentChars=9), *verdicts], [kept], {"m-1": "the jars"}
     )
     assert first == (AT + 5, {
@@ -89,7 +89,7 @@ def test_an_event_of_somebody_else_is_told_as_it_is(
 def test_a_hook_s_compaction_is_the_transcript_s_within_two_minutes(apart: int, same: bool) -> None:
     before = event("gateway.compaction.before", contextPercent=70.4, contextTokens=140_000, contextLimit=200_000)
     archived: Any = {"at": AT + apart, "summary": "x" * 1024}
-    found = [(at - AT, one["text"]) for at, one in telling.of_compactions([before, event("other")], [archived])]
+    found = [(at - AT, one["text"]) for at, one in report.of_compactions([before, event("other")], [archived])]
     full, size = "at 70 %, 140,000 tokens of 200,000", "; the summary has 1,024 characters"
     assert found == ([(0, f"{full}{size}")] if same else [(0, full), (apart, f"(from the transcript){size}")])
 
@@ -102,7 +102,7 @@ def test_of_hooks_the_starts_and_those_that_went_wrong_are_told() -> None:
             ("tool", "late", None, ""),
         )
     ]  # fmt: skip
-    assert telling.of_hooks(hooks) == [  # type: ignore[arg-type]  # as much of them as is read
+    assert report.of_hooks(hooks) == [  # type: ignore[arg-type]  # as much of them as is read
         (AT - 5, {"at": clock.iso(AT - 5), "kind": "start", "text": "the client starts (SessionStart)", "ms": 5.5}),
         (AT, {"at": clock.iso(AT), "kind": "error", "text": "hook Stop failed: no disk", "ms": 5.5}),
         (AT, {"at": clock.iso(AT), "kind": "error", "text": "hook of an unknown event late: no disk"}),
@@ -122,7 +122,7 @@ def moment(at: int, kind: str = "event") -> Any:
 
 
 def turns(hooks: Any = (), prompts: Any = (), calls: Any = (), moments: Any = ()) -> list[Any]:
-    return telling.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: f"zone of {percent}")
+    return report.turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: f"zone of {percent}")
 
 
 def test_a_turn_tells_all_that_fell_into_it() -> None:
