@@ -84,7 +84,7 @@ COMMANDS: tuple[Command, ...] = (
     _vault("tree", "The folders of the vault, two levels deep."),
     Command(
         "vault adr",
-        "cli.knowledge.adr:run",
+        "cli.knowledge.vault:adr",
         "The decision records of the vault.",
         P("verb", (), _ADR_WHAT, metavar="VERB", choices=_ADR_VERBS),
         P("query", (), "a number, a name or words; with prompt: a text with [[links]]", metavar="QUERY"),

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from memory.knowledge import decision_links, decisions, markdown, markdown_files, vault
+from memory.knowledge import decisions, markdown, markdown_files, vault
 from memory.knowledge.decisions import Record
 
 _INDEX = "README.md"
@@ -58,12 +58,12 @@ def _links(root: str, records: list[Record]) -> tuple[list[dict[str, Any]], list
     broken: list[dict[str, Any]] = []
     ambiguous: list[dict[str, Any]] = []
     custom = 0
-    for link in decision_links.links(records):
-        if decision_links.is_custom(link.target):
+    for link in decisions.links(records):
+        if decisions.is_custom(link.target):
             custom += 1
             continue
         told: dict[str, Any] = {"source": link.source.filename, "line": link.line, "target": link.target}
-        paths = decision_links.meant(root, records, listed, link.target)
+        paths = decisions.meant(root, records, listed, link.target)
         if not paths:
             broken.append(told)
         elif len(paths) > 1:
