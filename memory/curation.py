@@ -18,7 +18,7 @@ from core.project import name_of, names_of
 from core.records import Document
 from core.store import curation, document_rows, documents, history, sqlite
 from core.store.curation import PINNED
-from core.store.sessions import forgotten, id_beginnings, segments, session_rows
+from core.store.sessions import forgotten, segments, session_lists, session_rows
 from core.store.upkeep.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
@@ -275,7 +275,7 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
     """Take a session's memories out of every search, and its tool calls, texts and hooks for good."""
     with sqlite.transaction(db):
-        session = id_beginnings.whole_id(db, given) or given
+        session = session_lists.whole_id(db, given) or given
         found = curation.of_session(db, session)
         known = session_rows.session(db, session)
         if not found and known is None and history.extent(db, session) is None:

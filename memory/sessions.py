@@ -15,7 +15,7 @@ from core.quoting import clip
 from core.records import Call, Hit
 from core.redaction import MARK
 from core.store import sqlite
-from core.store.sessions import call_rows, id_beginnings, session_lists, session_rows
+from core.store.sessions import call_rows, session_lists, session_rows
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
@@ -151,7 +151,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         except Failure as failure:
             fix = "name a session's transcript, or a session by its id"
             raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
-    session = id_beginnings.whole_id(db, identity(wanted)) if db is not None else ""
+    session = session_lists.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         message = f"no session is archived with an id that starts with {given[:80]!r}"
         fix = "search for it: joelclaw sessions search --help"
@@ -205,7 +205,7 @@ def around(
         try:
             document = curation.find(db, identifier)
         except Failure as failure:
-            if db is None or failure.code != "MEMORY_NOT_FOUND" or not id_beginnings.whole_id(db, identity(identifier)):
+            if db is None or failure.code != "MEMORY_NOT_FOUND" or not session_lists.whole_id(db, identity(identifier)):
                 raise
     if document and not document["session_id"]:
         said = {"at": clock.iso(document["created_at"]), "role": document["source"], "kind": "memory"}

@@ -36,9 +36,9 @@ class RecordedRecall:
         """The session that a beginning of its id means (Failure: SESSION_AMBIGUOUS); "" where none is known."""
         if not given or self._db is None:
             return ""
-        from core.store.sessions import id_beginnings
+        from core.store.sessions import session_lists
 
-        return id_beginnings.whole_id(self._db, given)
+        return session_lists.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
         """The project whose hits go first for who asks in a folder, or "": that of its repository; of a folder in none

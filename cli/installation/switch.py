@@ -12,7 +12,7 @@ from core.errors import Failure, usage
 from core.repository import switches
 from core.repository import trust as trusted
 from core.store import sqlite
-from core.store.sessions import id_beginnings, session_lists
+from core.store.sessions import session_lists
 from otel import log
 from otel.event import new_event
 from session.state import state_file
@@ -89,7 +89,7 @@ def _archived(session: str) -> str:
     """The archived session that an id or its beginning means; "" where there is none, or the store cannot be read."""
     with suppress(sqlite.StoreError, OSError):
         db = sqlite.open_reading()
-        return id_beginnings.whole_id(db, session, least=1) if db is not None else ""
+        return session_lists.whole_id(db, session, least=1) if db is not None else ""
     return ""
 
 

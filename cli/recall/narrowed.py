@@ -7,7 +7,7 @@ from cli.stdout import tell
 from core import TYPE_CHECKING, clock, config, files, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
-from core.store.sessions import id_beginnings, session_rows
+from core.store.sessions import session_lists, session_rows
 from core.store.upkeep import completeness
 from recall import categories
 
@@ -94,7 +94,7 @@ def unknown(result: RecallResult) -> list[str]:
         if given["category"] not in kept:
             known["category"] = list(map(categories.short, kept))
             given["category"] = result["categoryFilter"]["input"] or ""
-    if "session" in given and not id_beginnings.whole_id(db, given["session"]):
+    if "session" in given and not session_lists.whole_id(db, given["session"]):
         known["session"] = sessions
     nearest = {name: ", ".join(_nearest(name, given[name], near)) or "none" for name, near in known.items()}
     return [f"No {name} {given[name][:80]!r} is known; the nearest: {near}." for name, near in nearest.items()]

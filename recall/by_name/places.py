@@ -9,7 +9,7 @@ from core import TYPE_CHECKING, clock, files, ids
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
 from core.repository import places_now
-from core.store.sessions import call_rows, found_calls, id_beginnings, name_rows, place_rows, session_rows
+from core.store.sessions import call_rows, found_calls, name_rows, place_rows, session_lists, session_rows
 from recall import hit
 from recall.by_name.calls import COLLECTION as CALLS
 from recall.by_name.calls import PREFIX, time_of
@@ -287,7 +287,7 @@ def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | Non
     is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
     if db is None or not is_one:
         return None
-    session = id_beginnings.whole_id(db, given)
+    session = session_lists.whole_id(db, given)
     call = found_calls.one(db, session, int(number))
     if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
         return None

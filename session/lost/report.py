@@ -14,15 +14,7 @@ from core.project import folder_of, name_of
 from core.project import names_of as project_names
 from core.quoting import clip, one_line
 from core.records import Session
-from core.store.sessions import (
-    call_rows,
-    id_beginnings,
-    name_rows,
-    place_rows,
-    session_lists,
-    session_rows,
-    transcripts,
-)
+from core.store.sessions import call_rows, name_rows, place_rows, session_lists, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
 from session.inject import startup, topics
@@ -152,8 +144,8 @@ def _session_meant(db: apsw.Connection, given: str) -> Session:
     known = session_rows.session(db, given)
     if known is not None:
         return known
-    whole = "" if session_rows.is_forgotten(db, given) else id_beginnings.whole_id(db, given, least=1)
-    forgotten = "" if whole else id_beginnings.forgotten_beginning(db, given)
+    whole = "" if session_rows.is_forgotten(db, given) else session_lists.whole_id(db, given, least=1)
+    forgotten = "" if whole else session_lists.forgotten_beginning(db, given)
     if forgotten:
         said = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
         fix = "ask for another one; without ID it is the last that was compacted: joelclaw lost"

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from core.store.sessions import call_rows, id_beginnings, name_rows, session_lists, session_rows
+from core.store.sessions import call_rows, name_rows, session_lists, session_rows
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_nothing_chooses_it(run: Run, home: Path, forgotten: Path) -> None:
     assert session_rows.is_forgotten(db, SESSION)
     assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get == 1
     assert session_lists.latest_sessions(db, 5) == []
-    assert id_beginnings.sessions_beginning(db, SESSION[:8], 5) == []
+    assert session_lists.sessions_beginning(db, SESSION[:8], 5) == []
     refused = run("lost", ok=False).json
     assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
         "SESSION_NOT_FOUND", True,

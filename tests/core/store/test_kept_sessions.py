@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from core.store import documents
-from core.store.sessions import call_rows, forgotten, found_calls, id_beginnings, name_rows, session_lists, session_rows
+from core.store.sessions import call_rows, forgotten, found_calls, name_rows, session_lists, session_rows
 
 
 def session(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -172,9 +172,9 @@ def test_a_session_is_meant_by_eight_characters_of_its_id(db: apsw.Connection) -
     say(db, "abcdefgh-1", "said")
     say(db, "gone-gone", "said", forgotten_at=1)
     forgotten.forget(db, "87654321-x")
-    assert id_beginnings.whole_id(db, "12345678") == "12345678-a" and id_beginnings.whole_id(db, "1234567") == ""
-    assert id_beginnings.whole_id(db, "1234567", least=7) == "12345678-a"
-    assert id_beginnings.whole_id(db, "short") == "short" and id_beginnings.whole_id(db, "shor") == ""
-    assert id_beginnings.whole_id(db, "abcdefgh") == id_beginnings.whole_id(db, "abcdefgh-1") == "abcdefgh-1"
-    assert id_beginnings.whole_id(db, "87654321") == id_beginnings.whole_id(db, "87654321-x") == ""
-    assert id_beginnings.whole_id(db, "nothing-of-it") == ""
+    assert session_lists.whole_id(db, "12345678") == "12345678-a" and session_lists.whole_id(db, "1234567") == ""
+    assert session_lists.whole_id(db, "1234567", least=7) == "12345678-a"
+    assert session_lists.whole_id(db, "short") == "short" and session_lists.whole_id(db, "shor") == ""
+    assert session_lists.whole_id(db, "abcdefgh") == session_lists.whole_id(db, "abcdefgh-1") == "abcdefgh-1"
+    assert session_lists.whole_id(db, "87654321") == session_lists.whole_id(db, "87654321-x") == ""
+    assert session_lists.whole_id(db, "nothing-of-it") == ""
