@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import apsw
 import in_process
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,7 +27,6 @@ from hypothesis import HealthCheck, settings
 from core.store import fold_log, migrate, sqlite
 
 if TYPE_CHECKING:
-    import apsw
     from otlp_receiver import Receiver
     from typesense_server import Server
 
@@ -163,6 +164,24 @@ def receiver() -> Iterator[Receiver]:
     started = Receiver().start()
     yield started
     started.stop()
+
+
+@functools.cache
+def _schema() -> bytes:
+    made = apsw.Connection(":memory:")
+    _take_steps(made)
+    return made.serialize("main")
+
+
+def _take_steps_at_once(db: apsw.Connection) -> None:
+    """An empty store in memory is a copy of one: to take all steps of the schema takes longer."""
+    if db.filename or migrate.version_of(db):
+        _take_steps(db)
+    else:
+        db.deserialize("main", _schema())
+
+
+_take_steps, migrate._take_steps = migrate._take_steps, _take_steps_at_once
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ class Load:
     def _carry(self, machine: Machine) -> None:
         while not self._over.is_set():
             machine.run("store", "sync", JOELCLAW_STORE_TIMEOUT_MS="200")  # it may fail meanwhile
-            time.sleep(PAUSE_S)
+            time.sleep(3 * PAUSE_S)
 
     def _read(self) -> None:
         while not self._over.is_set():
