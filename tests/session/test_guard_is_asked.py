@@ -88,8 +88,13 @@ def events(run: Run, action: str) -> list[dict[str, Any]]:
     return [event for event in found if event["action"] == action]
 
 
-@pytest.mark.parametrize("between", ["nothing", "an extension's entry", "our signpost", "a label"])
-@pytest.mark.parametrize("instructions", ["undefined", "'attend to the gauge'"])
+@pytest.mark.parametrize(
+    ("between", "instructions"),
+    [
+        ("nothing", "undefined"), ("nothing", "'attend to the gauge'"), ("an extension's entry", "undefined"),
+        ("our signpost", "'attend to the gauge'"), ("a label", "undefined"),
+    ],
+)  # fmt: skip
 def test_a_second_compaction_with_nothing_between_is_cancelled(
     host: Host, pi: PiSession, run: Run, between: str, instructions: str
 ) -> None:
