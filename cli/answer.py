@@ -1,4 +1,7 @@
-"""What a handler returns, and how it is printed."""
+"""What a handler returns, and how it is printed: as text, or in the JSON envelope of the mirrored CLI.
+
+That is `{ok, command, result, error?, fix?, next_actions}`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,28 @@ import sys
 
 from cli.stdout import is_terminal, write_out
 from core import TYPE_CHECKING, json_text
-from core.errors import usage
+from core.errors import Failure, usage
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NotRequired, TypedDict
 
-    from core.envelope import Envelope, NextAction
+    class NextAction(TypedDict):
+        """A command that makes sense next. With `params`, it is a template to fill in."""
+
+        command: str
+        description: str
+        params: NotRequired[dict[str, dict[str, Any]]]
+
+    class Envelope(TypedDict):
+        """What a command prints."""
+
+        ok: bool
+        command: str
+        result: Any
+        error: NotRequired[dict[str, str]]
+        fix: NotRequired[str]
+        next_actions: list[NextAction]
+
 
 _NAME = "joelclaw "
 
@@ -27,6 +46,23 @@ class Answer:
     ) -> None:  # fmt: skip
         self.result, self.next_actions, self.text = result, next_actions or [], text
         self.framed, self.exit_code, self.said = framed, exit_code, said
+
+
+def done(command: str, result: object, next_actions: list[NextAction] | None = None) -> Envelope:
+    """The envelope of a command that succeeded. `command` begins with `joelclaw `."""
+    return {"ok": True, "command": command, "result": result, "next_actions": next_actions or []}
+
+
+def failed(command: str, failure: Failure, next_actions: list[NextAction]) -> Envelope:
+    """The envelope of a command that failed."""
+    return {
+        "ok": False,
+        "command": command,
+        "result": None,
+        "error": {"message": failure.message or failure.code, "code": failure.code},
+        "fix": failure.fix,
+        "next_actions": next_actions,
+    }
 
 
 def step(command: str, description: str, params: dict[str, dict[str, Any]] | None = None) -> NextAction:
@@ -45,7 +81,7 @@ def quoted(word: str) -> str:
 def print_answer(command: str, answer: Answer) -> None:
     """The answer on stdout: raw text, or the envelope; nothing in it acts on a terminal or passes for markup."""
     if answer.text is None:
-        print_envelope({"ok": True, "command": command, "result": answer.result, "next_actions": answer.next_actions})
+        print_envelope(done(command, answer.result, answer.next_actions))
     elif answer.text:
         text = answer.text
         if not answer.framed:

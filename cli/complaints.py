@@ -7,12 +7,11 @@ from difflib import get_close_matches
 from functools import cache
 
 from cli import commands
-from cli.answer import print_envelope, runnable, step
+from cli.answer import failed, print_envelope, runnable, step
 from cli.parameter import Command
 from cli.reference import GROUPS, every
 from cli.stdout import StdoutFullError, tell
 from core import clock, files, json_text
-from core import envelope as envelopes
 from core.errors import FAILED, Failure, usage
 from core.output import shown
 from otel import spool
@@ -36,7 +35,7 @@ def report(name: str, error: Exception, *, as_json: bool) -> int:
     if as_json:
         path = name.removeprefix("joelclaw ")
         help_for = name if commands.named(path) or path in GROUPS else "joelclaw"
-        print_envelope(envelopes.failed(name, failure, [step(f"{help_for} --help", "what this command takes")]))
+        print_envelope(failed(name, failure, [step(f"{help_for} --help", "what this command takes")]))
     else:
         tell(shown(f"{name}: {failure.message}\n  {runnable(failure.fix)}\n"))
     return failure.exit_code

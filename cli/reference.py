@@ -5,10 +5,10 @@ import re
 import sys
 from typing import Any
 
-from cli.answer import print_envelope, step
+from cli.answer import Answer, print_answer, step
 from cli.commands import FOLDERS, declared, named
 from cli.parameter import Command, Parameter
-from core import VERSION, envelope
+from core import VERSION
 from core.store import apsw
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
@@ -120,7 +120,7 @@ def print_overview(group: str) -> None:
         result = {"groups": dict(GROUPS), "commands": commands}
         named = {**GROUPS, **{command.path: command.help for command in every() if " " not in command.path}}
     actions = [step(f"joelclaw {path} --help", about) for path, about in named.items()]
-    print_envelope(envelope.done(f"joelclaw {group or '--help'}", result, actions))
+    print_answer(f"joelclaw {group or '--help'}", Answer(result, actions))
 
 
 def _as_json(parameter: Parameter) -> dict[str, Any]:

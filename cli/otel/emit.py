@@ -14,7 +14,7 @@ from otel.event import new_event, parse_level
 if TYPE_CHECKING:
     from typing import Any
 
-    from core.envelope import NextAction
+    from cli.answer import NextAction
 
 _CODE = "OTEL_INVALID_ARGS"
 MAX_STDIN_BYTES = 262_144

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from cli.answer import Answer, refuse_terminal, write_json, write_verbatim
+from cli.answer import Answer, done, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
-from core import TYPE_CHECKING, clock, config, envelope, files, json_text
+from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import usage
 from core.store import COLLECTIONS
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from core.envelope import NextAction
+    from cli.answer import NextAction
     from core.records import RecallResult
     from recall.query import Query
     from session.recorded_recall import RecordedRecall
@@ -95,7 +95,7 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
             result: dict[str, Any] = {**recalls.ask(asked(text), now=clock.now_ms())}
             if where != "-":
                 result |= {"query": "", "rewrittenQuery": "", "number": number}
-            if not write_json(json_text.dumps(envelope.done("joelclaw recall", result))):
+            if not write_json(json_text.dumps(done("joelclaw recall", result))):
                 break
     recalls.save()
     return 0

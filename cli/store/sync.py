@@ -3,8 +3,8 @@
 from typing import Any
 
 from cli import bulk
-from cli.answer import Answer, is_for_person, print_envelope, step
-from core import config, envelope
+from cli.answer import Answer, failed, is_for_person, print_envelope, step
+from core import config
 from core.errors import FAILED, Failure
 from core.process import background_process
 from core.store.cluster import sync as replication
@@ -64,7 +64,7 @@ def verify(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every co
     )
     if is_for_person():
         return Answer(result, [step("joelclaw store push", failure.message)], exit_code=FAILED)
-    failed = envelope.failed("joelclaw store verify", failure, [step("joelclaw status", "what is pending, and why")])
-    failed["error"].update(result)
-    print_envelope(failed)
+    told = failed("joelclaw store verify", failure, [step("joelclaw status", "what is pending, and why")])
+    told["error"].update(result)
+    print_envelope(told)
     return FAILED
