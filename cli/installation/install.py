@@ -8,7 +8,7 @@ from typing import Any
 import clients
 from cli.answer import Answer, is_for_person, quoted, step
 from cli.installation.view import difference
-from cli.memory import archive
+from cli.memory import archive, past_sessions
 from cli.terminal import agreed
 from clients.settings import Settings
 from core import files
@@ -38,7 +38,7 @@ def install(options: dict[str, Any]) -> Answer:
     result: Any = answer.result
     if options["dry_run"] or "declined" in result:
         return answer
-    told, actions = archive.offer(yes=options["yes"], no=options["no_archive"])
+    told, actions = past_sessions.offer(archive.run, yes=options["yes"], no=options["no_archive"])
     return Answer({**result, **told}, [*actions, *answer.next_actions])
 
 
