@@ -70,11 +70,13 @@ def call(
     environment: Mapping[str, str],
     cwd: Path,
     terminal: int | None = None,
+    typed: bool = False,
 ) -> tuple[int, bytes, bytes]:
     """Run `script WORDS...` with `data` on stdin (None: /dev/null); returns its exit code, stdout and stderr.
 
     Args:
         terminal: what stdout shall be instead of a file; somebody reads its other end.
+        typed: whether it is stdin, too.
     """
     arguments = [os.fsdecode(os.fsencode(word)) for word in (script, *words)]  # as they cross into a process
     if any("\0" in argument for argument in arguments):
@@ -84,7 +86,11 @@ def call(
     try:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _stdin(data) as given:
             with (
-                _descriptors(given, out.fileno() if terminal is None else terminal, err.fileno()),
+                _descriptors(
+                    terminal if typed and terminal is not None else given,
+                    out.fileno() if terminal is None else terminal,
+                    err.fileno(),
+                ),
                 _process(arguments, environment, cwd),
                 _product(),
                 _streams(),

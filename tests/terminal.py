@@ -32,25 +32,32 @@ def on_terminal(
     columns: int = 100,
     rows: int = 30,
     cwd: Path | None = None,
+    answer: str | None = None,
 ) -> Spawned:
-    """Run `joelclaw` with stdout on a pseudo-terminal: in this process where that is possible (`in_process`)."""
+    """Run `joelclaw` with stdout on a pseudo-terminal: in this process where that is possible (`in_process`).
+
+    Args:
+        answer: what is typed there; without it stdin is empty, and no terminal.
+    """
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**clean_environment(home), "TERM": "xterm-256color", **(env or {})}
     for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and they would beat the terminal
         environment.pop(name, None)
-    folder = cwd or home.parent
+    folder, typed = cwd or home.parent, answer is not None
+    if answer:
+        os.write(mine, answer.encode())
     if in_process.possible(env or {}):
         with ThreadPoolExecutor(1) as reader:
             shown = reader.submit(_shown, mine)
             try:
-                code, _, err = in_process.call(JOELCLAW, words, None, environment, folder, terminal=theirs)
+                code, _, err = in_process.call(JOELCLAW, words, None, environment, folder, theirs, typed)
             finally:
                 os.close(theirs)
         return Spawned(code, shown.result(), err.decode())
     child = subprocess.Popen(
         [JOELCLAW, *words],
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if typed else subprocess.DEVNULL,
         stdout=theirs,
         stderr=subprocess.PIPE,
         env=environment,

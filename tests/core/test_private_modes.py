@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from pathlib import Path
 
+import in_process
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, clean_environment
+from conftest import JOELCLAW, clean_environment
 
 EVERYTHING = (
     ("otel", "emit", "a.b"),
@@ -30,17 +30,14 @@ EVERYTHING = (
 )
 
 
-def spawn(home: Path, *words: str, umask: int) -> None:
-    done = subprocess.run(
-        [JOELCLAW, *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=clean_environment(home),
-        cwd=next(folder for folder in home.parents if folder.exists()),
-        umask=umask,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, (words, done.stdout, done.stderr)
+def call(home: Path, *words: str, umask: int) -> None:
+    folder = next(folder for folder in home.parents if folder.exists())
+    before = os.umask(umask)
+    try:
+        code, out, err = in_process.call(JOELCLAW, words, None, clean_environment(home), folder)
+    finally:
+        os.umask(before)
+    assert code == 0, (words, out, err)
 
 
 def modes(folder: Path) -> dict[str, str]:
@@ -61,11 +58,11 @@ def test_everything_is_private(home: Path, umask: int) -> None:
     (home.parent / "notes.jsonl").write_text('{"text": "The billing exporter keeps ninety days of invoices"}\n')
     (home.parent / "queries.txt").write_text("billing\nscheduler\n")
     for words in EVERYTHING:
-        spawn(home, *words, umask=umask)
+        call(home, *words, umask=umask)
         assert modes(home) == wanted(home), words
     damaged = home / "sessions" / "new.json"
     damaged.write_text("{")
-    spawn(home, "checkpoint", "save", "--session", "new", "--percent", "5", umask=umask)
+    call(home, "checkpoint", "save", "--session", "new", "--percent", "5", umask=umask)
     found = modes(home)
     assert found == wanted(home)
     assert {"store.db", "store.db-wal", "sessions", "sessions/new.json"} <= set(found)
@@ -76,20 +73,20 @@ def test_the_cache_of_the_configuration_is_private(home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[recall]\nlimit = 3\n")
     (home / "config.toml").chmod(0o600)
-    spawn(home, "recall", "x", umask=0)
+    call(home, "recall", "x", umask=0)
     assert (home / "cache").is_dir()
     assert modes(home) == wanted(home)
 
 
 def test_missing_folders_above_the_home_are_private_too(tmp_path: Path) -> None:
     home = tmp_path / "made" / "for" / "us"
-    spawn(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    call(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
     assert modes(tmp_path / "made") == wanted(tmp_path / "made")
 
 
 def test_the_log_of_a_private_store_is_private_when_it_is_made_again(home: Path) -> None:
-    spawn(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
+    call(home, "memory", "write", "The scheduler of the gateway runs in UTC", umask=0)
     for name in ("store.db-wal", "store.db-shm"):
         os.replace(home / name, home.parent / name)
-    spawn(home, "otel", "emit", "a.b", umask=0)
+    call(home, "otel", "emit", "a.b", umask=0)
     assert modes(home) == wanted(home)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import pty
 import shlex
 import stat
 import subprocess
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
 from doctors import FILES
-from terminal import ended, on_terminal, without_style
+from terminal import on_terminal, without_style
 
 from cli.installation.view import difference
 
@@ -455,14 +454,7 @@ def test_a_lock_that_is_held_is_no_hang_in_a_dry_run(install: Install, home: Pat
 
 def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -> Spawned:
     """The command on a terminal, where somebody answers its question."""
-    mine, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [JOELCLAW, *words], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, cwd=project,
-        env={**clean_environment(home, **environment(user)), "TERM": "xterm-256color"},
-    )  # fmt: skip
-    os.close(theirs)
-    os.write(mine, answer.encode())
-    done = ended(child, mine)
+    done = on_terminal(home, *words, env=environment(user), cwd=project, answer=answer)
     return Spawned(done.code, without_style(done.out), done.err)
 
 
