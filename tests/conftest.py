@@ -36,6 +36,8 @@ settings.register_profile("any", deadline=None, max_examples=30, suppress_health
 settings.register_profile("ci", settings.get_profile("any"), max_examples=100, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
+gc.disable()  # what is collected stays: until then there is nothing to look for (`pytest_collection_finish`)
+
 # Which session of a client the tests themselves are run in.
 for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
     os.environ.pop(variable, None)
@@ -145,6 +147,7 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests are no garbage: looked through again in every collection they cost an eighth."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
