@@ -26,13 +26,14 @@ _ARCHIVE_SHARE = 0.6
 """Of the time until the deadline, for a transcript that has grown by megabytes."""
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
-_LAST_WORDS_ALONE_S = 20.0
-"""Where a child says them, for which nobody waits."""
+_UNTIL_ALONE_S, _LAST_WORDS_ALONE_S = 2.0, 20.0
+"""Where a child says them, for which nobody waits: until it is there, on a machine with too much to do; and then."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
 _EARLIER_S = 0.4
 """So long a hook waits for one of its session that has let its client go and is still at work."""
-_AGAIN = frozenset(("prompt", "tool", "turn"))
-"""The next one catches up: of these counts what they waited, where a transcript has the rest."""
+_AGAIN = frozenset(("prompt", "tool", "turn", "start"))
+"""The next one catches up, or nothing of the session is lost: of these counts what they waited, where a transcript has
+the rest, and no compaction was before."""
 
 
 class Call:
@@ -51,7 +52,7 @@ class Call:
         """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
         self._own: list[Event] = []
-        self._held = ""
+        self._id = self._held = ""
         self._at_work: files.FileLock | None = None
         """Of the session, until this process ends."""
         self._is_alone = False
@@ -69,6 +70,8 @@ class Call:
         except Failure as failure:
             spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()
+        if not self._config.get_bool("hook.wait"):
+            self._deadline.last_words = _UNTIL_ALONE_S
 
     def answer(self, data: bytes) -> str:
         """What is printed for a payload."""
@@ -91,7 +94,8 @@ class Call:
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
             if not context.is_off(event["cwd"]):
                 waited = 0.0
-                if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
+                again = event["kind"] in _AGAIN and event["transcript"] and event["source"] != "compact"
+                if self._deadline is not None and again:
                     waited = self._deadline.waited = self._waited
                     if waited >= self._seconds():
                         time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
@@ -118,13 +122,12 @@ class Call:
             lock.__enter__()
         except (files.LockTimeout, OSError, Failure):  # side by side, as hooks of tools at once are
             return
-        if not silent or self._deadline is None or not self.claim():
+        if not silent or self._deadline is None or not self._deadline.claim_at_end():
             lock.__exit__()
             return
         from core.process import background_process
 
         self._at_work, self._is_alone = lock, True
-        self._deadline.over()  # a fork takes one thread along
         _say(empty)
         background_process.go_on_in_child()
         self._deadline = Deadline(self._seconds(), self._late, _LAST_WORDS_ALONE_S)
@@ -146,6 +149,8 @@ class Call:
 
     def close(self) -> None:
         """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
+        if self._deadline is not None and self._deadline.is_late:
+            time.sleep(_PATIENCE_S)  # it tells the event, and ends this
         context = self._context
         if context is not None:
             kept = [self._held] if self._held else []
@@ -182,9 +187,17 @@ class Call:
         return self._config.get_float("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
-        """The deadline is over: the empty answer first, then what may not be lost, and the event."""
+        """The deadline is over: the empty answer first, then the event, then what may not be lost."""
         if not self._is_alone:
             _say(self.empty())
+        # Before the fork, behind which stays locked what another thread is importing.
+        noted = self._context.events if self._context is not None else []
+        what = "not done" if self._is_alone else "no answer"
+        told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
+        # it may have been noted already that this call was answered
+        spool.keep([*(one for one in noted if one["component"] != COMPONENT), told])
+        noted.clear()
+        if not self._is_alone:
             from core.process import background_process
 
             if self._config.get_bool("hook.wait"):
@@ -195,12 +208,10 @@ class Call:
         try:
             if self._context is not None and self._context.on_deadline is not None:
                 self._context.on_deadline()
+            if noted:
+                spool.keep(noted)
         except Exception as error:
             self.failed(error)
-        if self._context is not None:  # it may have been noted already that this call was answered
-            self._context.events[:] = [one for one in self._context.events if one["component"] != COMPONENT]
-        what = "not done" if self._is_alone else "no answer"
-        self._keep("hook.timeout", f"{what} within {self._seconds():g} s")
         files.remove(self._held)
 
     def _completed(self) -> Event:
@@ -224,6 +235,8 @@ class Call:
             role=role, now=clock.now_ms(),
         )  # fmt: skip
         if event is not None:
+            # what was held may have been taken in by another hook: told once more, it is still one event
+            self._id = made["id"] = self._id or made["id"]
             usage = self._context.usage if self._context is not None else None
             made["hook"] = {"kind": event["kind"], **(usage or {})}
         return made
@@ -235,13 +248,15 @@ class Deadline:
     What hangs in `late` is left behind. The watcher is a bare thread (`threading` costs 1 ms to import).
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_over", "last_words", "seconds", "waited")
+    __slots__ = ("_answered", "_began", "_late", "_over", "is_late", "last_words", "seconds", "waited")
 
     def __init__(self, seconds: float, late: Callable[[], None], last_words: float = _LAST_WORDS_S) -> None:
         self.seconds = seconds
         """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
         self.waited = 0.0
         self.last_words = last_words
+        self.is_late = False
+        """It has claimed the answer."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -257,14 +272,22 @@ class Deadline:
         """The work is done; the watcher goes."""
         self._over.release()
 
+    def claim_at_end(self) -> bool:
+        """`over` and `claim`, in this order: a watcher whose time is over in this moment finds both done."""
+        self._over.release()
+        return self.claim()
+
     def _watch(self) -> None:
         wait = _SHORTEST_S
         while wait > 0:
             if self._over.acquire(timeout=min(wait, _SHORTEST_S)):
                 return
             wait = self._began + self.seconds - self.waited - time.monotonic()
+        self.is_late = self.claim()
+        if not self.is_late and self._over.acquire(False):
+            return  # in this moment
         try:
-            if self.claim():  # else the answer was out in time, and what comes after it (an event) hangs
+            if self.is_late:  # else the answer was out in time, and what comes after it (an event) hangs
                 most = max(self.last_words, _LAST_WORDS_SHARE * max(self.seconds, self.waited))
                 start_new_thread(_leave, (most,))
                 self._late()

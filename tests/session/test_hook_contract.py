@@ -161,18 +161,21 @@ main()
     [
         ("UserPromptSubmit", "t.jsonl", "1", True), ("UserPromptSubmit", "t.jsonl", "70", False),
         ("UserPromptSubmit", "", "70", True), ("PreCompact", "t.jsonl", "70", True),
+        ("SessionStart startup", "t.jsonl", "70", False), ("SessionStart compact", "t.jsonl", "70", True),
         ("UserPromptSubmit", "t.jsonl", "0 70", True), ("UserPromptSubmit", "t.jsonl", "70 71", False),
     ],
 )  # fmt: skip
 def test_one_that_waited_too_long_for_a_processor_says_nothing(
     run: Run, home: Path, tmp_path: Path, kind: str, transcript: str, waited: str, works: bool
 ) -> None:
-    """A prompt stands in the transcript for the next event; where there is none, and before a compaction, it works.
+    """A prompt stands in the transcript for the next event; where there is none, and at a compaction, it works.
 
     What it waits after its start (the second figure) is in the time that it takes already.
     """
+    kind, _, source = kind.partition(" ")
     payload = {
         "hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables",
+        "source": source,
         "transcript_path": str(tmp_path / transcript) if transcript else "",
     }  # fmt: skip
     done = subprocess.run(
@@ -202,6 +205,45 @@ def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: P
     assert [action for action, session in told if session == SESSION] == ["hook.timeout"]
 
 
+def test_one_that_is_taken_in_by_another_and_told_once_more_counts_once(run: Run, home: Path) -> None:
+    script = (
+        "import os, subprocess, sys, time; from session.hook import call\n"
+        "it = call.Call('claude', '', time.perf_counter())\n"
+        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.hold()\n'
+        f"subprocess.run([{JOELCLAW!r}, 'otel', 'list'], check=True)\n"
+        "it._context.write_events = lambda: False\nit.close()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
+    told = [one for one in run("otel", "search", "hook.completed", "--level", "debug").result["events"]]
+    assert [one["sessionId"] for one in told].count(SESSION) == 1
+
+
+_IMPORTING = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "otel.event":
+            time.sleep(1)
+sys.meta_path.insert(0, Slow())
+from cli.main import main
+main()
+"""
+
+
+def test_one_that_is_late_while_it_imports_says_so(run: Run, home: Path) -> None:
+    """A module that one thread is importing stays locked in the child of another."""
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": SESSION, "prompt": "sort the tide tables"}
+    subprocess.run(
+        [sys.executable, "-c", _IMPORTING, "hook", "claude"],
+        input=json.dumps(payload).encode(), cwd=ROOT, check=True,
+        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="400", JOELCLAW_HOOK_WAIT="false"),
+    )  # fmt: skip
+    until = time.monotonic() + PATIENCE_S
+    while not (told := events(run, "hook.timeout")) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert [event["sessionId"] for event in told] == [SESSION]
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="this system does not tell")
 def test_a_process_that_shares_a_processor_waits() -> None:
     script = (
@@ -227,6 +269,22 @@ def test_a_longer_deadline_leaves_more_time_for_the_last_words(
     watched._watch()
     assert told == ["late"]
     assert begun[1] == (pytest.approx(last_words),)
+
+
+def test_one_that_is_let_go_in_the_moment_of_its_deadline_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(call, "start_new_thread", lambda *_: None)
+    monkeypatch.setattr(call, "os", SimpleNamespace(_exit=ended.append))
+    watched = call.Deadline(0.0, lambda: ended.append(-1))
+
+    def late() -> float:
+        assert watched.claim_at_end()
+        return 9.0
+
+    monkeypatch.setattr(call, "time", SimpleNamespace(monotonic=late))
+    watched._began = 0.0
+    watched._watch()
+    assert ended == []
 
 
 def test_the_deadline_can_be_longer_than_the_default(run: Run, home: Path) -> None:
