@@ -14,7 +14,7 @@ from clients.settings import Settings
 from core import files
 from core.errors import Failure, usage
 from core.process import extras
-from session.install import apply, installed_hooks, plan, undo
+from session.install import installed_hooks, plan, undo
 from session.install.plan import Plan
 
 _CODE = "INSTALL_INVALID_ARGS"
@@ -68,10 +68,10 @@ def _change(options: dict[str, Any], verb: str) -> Answer:
                 return Answer({**result, "declined": True})
     changed: list[str] = []
     result["agents"] = []
-    with apply.locked():
+    with plan.locked():
         for plans in every or _plans(chosen, options, verb):
             # Folders that were made for the first file go last.
-            backups = apply.carry_out(plans if verb == "install" else plans[::-1], changed)
+            backups = plan.carry_out(plans if verb == "install" else plans[::-1], changed)
             result["agents"].append(_told(plans, verb, backups, whole=whole))
     steps = [step("joelclaw doctor", "check that its hooks are called")] if verb == "install" else []
     return Answer(result, [*steps, step("joelclaw install --list", "what is installed where")])

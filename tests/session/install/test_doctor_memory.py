@@ -23,7 +23,7 @@ from terminal import on_terminal, without_style
 
 import clients
 from core.store import migrations
-from session.doctor import home as home_of
+from session.doctor import examination as home_of
 from session.doctor import hooks
 
 HOUR_MS = 3_600_000
