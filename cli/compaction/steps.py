@@ -9,7 +9,7 @@ from cli.answer import Answer, step
 from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
-from session.compaction import preparation, session_file, summary, summary_prompt
+from session.compaction import preparation, session_file, summary, summary_form
 from session.compaction.preparation import Limits, Preparation
 
 _NOTHING_YET = "there is nothing to compact yet: this summarizes the whole conversation"
@@ -118,7 +118,7 @@ def serialize(options: dict[str, Any]) -> Answer:
     else:
         made = asked.prepared()
         entries = made.entries_to_summarize if part == "summarize" else made.turn_prefix_entries
-    text = summary_prompt.serialize(session_file.messages(asked.transcript, entries))
+    text = summary_form.serialize(session_file.messages(asked.transcript, entries))
     result = {
         **asked.about,
         "part": part,

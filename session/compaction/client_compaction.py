@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Text
     from core.config import Config
-    from session.context import Context
+    from session.step import Context
 
 NOTHING_SINCE = "nothing-since-compaction"
 ACTION = "compaction.cancelled"

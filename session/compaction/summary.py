@@ -12,7 +12,6 @@ from core.shell_command import only_looks
 from core.words import clean
 from memory.noise import is_own
 from session.compaction import summary_form as form
-from session.compaction import summary_prompt
 from session.compaction.preparation import Preparation
 
 QUOTED_TOKENS = 2_000
@@ -126,8 +125,8 @@ def _asked(ask: Callable[[str], str], part: Part, model: Model, tokens: int, pro
     earlier, is_whole = form.body(part.previous), part.kind != "turn"
     if not part.messages:
         return earlier
-    record, about = summary_prompt.serialize(part.messages), (part.kind, earlier, model.instructions)
-    prompt, left_out = summary_prompt.of(record, *about, tokens=tokens, room=model.max_prompt)
+    record, about = form.serialize(part.messages), (part.kind, earlier, model.instructions)
+    prompt, left_out = form.prompt_for(record, *about, tokens=tokens, room=model.max_prompt)
     sections = form.parse(clean(ask(prompt)))
     if not form.is_summary(sections):
         raise Failure("MODEL_SHAPELESS", "the reply has none of the sections of a summary", "use another model.command")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from clients.entry import FileOperations, Transcript
 from session.compaction import preparation, session_file
-from session.compaction.summary_prompt import serialize
+from session.compaction.summary_form import serialize
 
 from .conftest import chosen
 

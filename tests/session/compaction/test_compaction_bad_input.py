@@ -15,7 +15,7 @@ from pi_session import PiSession
 
 from core.errors import Failure
 from session.compaction import preparation, session_file
-from session.compaction.summary_prompt import serialize
+from session.compaction.summary_form import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 COMMANDS = (("summarize",), ("branch", "--to", "e001"))
