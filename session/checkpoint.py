@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from session.context import Context
     from session.records import Memory, Plan, SessionState
+    from session.step import Context
 
 _MESSAGES_READ = 12
 """Of a whole conversation handed over, the end is enough to see what is new."""

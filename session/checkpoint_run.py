@@ -8,11 +8,10 @@ import time
 from core import TYPE_CHECKING, files
 from session import session_event
 from session.checkpoint import Checkpoint
-from session.context import Context, work_lock
 from session.faults import errors_of, fault_boundary
 from session.session_store import TASK_TAGS
 from session.state import rules, state_file
-from session.step import run
+from session.step import Context, run, work_lock
 
 if TYPE_CHECKING:
     from typing import Any

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.config import Config
-    from session.context import Context
     from session.records import SessionState
+    from session.step import Context
 
 _MOST_READ = 10
 _READ_BYTES = 65_536

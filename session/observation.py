@@ -19,8 +19,8 @@ from memory.observe import Observer, new_report
 from otel import log
 from otel.event import new_event
 from session import observation_queue
-from session.context import work_lock
 from session.state import state_file
+from session.step import work_lock
 
 _BY_HAND = "command"  # the trigger of one that was asked for; those of the others are `observation_queue.Trigger`
 

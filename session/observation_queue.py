@@ -12,8 +12,8 @@ import os
 
 from core import TYPE_CHECKING, files
 from core.process import background_process
-from session.context import work_lock
 from session.state import state_file
+from session.step import work_lock
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -41,8 +41,8 @@ def run(options: dict[str, Any]) -> Answer:
 
         return Answer(observation.observe_waiting(settings, alone=holds_lock))
     from session import checkpoint_run
-    from session.context import Context
     from session.state import state_file
+    from session.step import Context
 
     context = Context(state_file.identity(session[0]), settings)
     return Answer(checkpoint_run.task_job(context, holds_lock=holds_lock))

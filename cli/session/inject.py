@@ -7,10 +7,9 @@ from cli.parameter import session_of
 from core import TYPE_CHECKING, config
 from core.errors import usage
 from core.quoting import cost
-from session.context import Context
 from session.faults import errors_of
 from session.inject.runner import NO_CHECKPOINT, OFF, InjectionStep, Situation
-from session.step import run
+from session.step import Context, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

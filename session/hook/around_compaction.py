@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     import apsw
 
     from clients.event import HookEvent, Text
-    from session.context import Context
     from session.observation_queue import Trigger
-    from session.step import Step
+    from session.step import Context, Step
 
 _KEPT_BYTES = 8_000_000
 """Of a session file, its end: a context holds less."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Text
     from core.records import Event
-    from session.context import Context
+    from session.step import Context
 
 COMPONENT = "hook"
 _ARCHIVE_SHARE = 0.6
@@ -86,8 +86,8 @@ class Call:
             raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
         event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
-            from session.context import Context
             from session.hook import pipeline
+            from session.step import Context
 
             session_id = state_file.identity(event["session"])
             role = os.environ.get("JOELCLAW_ROLE", "")
@@ -110,8 +110,8 @@ class Call:
 
         What that event calls for is done in a child, before the session's next hook begins: it waits for the lock.
         """
-        from session.context import work_lock
         from session.hook import pipeline
+        from session.step import work_lock
 
         path = work_lock(context.session_id, COMPONENT)
         silent = pipeline.says_nothing(event, context) and not self._config.get_bool("hook.wait")

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clients.event import HookEvent, Item, Text
-    from session.context import Context
     from session.inject.runner import InjectionStep
     from session.records import ContextUsage, SessionState
-    from session.step import Step
+    from session.step import Context, Step
 
 SHRUNK = 0.6
 """A prompt this much smaller than the one before was compacted, where the client does not say so."""

@@ -18,11 +18,11 @@ from otel import spool
 from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
-from session.context import work_lock
 from session.idle import timers
 from session.records import IdleTimer, SessionState
 from session.session_store import SessionStore
 from session.state import state_file
+from session.step import work_lock
 
 Report = Callable[[str, dict[str, Any]], None]
 _NO_TIMER = b'"idleTimer": null'

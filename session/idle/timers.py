@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent
     from core.config import Config
-    from session.context import Context
     from session.records import ContextUsage, SessionState
     from session.records import IdleTimer as Timer
+    from session.step import Context
 
 RUNNING = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from clients.event import Item, Said
     from core.config import Config
-    from session.context import Context
     from session.records import Memory, Pending, SessionState
+    from session.step import Context
 
     Verdict = tuple[str, Literal["echo", "fizzle"], int]
     """A memory's id, what became of it, and how many of its words the agent said."""

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from clients.event import Text as InjectedText
     from core.records import Hit
-    from session.context import Context
     from session.inject.recovery_note import Note
     from session.inject.runner import Situation
     from session.records import Memory, Message, RecoveryNote, SessionState, Text
+    from session.step import Context
 
 NAME = "recovery"
 LEAST = "inject.min_score"

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.records import Hit
-    from session.context import Context
     from session.inject.runner import Situation
     from session.records import SessionState, Text
+    from session.step import Context
 
 NAME = "refresh"
 LEAST = "inject.min_score"

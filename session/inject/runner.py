@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from clients.event import Text as InjectedText
     from core.records import Hit
-    from session.context import Context
     from session.records import SessionState, Text
+    from session.step import Context
 
 
 IN_FLIGHT, ALREADY, FAILED, NO_RESULTS = "in-flight", "already-injected", "failed", "no-results"

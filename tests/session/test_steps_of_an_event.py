@@ -11,11 +11,10 @@ from conftest import NOW_MS
 from core import files
 from core.config import Config
 from session import checkpoint_run
-from session import context as session_context
+from session import step as session_context
 from session import step as steps
-from session.context import Context
 from session.state import state_file
-from session.step import Step, run
+from session.step import Context, Step, run
 
 
 class Noted(Step):

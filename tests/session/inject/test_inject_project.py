@@ -11,8 +11,8 @@ from conftest import NOW_MS, Run
 
 from core import config
 from session import step
-from session.context import Context
 from session.inject import project_context, runner
+from session.step import Context
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FACTS = (
