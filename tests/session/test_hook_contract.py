@@ -214,7 +214,7 @@ def test_one_that_is_taken_in_by_another_and_told_once_more_counts_once(run: Run
         "it._context.write_events = lambda: False\nit.close()"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
-    told = [one for one in run("otel", "search", "hook.completed", "--level", "debug").result["events"]]
+    told = run("otel", "search", "hook.completed", "--level", "debug").result["events"]
     assert [one["sessionId"] for one in told].count(SESSION) == 1
 
 
