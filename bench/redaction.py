@@ -6,8 +6,9 @@ Detection: the share of texts with secrets of which no `STRETCH` characters of a
 positives: the share of harmless texts that are changed at all. Both of the half that rules were made with (`work`), of
 the half that was kept apart while they were made (`held out`), of what was written and kept apart when that half had
 shown a fault (`held out later`), of each further form that docs/security.md promises (`promised`), of what code,
-settings and output say of secrets (`code and output`), and of what servers, clients and builds are set up with
-(`settings of servers`). Exit 1 where a bound is not kept.
+settings and output say of secrets (`code and output`), of what servers, clients and builds are set up with
+(`settings of servers`), and of what stands without a sign between: logins, several words, positional arguments (`side
+by side`). Exit 1 where a bound is not kept.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ MS_A_MB = 1_000
 LOOK_ALIKES, LOOK_ALIKES_MS = "look-alikes, coloured and encoded", 4_000
 """A text of nothing but names, colours and encoded values, many of them secrets, and what a megabyte may cost."""
 MEGABYTE = 1_000_000
-PARTS = ("work", "held out", "held out later", "promised", "code and output", "settings of servers")
-FILES = {"held out later": 2, "promised": 3, "code and output": 4, "settings of servers": 5}
+PARTS = ("work", "held out", "held out later", "promised", "code and output", "settings of servers", "side by side")
+FILES = {"held out later": 2, "promised": 3, "code and output": 4, "settings of servers": 5, "side by side": 6}
 HOSTILE = (
     "a", '"\\', "'\"`", "\n", " ", "=", "password: ", "password:\n", "password=", "--token ", "key=", "://", "a:b@",
     "https://a@", "the password is ", "password changed to ", "identified by ", "<key>password</key>", "machine ",

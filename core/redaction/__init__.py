@@ -38,10 +38,11 @@ _FORMS = tuple(
     " r8_ tvly- figd_ dckr_ glsa_ glc_ sntry NRAK- PMAK- .atlasv1. sq0 ops_eyJ eyJ ATATT3 ATCTT3 fo1_ fm1 fm2_".split()
 )
 """How tokens of known forms begin, which may have no digit at all."""
-LOGINS = (
-    *("creds", "credentials", "login:", "login =", "login is ", "login with", "login for ", "login to "),
-    *("logins ", "log in ", "logged in "),
-    *("logging in ", "sign in ", "/pass", ":pass", "net use"),
+LOGINS = tuple(
+    "creds|credentials|login:|login =|login is |login with|login for |login to |logins |log in |logged in |logging in "
+    "|sign in |/pass|:pass|net use|ssh into|ssh to|zugang|benutzer|accès|identifiants|credencia|credenziali|acceso"
+    "|inloggegevens|inloggen|toegang|anmelden|einloggen|basic auth|test account|test user|demo user|admin user"
+    "|mnemonic|seed phrase|seed_phrase|seed word|recovery phrase|wallet seed|recovery code|backup code".split("|")
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
@@ -55,7 +56,9 @@ COMMANDS = (
     "secretsmanager", "secret", "smbclient", "rclone", "htpasswd", "pulumi", "-pass", " -p'", ' -p"', "chpasswd",
     "--password-stdin", "sudo -S", "--with-token", "sqlplus", "jdbc:oracle:", "openssl", "useradd", "usermod",
     "rabbitmqctl", "plink", "pscp", "psftp", "lftp", "http-basic.", "github-oauth.", "gitlab-token.", "<<<",
-    "-server", "isakmp", "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ",
+    "-server", "isakmp", "netexec", "nxc ", "mosquitto", "kinit", "samba-tool", "alias set", "ssh-keygen", "etcdctl",
+    "wpa_passphrase", "send \"", "psexec", "wmiexec", "smbexec", "impacket-", "consul kv", "nmcli", "cryptsetup",
+    "--passphrase-fd", "op read ", "vault ", "versions access", "find-generic", "pass show ", "passwd ",
 )  # fmt: skip
 """What a command that is given or prints a secret has in it."""
 
@@ -80,8 +83,8 @@ SIGNS = {
     "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&#39;": "'", "&#61;": "=", "&amp;": "&",
 }  # fmt: skip
 FOREIGN = (
-    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令",
-    "パスワード", "비밀번호",
+    "mot de passe", "senha", "contraseña", "contrasena", "wachtwoord", "hasło", "пароль", "密码", "密碼", "口令", "mdp",
+    "パスワード", "비밀번호", "parola", "lösenord", "adgangskode", "passord", "salasana", "heslo", "key content",
 )  # fmt: skip
 _ASCII = tuple(word for word in FOREIGN if word.isascii())
 _HIDING = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\uff1a\uff1d").union(

@@ -5,7 +5,7 @@ Each name costs a bounded look around.
 
 import re
 
-from core.redaction.values import Name, Span, is_assigned, is_placeholder, is_told, label
+from core.redaction.values import DIGITS, LOOSE, Name, Span, is_assigned, is_placeholder, is_prose, is_told, label
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")
@@ -16,11 +16,12 @@ _SETTERS = frozenset(
     "define set setproperty setitem setenv putenv setdefault put putstring hset add append header values".split()
 )
 _SEPARATOR = re.compile(
-    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,8}"
+    r"\\{0,3}[\"'`]?\]?\??[ \t]{0,24}"
     r"(?::[ \t]{0,4}[A-Za-z][\w.\[\]|]{0,30}"
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
+_OPTION = re.compile(r" (?:\\\r?\n[ \t]*)?")
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
 _BARE = re.compile(
@@ -34,6 +35,11 @@ _WHOLE_LINE = re.compile(r"(?i:(?:digest|aws4-hmac-sha256|hmac|signature|oauth)[
 # A key of AWS has 40 characters; one that is wrapped has them on two lines.
 _AWS_SECRET, _AWS_LEAST = 40, 8
 _REST = r"\s*\n\s*[A-Za-z0-9+/]{%d}(?![\w+/])"
+# A value of several words that is the rest of its line, what may stand before its name, and a line of settings.
+_WORDS = re.compile(r"[^\s\"'`<>{}()\[\]=|;$][^\n\"'`<>{}()\[\]=|;$]{2,80}(?=\r?\n|\Z)")
+_HEAD, _SETTING = re.compile(r"[ \t]*(?:- )?(?:[\w.-]+ ){0,2}\Z"), re.compile(r"[ \t]*(?:- )?[\w. -]{1,60}[:=]")
+_GROUPS = re.compile(r"(?:[A-Z2-7]{4} ){3,}[A-Z2-7]{2,4}\Z|(?:[a-z]{4} ){3}[a-z]{4}\Z")
+_SHELL = ("export", "set", "env", "setenv")
 _SCHEMED = ("authorization", "auth", "token", "api-key")
 
 
@@ -42,7 +48,8 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
     spans: list[Span] = []
     done = judged = 0
     for start, name_end, kind in names:
-        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(text[name_end : name_end + 64]):
+        telling = text[name_end : name_end + 64] if text[name_end - 1] not in "kK" else "1"  # `psk: several words`
+        if kind in ("pw", "pass") and _TELLING_SIGNS.isdisjoint(telling):
             continue
         placed = _separated(text, start, name_end) if name_end >= done else None
         if placed is None:
@@ -78,9 +85,10 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             alone = _stands_alone(text, begin + len(value))
             is_one = is_assigned(
                 value, "schemed" if schemed else kind, sign, quoted=False, tight=tight, alone=alone
-            ) and not _is_argument(text, begin, value, kind)
+            ) and not (_is_argument(text, begin, value, kind) or _is_said(text, start, name_end, value, kind))
             full = _BARE.match(text, begin) if is_one else None
             end = begin + len(_trimmed(full.group())) if full else 0
+            end = max(end, _end_of_words(text, (start, name_end, kind), begin, end, sign))
         # Behind `>` only the text of an element counts, not what follows a placeholder such as `<password>`.
         if end > begin and (sign != ">" or text[end : end + 1] == "<" or text.startswith("]]>", end)):
             if _AWS_LEAST <= end - begin < _AWS_SECRET and "secret" in text[start:name_end].lower():
@@ -97,7 +105,40 @@ def _separated(text: str, start: int, end: int) -> tuple[str, int] | None:
     is_tested = match is not None and match.group(1) == "||" and text[start - 1 : start] in ("$", "{")
     if match is not None and text[match.start(1) - 1] != "!" and not (is_tested and text[end] in '"}'):
         return match.group(1), match.end()
-    return (" ", end + 1) if text[start] == "-" and text[end : end + 1] == " " else None
+    given = _OPTION.match(text, end) if text[start] == "-" else None
+    return (" ", given.end()) if given is not None else None
+
+
+def _is_said(text: str, start: int, end: int, value: str, kind: str) -> bool:
+    """Whether a sentence says what a parameter is set to: `add token=refresh`."""
+    before = text[max(0, start - 24) : start].split(" ")[-2:]
+    plain = value.isalpha() and value.islower() and len(value) < 12 and text[start:end].islower() and kind != "password"
+    return plain and len(before) == 2 and not before[1] and before[0].strip(":").isalpha() and before[0] not in _SHELL
+
+
+def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int:
+    """Where a value of several words ends: among other lines of `name: value`, or in quotes that hold its name too.
+    0 where there is none; `end`, where the one word of it ends that was found, or 0."""
+    start, name_end, kind = name
+    tight = sign == "=" and begin == name_end + 1
+    quote = text[start - 1 : start]
+    stop = text.find(quote, end, end + 80) if tight and end and quote in ("'", '"') else -1
+    if stop > end:  # `-e "PASSWORD=two words"`
+        return 0 if any(char in text[end:stop] for char in "=;&,\n\\") else stop
+    given = _WORDS.match(text, begin) if sign == ":" or tight else None
+    head = text[max(0, start - _LINE) : start].rsplit("\n", 1)[-1]
+    if given is None or not _HEAD.match(head) or (tight and text[start:name_end].isupper() and "- " not in head):
+        return 0  # `TOKEN=… make test`
+    value = given.group().rstrip()
+    words = value.split()
+    if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
+        return 0
+    if kind not in LOOSE or _GROUPS.match(value):
+        return begin + len(value) if _GROUPS.match(value) and kind in ("secret", "password") else 0
+    whole = tight or not DIGITS.isdisjoint(value) or kind == "pw"
+    first = start - len(head)
+    around = (text[max(0, first - _LINE) : first].rstrip().rsplit("\n", 1)[-1], text[given.end() :][:_LINE].lstrip())
+    return begin + len(value) if whole and any(map(_SETTING.match, around)) else 0
 
 
 def _is_argument(text: str, at: int, value: str, kind: str) -> bool:

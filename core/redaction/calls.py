@@ -29,11 +29,13 @@ _PRINTS = tuple(
         "|terraform output -raw|tofu output -raw|pulumi config get|heroku config|gh auth token"
         "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
         "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
-        "|* config:get|* functions:config:get|pwgen|apg|wg genkey"
+        "|* config:get|* functions:config:get|pwgen|apg|wg genkey|nmcli -s -g"
     ).split("|")
 )
 _SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
-_FILES = re.compile(r"(?:^|/)(?:run/secrets/.|var/run/secrets/.|\.netrc$|\.pgpass$|\.git-credentials$|\.vault-token$)")
+_FILES = re.compile(
+    r"(?:^|/)(?:(?:var/)?run/secrets/.|\.(?:netrc|pgpass|git-credentials|vault-token|vault_pass)$|master\.key$|node-token$)"
+)
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
 _LISTING, _NOT_CHOSEN = frozenset("list ls -l -rl --list".split()), frozenset(["", "key", "auth", "authorization"])
@@ -50,7 +52,10 @@ _VARIABLE = re.compile(r"\$\{?(\w+)")
 _NUMBER = re.compile(r"[ \t]*\d+(?:[→\t]|\) )")
 _FIELD = re.compile(r"""[ \t{,-]*["']?([\w.@/ -]{1,60}?)["']?[ \t]*(?:=>|[:=])[ \t]*["']?""")
 _MEMBER = re.compile(r'"([^"\\]{1,60})"[ \t]*:[ \t]*"((?:[^"\\]|\\.)*+)"')
-_CELL, _MIXED = re.compile(r"[^\t|]+"), re.compile(r"[^:/]*\d[A-Za-z]+\d[^:/]*")
+_CELL, _PART, _MIXED = re.compile(r"[^\t|]+"), re.compile(r"\S+"), re.compile(r"[^:/]*\d[A-Za-z]+\d[^:/]*")
+_LOGIN = re.compile(
+    r"(?:[\w.@\\-]{1,80}|[\w.-]{1,80}:[\w.-]{1,80}@[\w.-]{1,80}):(?=[^\s:/]+\Z)"
+)  # in a map of users: `ann@h.test:…`
 _PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9f8`, a branch, a file
 _BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
@@ -75,11 +80,12 @@ def find_printed(command: str, path: str, output: str) -> list[Span]:
     chosen = not any(printing)
     if chosen and not _chooses(steps):
         return []
+    parts = _PART if any(step["program"] in _READERS for step in steps) else _CELL
     alone = not chosen and (all(printing) or len({step["mark"] for step in steps[:-1]} - {"|"}) == 0)
     spans: list[Span] = []
     at = 0
     for line in output.split("\n"):
-        spans += [(at + start, at + end, "secret") for start, end in _values(line, alone=alone)]
+        spans += [(at + start, at + end, "secret") for start, end in _values(line, None if alone else parts)]
         at += len(line) + 1
     return spans
 
@@ -120,7 +126,8 @@ def _chooses(steps: list[Step]) -> bool:
 
 def _told_by(step: Step) -> list[str]:
     """The names that say what a step prints, without what it is given."""
-    names = [step["words"][0].rpartition("/")[2].partition(".")[0]]
+    program = step["words"][0].rpartition("/")[2].partition(".")[0]
+    names = [program, program.rpartition("-")[2]]
     is_given = False
     for word in (*step["words"][1:], *step["targets"]):
         parts = word.removesuffix(".txt").split("/")
@@ -128,8 +135,8 @@ def _told_by(step: Step) -> list[str]:
             is_given = False
         elif word in _TAKES or (word[:1] == "-" and family(word.strip("-").partition("=")[0])):
             is_given = "=" not in word
-        elif step["program"] in _READERS and "." not in parts[-1][1:]:
-            names += parts
+        elif step["program"] in _READERS and not is_file(word.removesuffix(".txt")):
+            names += [*parts, *parts[-1].split(".")]
         elif not is_file(word):
             names += _CHOSEN.findall(word if _TELLS.search(word) else _GIVEN.sub("", word))
     return names
@@ -139,19 +146,20 @@ def _is_chosen(name: str) -> bool:
     return not {family(name), family(name.removesuffix("s"))} <= _NOT_CHOSEN or name.lower().endswith(_MADE)
 
 
-def _values(line: str, *, alone: bool) -> list[tuple[int, int]]:
+def _values(line: str, parts: re.Pattern[str] | None) -> list[tuple[int, int]]:
     """Where the secrets of a line are; none in a fault, in prose, or in a field that is public. Of an output that is
-    not of such a command alone, only a word of its own can be one, that looks like a secret and is no path."""
+    not of such a command alone, only one of its parts can be one, that looks like a secret and is no path."""
     text = line.rstrip("\r ,")
     start = numbered.end() if (numbered := _NUMBER.match(text)) else len(text) - len(text.lstrip())
     if len(text) - start < _LEAST or _FAULT.search(text):
         return []
-    if not alone:
-        cells = [match.span() for match in _CELL.finditer(text, start)] if len(text[start:].split()) > 1 else []
+    field = _FIELD.match(text, start)
+    if parts is not None:
+        begin = field.end() if field is not None and parts is _CELL and "://" not in text else start
+        cells = [match.span() for match in parts.finditer(text, begin)] if len(text[start:].split()) > 1 else []
         return [span for first, end in cells or [(start, len(text))] if (span := _word(text, first, end, bool(cells)))]
     if members := list(_MEMBER.finditer(text, start)):
         return [one.span(2) for one in members if _is_secret(one.group(1), one.group(2))]
-    field = _FIELD.match(text, start)
     if field is not None and "://" not in field.group():
         end = len(text.rstrip(_BEHIND))
         return [(field.end(), end)] if _is_secret(field.group(1), text[field.end() : end]) else []
@@ -165,8 +173,10 @@ def _word(text: str, start: int, end: int, is_cell: bool) -> tuple[int, int] | N
     """Where the secret stands that is all there is between start and end; one cell of several looks made by chance."""
     word = text[start:end].strip(" \"'")
     start = text.index(word, start)
+    if (login := _LOGIN.match(word)) is not None and is_told(word[login.end() :], "password"):
+        return start + login.end(), start + len(word)
     is_name = _PATH.fullmatch(word) or (any(part in word.lower() for part in ANNOUNCING) and not _MIXED.fullmatch(word))
-    is_like = is_told(word, "password") and (not is_cell or (is_made(word) and "/" not in word))
+    is_like = is_told(word, "password") and (not is_cell or (is_made(word) and "/" not in word and word.count(":") < 2))
     return (start, start + len(word)) if len(word.split()) == 1 and is_like and not is_name else None
 
 

@@ -22,7 +22,7 @@ _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
     " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
-    " ist: to: generated".split()
+    " ist: to: generated jetzt nun ahora adesso maintenant".split()
 )
 _SURE = frozenset("is was are will should has were be".split())
 _PASS_LINKS = frozenset(["is", "was", "=", ":", "->", "→", "for"])
@@ -30,10 +30,18 @@ _PASS_LINKS = frozenset(["is", "was", "=", ":", "->", "→", "for"])
 # With these begins what says which password it is: "for the webhook on staging", "I got from the portal".
 _OPENERS = frozenset(
     "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below used"
-    " given shared field there this today yesterday du de do da del".split()
+    " given shared field there this today yesterday du de do da del vom beim bei para per pour della".split()
 )
+_STATING = ("user ", "username ", "login ", "line ")
+"""Begin a line below which `password …` stands."""
 _LEADING = _LINKS | _OPENERS
-_BEFORE = (" as ", " as the ", " as my ", " as your ", " as its ", " as a ", " is the ", " is my ", " is your ")
+_BEFORE = tuple(
+    f" {link} {whose}{what}"
+    for link in ("as", "is")
+    for whose in ("", "the ", "my ", "your ", "its ", "a ")
+    for what in ("", "root ", "admin ", "db ", "new ", "login ")
+    if whose or (link == "as" and not what)
+)
 """What stands between a value and a name behind it."""
 _DATABASE = ("role ", "user ", "login ", "identified", "alter ", "create ", "machine ", "connect ", "set password ")
 _CHANGING = ("chang", "set", "updat", "rotat", "switch", "renam", "geändert", "gesetzt")
@@ -48,12 +56,33 @@ _SAID_IT = r"\b(?:(?:changed?|set|reset|updated?|rotated) it to|one (?:is|was)|i
 _SPOKEN_OF = r"(passw|\bpw\b)|\b(?:logins?|rotated|swapped)\b|(key|token|secret|credential)"
 _LISTED = r"passwords[ *\"']{0,4}(?::|=|are |were )"
 _REPLACED = r"[\"'`”’*]{0,3} (?:to|auf|was replaced by|was replaced with|was changed to) "
+_ACCESS = (
+    r"b(?<!\wb)asic auth|z(?<!\wz)ugang(?:sdaten)?|b(?<!\wb)enutzer|accès|identifiants|credencia(?:le|i)s|credenziali"
+    r"|acc?eso|inloggegevens|toegang|dane logowania|(?:test|demo|admin)[ -]?(?:account|user|konto)"
+)
+_FOR = "zum|zur|für|fürs|auf|au|aux|à|a|al|alla|para|per|pour|voor|de|del|do|du|des|vom|von|der|dem"
+_ARE = "are|is|were|was|ist|sind|lauten|sont|est|son|es|são|sono|zijn"
 _CREDENTIALS = (
-    r"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?)"
-    r"(?:[ \t](?:for|to|of) [^\n:>→]{1,40}(?::|[=-]?>|→)|[ \t]*[:=]|[ \t]+(?:are|is|were|was|=|-|–|—))"
-    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as))"
+    rf"(?:(?:(?:c(?<!\wc)red(?:s|entials)|l(?<!\wl)ogins?|u(?<!\wu)ser(?:name)?[/:]pass(?:word)?|{_ACCESS})"
+    rf"(?:[ \t](?:for|to|of|{_FOR}) ?[^\n:>→]{{1,40}}(?::|[=-]?>|→| (?:{_ARE}))|[ \t]*[:=]|[ \t]+(?:{_ARE}|=|-|–|—))"
+    r"|l(?<!\wl)og(?:(?:ged|ging)? in (?:with|as)|in with)|s(?<!\ws)ign in (?:with|as)"
+    r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
+    r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
     r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-    r"(?!https?:|\d+\W)[\w.@-]{1,64}(?::|/|[ \t]+(?:[/|:]|with|using)[ \t]+)[\"'`*(]{0,2}([^\s\\]{3,160})"
+    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|/|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|([, \t]{1,3}))"
+    r"[\"'`*(]{0,2}([^\s\\]{3,160})"
+)
+# The words of a wallet, and the codes that stand in for a second factor.
+_STOPS = "the|and|with|from|for|are|was|were|has|have|had|not|but|your|when|into|been|which|der|die|das|und|mit"
+_WALLET = rf"(?:\d{{1,2}}[.):]?[ \t]*)?(?!(?:{_STOPS})\b)[a-z]{{3,8}}(?![\w-])"
+_PHRASE = (
+    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words?)|(?:wallet|ledger) seed)(?![^\n]{0,60}\(\))"
+    rf"[^\n.!?]{{0,60}}?[\s\"'`:=(\[]{{1,6}}({_WALLET}(?:[\s,\"']{{1,6}}{_WALLET}){{10,23}})"
+)
+_CODES = (
+    r"(?:recovery|backup)[ -]codes?[^\n]{0,80}\n\s*"
+    r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
+    r"(?:\n|\Z)){2,16})"
 )
 _HOST = r"[\"'{\[]*(?=[\w.-]*[\d.-])[A-Za-z0-9][\w.-]{2,}(?:\]:\d+)?[\"']?:?\Z"
 _USER = r"(?:\w*(?:root|admin|user|svc|ops|oracle|postgres|backup|deploy)\w*|sa|ubuntu|debian|centos|vagrant|guest)\Z"
@@ -74,11 +103,11 @@ def may_be_told(text: str, lower: str, start: int, end: int) -> bool:
     """Whether a sentence or a field could give a value to the name at start..end: hardly any does."""
     char = text[end : end + 1]
     if char in _ENDS:
-        return lower.endswith(_BEFORE, max(0, start - 12), start)
+        return lower.endswith(_BEFORE, max(0, start - 16), start)
     words = lower[end + 1 : end + 41].split(None, 1) if char == " " else ()
-    if not words or not words[0].rstrip(".,;:!?").isalpha() or words[0] in _LEADING:
+    if not words or not words[0].rstrip(".,;!?").isalpha() or words[0] in _LEADING:
         return True
-    return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE, max(0, start - 12), start)
+    return _is_stated(text, lower, start, "password") or lower.endswith(_BEFORE, max(0, start - 16), start)
 
 
 def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
@@ -95,7 +124,7 @@ def find_told(text: str, lower: str, names: list[Name]) -> list[Span]:
         at, stop = _value_behind(text, lower, start, end, kind) if follows else _NOT_FOUND
         if follows and has_below and not stop:
             at, stop = _value_below(text, end, kind)
-        if not stop and kind != "pass" and lower.endswith(_BEFORE, max(0, start - 12), start):
+        if not stop and kind != "pass" and lower.endswith(_BEFORE, max(0, start - 16), start):
             at, stop = _value_before(text, lower, start, kind)
             if stop:
                 spans.append((at, stop, label(kind)))
@@ -131,19 +160,30 @@ def find_apart(text: str, lower: str) -> list[Span]:
 
 
 def find_logins(text: str, lower: str) -> list[Span]:
-    """The (start, end, kind) of each password that stands with a user's name."""
-    spans: list[Span] = []
+    """The (start, end, kind) of each password that stands with a user's name, of wallets' words and spare codes."""
+    spans = _find_lists(lower)
     beside = compiled(_BESIDE_USER).finditer(lower) if " pass" in lower or " pw " in lower else ()
     for match in (*compiled(_CREDENTIALS).finditer(lower), *beside):
-        start, end = match.span(1)
+        start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
-        if value and is_told(value, "password"):
+        loose = match.re.groups > 1 and (match.group(1) or (value.islower() and value.isalnum() and len(value) < 10))
+        if value and is_told(value, "password") and (not loose or (is_made(value) and not SIGNS.isdisjoint(value))):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
     for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
+    return spans
+
+
+def _find_lists(lower: str) -> list[Span]:
+    spans: list[Span] = []
+    for kind, pattern, sign in (("seed-phrase", _PHRASE, "phrase mnemonic seed"), ("codes", _CODES, "code")):
+        for match in compiled(pattern).finditer(lower) if any(map(lower.__contains__, sign.split())) else ():
+            start, listed = match.start(1), match.group(1).rstrip()
+            line = listed.partition("\n")[0]  # a sentence may go on below
+            spans.append((start, start + len(line if len(line.split()) > 10 else listed), kind))
     return spans
 
 
@@ -260,8 +300,8 @@ def _followed(
             return found
         if (word in _OPENERS and (not number or words[number - 1][1] == "generated")) or (linked and opened):
             opened, linked = True, False
-        elif not opened:
-            break
+        elif not opened and (number or word[-1] != ":" or word[:-1] in _NOT_TOLD or kind not in LOOSE):
+            break  # but "password root: …"
         if word[-1] in ".!?;" or (word != "key" and any(part in word for part in ANNOUNCING)):
             break  # what follows another name is looked for there, so that no word is visited by many
         linked = word[-1] == ":"
@@ -273,6 +313,11 @@ def _is_stated(text: str, lower: str, start: int, kind: str) -> bool:
     if text.endswith(("ENV ", "setenv ", "set -x ", "set -gx ", "set -Ux ", "setx "), max(0, start - 8), start):
         return True
     head = lower[max(0, start - 120) : start]
+    above, _, line = head.rpartition("\n")
+    before = line.split()
+    opens = before[:1] in (["enable"], ["neighbor"]) if before else above.rpartition("\n")[2].startswith(_STATING)
+    if kind in LOOSE and opens and len(before) < 3:  # in the settings of a router, of a mail program
+        return len(lower[start : start + _REACH].partition("\n")[0].split()) == 2
     return kind in LOOSE and "login " in head and ("machine " in head or "default " in head)
 
 
@@ -310,7 +355,7 @@ def _told(text: str, at: int, kind: str, *, linked: bool = True, sure: bool = Fa
 
 def _value_before(text: str, lower: str, start: int, kind: str) -> tuple[int, int]:
     """Where the value in `use "…" as the password` stands: quoted, or bare where it has digits and signs."""
-    head = lower[max(0, start - 12) : start]
+    head = lower[max(0, start - 16) : start]
     before = next((before for before in _BEFORE if head.endswith(before)), "")
     if not before:
         return _NOT_FOUND

@@ -35,7 +35,7 @@ _SAYING = (" it to ", "it's ", "it’s ", "one is ", "one was ", "passwords")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
 _ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
-_LINK = r"(?:[ \t]{0,2}(?:est|es|é|is|это|jest)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
+_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
 
 _SPACED = tuple([tuple([word for word in words if word.split() != [word]]) for words in (COMMANDS, LOGINS, CALLS)])
 """Anchors that no word alone holds."""

@@ -100,7 +100,8 @@ _ETHEREUM = r"0[xX][0-9a-fA-F]{40}\Z"
 _SENTENCE = frozenset(
     "password passwords passwort kennwort passcode token your you my our the is are was must should may can cannot"
     " please enter invalid forgot for of with than least characters not no does do via something same it its this that"
-    " be ihr ihre ein eingeben bitte".split()
+    " be ihr ihre ein eingeben bitte to when if by has have use used set leave empty keep only min max bytes byte chars"
+    " character digit digits day days zeichen ziffern stellen caracteres caractères caratteri tekens".split()
 )
 # What has letters and digits as a password has and is none: techniques (`argon2id`, `HS256`, `1Password`), what is
 # numbered, measures, dates, times, files, addresses, code and variables.

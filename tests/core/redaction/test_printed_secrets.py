@@ -103,6 +103,29 @@ def test_a_cell_of_a_row(output: str) -> None:
     assert told == output.replace(SECRET, "[redacted:secret]")
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("sudo cat /etc/postfix/sasl_passwd", "[h.test]:587  ann@h.test:«e717b485dda7-b56c65fb»\n"),
+        ("cat /etc/exim4/passwd.client", "h.test:ann@h.test:«Plover55x»"),
+        ("cat /etc/ppp/chap-secrets", "# client server secret\nhome * «Plover9Heath» 10.0.0.4"),
+        ("cat ~/.credentials", "TIDES\\ann «Plover!Bay9»"),
+        ("cat config/master.key", "«9f8e7d6c5b4a39281706f5e4d3c2b1a0»"),
+        ("bin/reset-password -u elastic", "Password was reset.\nNew value: «sNpZ3k+7fTqXw2aLm9Rb»"),
+        ("nmcli -s -g 802-11-wireless-security.psk connection show Tides", "«Plover 3. Bay»"),
+    ],
+)
+def test_a_part_of_a_line_in_a_file_of_secrets(command: str, output: str) -> None:
+    plain = output.replace("«", "").replace("»", "")
+    kept = output.partition("«")[0], output.rpartition("»")[2]
+    assert redact_call(command, "", plain) == f"{kept[0]}[redacted:secret]{kept[1]}"
+
+
+def test_users_and_what_they_are_in_stay() -> None:
+    users = "root:x:0:0:root:/root:/bin/bash\nlist:x:38:38:Mailing List Manager:/var/list:/usr/sbin/nologin"
+    assert redact_call("cat /etc/passwd- /srv/passwd", "", users) == users
+
+
 def test_a_secret_that_begins_with_what_it_is() -> None:
     assert redact_call("jq -r .mail.secret tides.json", "", "key-82kLmqW0vx\n") == "[redacted:secret]\n"
 
