@@ -11,7 +11,7 @@ from core.redaction.values import Span, compiled, family, is_placeholder
 _V = r"(?:\\{0,3}'([^'\n]{1,2000}?)\\{0,3}'|\\{0,3}\"([^\"\n]{1,2000}?)\\{0,3}\"|([^\s'\"|;<>`\\]{1,4096}))"
 _PAIR = (
     r"(?:\\{0,3}'[^\s:%'/]{1,100}[:%]([^'\n]{1,200}?)\\{0,3}'|\\{0,3}\"[^\s:%\"/]{1,100}[:%]([^\"\n]{1,200}?)\\{0,3}\""
-    r"|(?!\+)[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
+    r"|(?![+\[])[^\s:%\"'/]{1,100}[:%]([^\s\"'\\]{1,200}))"  # not `date -u +%Y-…`
 )
 _TO = r"\\{0,3}[\"']?[ \t,=]{1,4}"
 _ARGS = (
@@ -130,12 +130,13 @@ def _by_rules(text: str, spans: list[Span]) -> None:
     for anchors, rest, needed, secret in _RULES:
         for anchor in anchors:
             at = text.find(anchor)
-            while at >= 0:
+            rule = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){_ARGS}{secret}") if at >= 0 else None
+            while rule is not None and at >= 0:
                 done = at + len(anchor)
                 if (not at or text[at - 1] in _AHEAD or text[at - 2 : at] == "\\n") and (
                     not needed or needed in text[at : at + 400].partition("\n")[0]
                 ):
-                    match = compiled(rf"{rest}(?:(?<= )|(?=[\s\"'\\])){_ARGS}{secret}").match(text, done)
+                    match = rule.match(text, done)
                     if match is not None:
                         _add(match, "token" if "unseal" in secret else "password", spans)
                         done = match.end() - 1

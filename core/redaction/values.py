@@ -53,6 +53,7 @@ _IN_NAME = "abcdefghijklmnopqrstuvwxyz0123456789_.-/"
 FIELDS = ("name", "key", "variable", "field", "setting", "property", "parameter", "param", "option", "entry", "-n")
 _QUALIFIERS = frozenset("prod production dev staging test live old new value plain plaintext raw b64 base64 v".split())
 
+_patterns: dict[str, re.Pattern[str]] = {}
 DIGITS = frozenset("0123456789")
 SIGNS = frozenset("!#$%^&*+=@~?")
 _HOLLOW = frozenset("*x.•-_#?X ")
@@ -186,9 +187,12 @@ def is_in_field(lower: str, start: int) -> bool:
 
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern, compiled once; `re` is loaded where the first is needed."""
-    import re
+    known = _patterns.get(pattern)  # `re.compile` looks five times as long
+    if known is None:
+        import re
 
-    return re.compile(pattern)
+        known = _patterns[pattern] = re.compile(pattern)
+    return known
 
 
 def label(kind: str) -> str:
