@@ -21,6 +21,7 @@ _SEPARATOR = re.compile(
     r"(?:[ \t]{1,4}(?==)|(?==(?:\"\"|''|[\"'`]?(?![\s=,;})\]\"'`]|\\[nrt]|\Z))))|:(?==))?"
     r"(=>|={1,3}|\|\|=|\?\?=|:(?!:)|(?:,|\|\||\?\?)(?=[ \t]{0,4}\\{0,3}[\"'])|>)[ \t]{0,16}"
 )
+_WRAPPED = re.compile(r"<!\[CDATA\[|Some\(\s{0,40}(?=\")")
 _OPTION = re.compile(r" (?:\\\r?\n[ \t]*)?")
 _QUOTE = re.compile(r"[rbufN]?(\\{0,3}[\"'`])")
 # A separator inside a bare value ends it only where the next field or white space follows: `p@ss,word` is one value.
@@ -56,7 +57,8 @@ def find_assigned(text: str, names: list[Name]) -> list[Span]:
             continue
         sign, at = placed
         tight = sign == " " or (sign[0] == "=" and at - name_end == len(sign))
-        at += 9 * text.startswith("<![CDATA[", at)
+        wrapped = _WRAPPED.match(text, at)
+        at = wrapped.end() if wrapped else at
         if text.startswith("**", at):  # `**Password:** …`
             at += 2 + (text[at + 2 : at + 3] == " ")
         below = _NEXT_LINE.match(text, at) if sign == ":" else None

@@ -98,7 +98,8 @@ def _in_calls(text: str, lower: str) -> list[Span]:
                 given, is_sure = _GIVEN.match(text, match.end()), not match.group(1)
                 while given is not None:
                     word = given.group(2).strip("\\")
-                    is_sure &= not word.isalpha() and not is_placeholder(word) and "@" not in word
+                    is_plain = word.isalpha() and (word[1:].islower() or word.isupper() or family(word))
+                    is_sure &= not is_plain and not is_placeholder(word) and "@" not in word
                     if " " not in word and (is_sure or (is_made(word) and is_told(word, "password"))):
                         spans.append((*given.span(2), "password"))
                     given, is_sure = _GIVEN.match(text, given.end()), False

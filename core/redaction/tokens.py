@@ -41,7 +41,7 @@ _PUBLIC = (
 _PUBLIC_LABELS = ("sha256:", "sha384:", "sha512:", "sha256=", "sha384=", "sha512=", "h1:", ";base64,")
 _PUBLIC_NAMES = (
     "public_key", "public-key", "publickey", "public key", "pubkey", "pub_key", "verifykey", "verify_key",
-    "etag", "if-none-match", "-version-id", "-id-2", "request-id", "sec-websocket-accept", "sec-websocket-key",
+    "etag", "if-none-match", "peer", "-version-id", "-id-2", "request-id", "sec-websocket-accept", "sec-websocket-key",
 )  # fmt: skip
 # What Stripe calls its things by; its keys begin otherwise, and a client secret has a second `_`.
 _STRIPE_IDS = frozenset(

@@ -32,9 +32,9 @@ _ACTIONS = frozenset(
     " wrong incorrect missing require requires has is use uses need needs no without weak get read ask".split()
 )
 _KEY_OWNERS = frozenset(
-    "api access secret private auth account master signing signature encryption encrypt crypto shared service admin"
-    " anon role subscription license licence activation recovery session hmac jwt deploy webhook app write host hmac1"
-    " storage".split()
+    "api access secret private auth account master signing signature encryption decryption encrypt crypto shared"
+    " service admin anon role subscription license licence activation recovery session hmac jwt deploy webhook app"
+    " write host hmac1 storage".split()
 )
 _ONE_WORD_KEYS = tuple(
     f"{owner}key" for owner in "api secret private access auth master account signing encryption".split()
