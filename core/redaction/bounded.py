@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BOUNDS = ((APART, 25), (12, 0))
+BOUNDS = ((APART, 15), (12, 0))
 """Characters for each that looks like a secret, and the secrets found up to there for which the rest is hidden: what
 somebody wrote has none every twelve."""
 _CLEAR = r"[ \t]*(?:\(?[A-Za-z_]{1,24}[().,:;]{0,4}(?:[ \t]+|\r?\Z))*"

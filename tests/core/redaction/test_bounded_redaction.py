@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 
@@ -14,6 +15,7 @@ from core.redaction.bounded import BOUNDS, judged
 sys.path.append(str(ROOT / "bench"))
 
 import hostile
+import redaction
 
 REST = "[redacted:unjudged]"
 FULL = hostile.text("one line of token=", 60_000).replace("&", "\n")
@@ -109,3 +111,7 @@ def test_data_is_hidden_that_a_manifest_calls_secret_below_the_end() -> None:
     padding = "".join(f"  label{n}: x\n" for n in range(150))
     text = FULL[:at] + manifest + padding + "kind: Secret\n" + FULL[at:]
     assert "plainwords" not in redact(text)[0]
+
+
+def test_a_text_is_bounded_of_which_a_sixth_are_secrets() -> None:
+    assert redact(redaction.look_alikes(random.Random(1)))[0].endswith(REST)
