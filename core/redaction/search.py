@@ -9,15 +9,18 @@ from __future__ import annotations
 from core.redaction import (
     CALLS,
     COMMANDS,
+    FOREIGN,
+    INVISIBLE,
     LOGINS,
     MARK,
     NAME_PARTS,
+    SIGNS,
     is_obfuscated,
     may_be_login,
 )
 from core.redaction.forms import find_formed
 from core.redaction.prose import find_apart, find_logins, find_mapped, find_told, may_be_told
-from core.redaction.tokens import find_random, holds_made, may_be_full
+from core.redaction.tokens import find_random, holds_made
 from core.redaction.values import FIELDS, Name, Span, family, is_in_field, is_made
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -31,42 +34,22 @@ _SPOKEN_OF = ("passw", " pw ", "key", "token", "secret", "credential", "login", 
 _SAYING = (" it to ", "it's ", "it’s ", "one is ", "one was ", "passwords")
 _USERS = ("user", "login", " as ", "usr", "account", "uid")
 _NAMED = ("password", "secret", "token", "api-key", "private-key", "authorization", "url-password", "cookie")
+_ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033)\[[0-9;:?]{0,40}[A-Za-z]"
+_LINK = r"(?:[ \t]{0,2}(?:est|es|é|è|is|это|jest|je|er|är|este)(?=[ \t:])|[ \t]{0,2}(?:是|为|為|は))?"
 
 _SPACED = tuple([tuple([word for word in words if word.split() != [word]]) for words in (COMMANDS, LOGINS, CALLS)])
 """Anchors that no word alone holds."""
 _SINGLE = tuple({word.lower() for words in (COMMANDS, LOGINS, CALLS) for word in words if word.split() == [word]})
 _MOST_DULL, _LONGEST_DULL, _MOST_REPEATED = 100_000, 160, 50
-_LONG = 2_000
-"""Characters of the shortest text that may hold too much to judge it whole."""
 _dull: set[str] = set()
 """Words of earlier texts that hold neither token nor anchor: a session says most words more than once."""
 
 
 def find_secrets(text: str) -> list[Span]:
-    """The (start, end, kind) of each secret, in order and disjoint; of a text that is full of some also what lies far
-    behind its beginning and may hold one."""
+    """The (start, end, kind) of each secret, in order and disjoint."""
     if len(_dull) > _MOST_DULL:
         _dull.clear()
-    lower = text.lower()
-    is_hiding = is_obfuscated(text, lower)
-    if len(text) > _LONG and (is_hiding or may_be_full(text, lower)):
-        from core.redaction.bounded import find_bounded
-
-        if spans := find_bounded(text, _find, is_hiding=is_hiding):
-            return spans
-    return _find(text, is_hiding)
-
-
-def _find(text: str, is_hiding: bool) -> list[Span]:
-    """The same of all of a text, however full of them it is."""
-    if is_hiding:
-        from core.redaction.shown import Copies
-
-        copies = Copies(text)
-        spans = _spans(copies.spaced)
-        spans += [(copies.place(at), copies.place(end - 1, 1), kind) for at, end, kind in _spans(copies.plain)]
-    else:
-        spans = _spans(text)
+    spans = _find_obfuscated(text) if is_obfuscated(text, text.lower()) else _spans(text)
     return _merged(spans + _repeated(text, spans)) if spans else spans
 
 
@@ -78,6 +61,43 @@ def _repeated(text: str, spans: list[Span]) -> list[Span]:
     made = [re.escape(one) for one in known if is_made(one) and sum(map(str.isdigit, one)) > 1 and text.count(one) > 1]
     again = [match for one in made for match in re.finditer(rf"{one}(?!\w)(?<!\w{one})", text)]
     return [(*match.span(), known[match.group()]) for match in again]
+
+
+def _find_obfuscated(text: str) -> list[Span]:
+    """What is found without what does not show, and in a copy that shows all plainly, by the text's positions."""
+    import re
+    from bisect import bisect_right
+
+    firsts = re.escape("".join({one[0] for one in ("\x1b", *SIGNS, *FOREIGN)}))
+    pattern = re.compile(
+        f"(?=[{firsts}{INVISIBLE}])"
+        f"(?:({_ESCAPE}|[{INVISIBLE}]+)|({'|'.join(map(re.escape, SIGNS))})"
+        f"|(?<![^\\W\\d_])(?:{'|'.join(FOREIGN)})(?![a-z])({_LINK}))",
+        re.IGNORECASE,
+    )
+    plain: list[str] = []
+    spaced: list[str] = []
+    copied, places = [0], [0]  # where pieces of the copy begin, and where they stand in the text
+    size = done = 0
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        hidden, sign, link = match.groups()
+        meant = "" if hidden else SIGNS[sign.lower()] if sign else "password is " if link else "password"
+        plain += (text[done:start], meant)
+        spaced += (text[done:start], " " * (end - start) if hidden else text[start:end])
+        size += start - done
+        copied += (size, size + len(meant))
+        places += (start, end)
+        size += len(meant)
+        done = end
+    plain.append(text[done:])
+    places.append(len(text))
+    spans = _spans("".join(spaced) + text[done:])
+    for first, last, kind in _spans("".join(plain)):
+        at, to = bisect_right(copied, first) - 1, bisect_right(copied, last - 1) - 1
+        start = min(places[at] + first - copied[at], places[at + 1])
+        spans.append((start, min(places[to] + last - copied[to], places[to + 1]), kind))
+    return spans
 
 
 def _spans(text: str) -> list[Span]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 from math import log2
 
 from core import TYPE_CHECKING
-from core.redaction import NAME_PARTS
 from core.redaction.values import DIGITS, Span, compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Find = Callable[[str], list[Span]]
     """What finds the secrets of every kind: a token that is base64 of a text is judged by what the text holds."""
 
 MIN_TOKEN = 24
 """Characters below which no bare token is judged by its entropy: more are hashes and identifiers than secrets."""
-MOST_LIKELY, APART = 150, 150
-"""What looks like a secret in a text that is judged whatever it is, and the characters for each more."""
 _MIN_ENTROPY = 3.6
 """Bits per character: keeps out repetitive tokens. 24 random base62 characters have 4.2 on average."""
 _MAX_WORD_SHARE = 0.75
@@ -77,7 +74,6 @@ _FOLDER = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
 _NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
 """How ids of GitHub's GraphQL begin, and what its old ones encode."""
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
-_IN_WORD = bytes(97 if c < 128 and (chr(c).isalnum() or chr(c) in "+_-") else 32 for c in range(256))
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 
 
@@ -87,48 +83,27 @@ def holds_made(words: set[str], find: Find) -> bool:
     return any(len(word) > _LONGEST_ENCODED or find_random(word, find) for word in long)
 
 
-def may_be_full(text: str, lower: str) -> bool:
-    """Whether more may look like a secret than is judged in any text: cheaply, and more than does."""
-    long = text.encode("ascii", "replace").translate(_IN_WORD).count(b"a" * MIN_TOKEN)
-    return long + text.count(" -") + sum(map(lower.count, NAME_PARTS)) > MOST_LIKELY + len(text) // APART
-
-
-def count_random(text: str) -> int:
-    """How many words, or parts of paths, look as if chance had made them: cased, with digits, and not public."""
-    parts = [part for _, word, _ in _likely(text) for part in word.split("/") if len(part) >= MIN_TOKEN]
-    return sum(part.lower() != part != part.upper() and not DIGITS.isdisjoint(part) for part in parts)
-
-
-def _likely(text: str) -> Iterator[tuple[int, str, str]]:
-    """Where each word stands that chance may have made, and which, and its kind; certificates and public keys, which
-    are there to be shown, hold none."""
+def find_random(text: str, find: Find) -> list[Span]:
+    """Tokens that chance made. The path of a URL is left alone."""
+    # certificates and public keys are there to be shown
     hidden = compiled(_CERTIFICATES).sub(lambda one: " " * len(one.group()), text) if "-----BEGIN" in text else text
     mapped = hidden.encode("ascii", "replace").translate(_SEPARATORS).decode("ascii")
+    spans: list[Span] = []
     at = 0
     # a long word is part of no shorter one, so that it stands where it is found behind the long one before
     for word in [word for word in mapped.split() if len(word) >= MIN_TOKEN]:
-        start = mapped.find(word, at)
-        at = start + len(word)
+        at = mapped.find(word, at)
+        start, at = at, at + len(word)
         if len(word) <= 28 and word[0] in "MNO" and text[at : at + 8 : 7] == "..":
             last = mapped[at + 8 : at + 72].split(" ", 1)[0]
             if len(last) >= 27:
-                yield start, text[start : at + 8 + len(last)], "discord-token"
+                spans.append((start, at + 8 + len(last), "discord-token"))
                 continue
         if word.lower() == word or word.upper() == word or DIGITS.isdisjoint(word):
             continue
         if _is_public(word) or text[max(0, start - 8) : start].lower().endswith(_PUBLIC_LABELS):
             continue
-        if len(word) < _LEAST_FILE or not word.startswith(_FILES):
-            yield start, word, "high-entropy"
-
-
-def find_random(text: str, find: Find) -> list[Span]:
-    """Tokens that chance made. The path of a URL is left alone."""
-    spans: list[Span] = []
-    for start, word, kind in _likely(text):
-        at = start + len(word)
-        if kind == "discord-token":
-            spans.append((start, at, kind))
+        if len(word) >= _LEAST_FILE and word.startswith(_FILES):
             continue
         made: list[tuple[int, int]] = []
         if "/" in word:
@@ -137,7 +112,7 @@ def find_random(text: str, find: Find) -> list[Span]:
             made = [(start, at)]
         if made and not _is_published(text, start, at, find):
             made = [one for one in made if one == (start, at) or not _is_published(text, *one, find)]
-            spans += [(*one, kind) for one in made]
+            spans += [(*one, "high-entropy") for one in made]
     return spans
 
 
