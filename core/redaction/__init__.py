@@ -46,7 +46,7 @@ LOGINS = tuple(
 )
 CALLS = (
     "mysqli(", "mysqli_connect(", "mysql_connect(", "getConnection(", "PDO(", ".login(", "Auth(", "basic_auth(",
-    "auth=(", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
+    "auth=(", "auth = (", "Credential(", "Credentials(", "jwt.sign(", "jwt.verify(", "createHmac(",
 )  # fmt: skip
 """How a call begins that is given a password."""
 COMMANDS = (
@@ -65,7 +65,7 @@ COMMANDS = (
 _PRINTERS = tuple(
     "base64 -|op read|op item|op run|bw get|vault|--with-decryption|get-login|whoami -t|doppler|chamber|output -raw"
     "|config get|config:get|heroku config|infisical|sops|gpg|age -d|openssl rand|berglas|kwallet|.netrc|reveal|random"
-    "|creds|bearer|op inject|teller|apg |genkey".split("|")
+    "|creds|bearer|op inject|teller|apg |genkey|acl bootstrap".split("|")
 )
 """In a command, or path, of which what is returned may be a secret, beside the names of secrets."""
 

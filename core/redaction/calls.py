@@ -30,6 +30,7 @@ _PRINTS = tuple(
         "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
         "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
         "|* config:get|* functions:config:get|pwgen|apg|wg genkey|nmcli -s -g"
+        "|consul acl bootstrap|consul acl token|nomad acl bootstrap|nomad acl token"
     ).split("|")
 )
 _SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
@@ -38,7 +39,8 @@ _FILES = re.compile(
 )
 _READERS = frozenset("cat bat head tail less more type base64 sed".split())
 # A command that chooses or makes what is called after a secret: `jq -r .db.password`, `ssh db "cat /etc/password"`.
-_LISTING, _NOT_CHOSEN = frozenset("list ls -l -rl --list".split()), frozenset(["", "key", "auth", "authorization"])
+_LISTING = frozenset("list ls -l -rl --list put patch delete".split())
+_NOT_CHOSEN = frozenset(["", "key", "auth", "authorization"])
 _CHOSEN = re.compile(r"(?a)[A-Za-z_][\w-]*+(?!\.(?!(?:value|result|plaintext|data|S)\b)\w|\[|/\w)")
 _MADE = ("creds", "bearer", "urandom", "random_bytes", "token_hex", "token_urlsafe")
 # What prints names, sums or sizes of things: whatever they hold, it is not printed.
@@ -60,8 +62,9 @@ _PATH = re.compile(r"[a-z]{3,}[a-z.-]*(?:/[a-z\d][a-z\d._-]*)+")  # `pod/web-7d9
 _BEHIND = "\"' \t,}]"
 _PUBLIC = frozenset(
     "name id arn kind type version versionid created updated namespace apiversion uid resourceversion labels object"
-    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path".split()
-)
+    " annotations metadata data field tenant subscription tokentype title vault status expireson lease_id path"
+    " accessorid description global local policies roles".split()
+) | {"accessor id", "create time", "expiry time"}
 _FAULT = re.compile(
     r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
     r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"

@@ -22,7 +22,7 @@ _LINKS = frozenset(
     "is was are be being been has had will should to from now still just simply currently again also always only"
     " changed set reset rotated updated switched renamed became becomes reads says called into exactly literally"
     " actually temporarily est é è es ist war lautet lautete wurde auf = : | - -- – — → -> => is: was: be: lautet:"
-    " ist: to: generated jetzt nun ahora adesso maintenant c'est c’est".split()
+    " ist: to: generated jetzt nun ahora adesso maintenant c'est c’est soll".split()
 )
 _SURE = frozenset("is was are will should has were be".split())
 _PASS_LINKS = frozenset(["is", "was", "=", ":", "->", "→", "for"])

@@ -273,3 +273,14 @@ def test_nor_where_the_output_comes_after_a_read_of_the_call(run: Run, home: Pat
         made.outcome(tool, f"Exit code 1\n{SECRET}", failed=True)
         run("memory", "archive", str(made.path))
     assert [path.name for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()] == []
+
+
+def test_what_a_token_of_consul_or_nomad_is_called_stays() -> None:
+    for command in ("consul acl bootstrap", "nomad acl token create -name=ci"):
+        told = redact_call(command, "", f"AccessorID: cf59ae0e-4c4f-4206-aa52-7d80774bca7e\nSecretID:   {SECRET}\n")
+        assert SECRET not in told and "cf59ae0e-4c4f-4206-aa52-7d80774bca7e" in told
+
+
+def test_what_a_store_of_secrets_says_of_a_write_stays() -> None:
+    told = "Key                Value\n---                -----\ncreated_time       2025-03-04T08:15:41.118237Z\n"
+    assert redact_call("vault kv put secret/web password=-", "", told) == told
