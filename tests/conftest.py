@@ -139,7 +139,7 @@ def pytest_sessionstart() -> None:
     if FRESH == "True" and worker:
         number, workers = int(worker.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
         for path in FILES[number::workers]:
-            with contextlib.suppress(BaseException):  # it is told where pytest loads it
+            with contextlib.suppress(Exception):  # it is told where pytest loads it
                 importlib.import_module(path.stem)
 
 

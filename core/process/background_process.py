@@ -1,5 +1,4 @@
-"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit; or goes on
-there itself."""
+"""Starts one of our commands in the background, one at a time under a lock, and kills it after a time limit."""
 
 from __future__ import annotations
 
@@ -96,25 +95,3 @@ def wait(lock: str, seconds: float) -> bool:
                 time.sleep(_POLL_S)
     finally:
         os.close(descriptor)
-
-
-def go_on_in_child() -> None:
-    """End this process with status 0; a child returns, in a session of its own and without the standard streams.
-
-    Locks that are held (`flock`) pass to the child. Without a process left, this one goes on without the streams.
-    """
-    try:
-        if os.fork():
-            os._exit(0)
-        os.setsid()  # a client that ends its hook's group, or its terminal, does not end this
-    except OSError:
-        pass
-    close_streams()
-
-
-def close_streams() -> None:
-    """Lead stdin, stdout and stderr nowhere: who reads them is at their end."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(null, stream)
-    os.close(null)

@@ -9,8 +9,9 @@ from _thread import allocate_lock, start_new_thread
 import clients
 from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import Failure
-from core.process import background_jobs
+from core.process import background_jobs, close_streams, go_on_in_child
 from otel import spool
+from otel.event import new_event
 from session.state import state_file
 
 if TYPE_CHECKING:
@@ -27,13 +28,14 @@ _ARCHIVE_SHARE = 0.6
 _LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
 """The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
 _UNTIL_ALONE_S, _LAST_WORDS_ALONE_S = 2.0, 20.0
-"""Where a child says them, for which nobody waits: until it is there, on a machine with too much to do; and then."""
+"""Where a child says them, for which nobody waits; and what the fork before it may take on a machine with too much to
+do."""
 _SHORTEST_S, _PATIENCE_S = 0.05, 60
 _EARLIER_S = 0.4
 """So long a hook waits for one of its session that has let its client go and is still at work."""
 _AGAIN = frozenset(("prompt", "tool", "turn", "start"))
-"""The next one catches up, or nothing of the session is lost: of these counts what they waited, where a transcript has
-the rest, and no compaction was before."""
+"""The next one catches up, but for what a start tells: of these counts what they waited, where a transcript has the
+rest."""
 
 
 class Call:
@@ -52,9 +54,10 @@ class Call:
         """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
         self._own: list[Event] = []
-        self._id = self._held = ""
+        self._held = ""
         self._at_work: files.FileLock | None = None
         """Of the session, until this process ends."""
+        self._has_claimed = False
         self._is_alone = False
         """The client is gone with its answer, and this goes on in a child."""
 
@@ -94,8 +97,7 @@ class Call:
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
             if not context.is_off(event["cwd"]):
                 waited = 0.0
-                again = event["kind"] in _AGAIN and event["transcript"] and event["source"] != "compact"
-                if self._deadline is not None and again:
+                if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
                     waited = self._deadline.waited = self._waited
                     if waited >= self._seconds():
                         time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
@@ -122,14 +124,14 @@ class Call:
             lock.__enter__()
         except (files.LockTimeout, OSError, Failure):  # side by side, as hooks of tools at once are
             return
-        if not silent or self._deadline is None or not self._deadline.claim_at_end():
+        if not silent or self._deadline is None:
             lock.__exit__()
             return
-        from core.process import background_process
-
+        self._deadline.over()  # a fork takes one thread along; and before the claim, see `Deadline`
+        self.claim()
         self._at_work, self._is_alone = lock, True
         _say(empty)
-        background_process.go_on_in_child()
+        go_on_in_child()
         self._deadline = Deadline(self._seconds(), self._late, _LAST_WORDS_ALONE_S)
 
     def empty(self) -> str:
@@ -137,8 +139,13 @@ class Call:
         return clients.row(self._agent).empty_answer
 
     def claim(self) -> bool:
-        """Whether the answer may be printed: not when the deadline has printed the empty one."""
-        return self._deadline is None or self._deadline.claim()
+        """Whether the answer may be printed: once. Where the deadline has it, this process ends here."""
+        if self._has_claimed:
+            return False
+        if self._deadline is not None and not self._deadline.claim():
+            time.sleep(_PATIENCE_S)  # the watcher says so, and ends it
+        self._has_claimed = True
+        return True
 
     def hold(self) -> None:
         """Before the answer: note the event about this call, and keep all where it outlives this process."""
@@ -149,8 +156,6 @@ class Call:
 
     def close(self) -> None:
         """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
-        if self._deadline is not None and self._deadline.is_late:
-            time.sleep(_PATIENCE_S)  # it tells the event, and ends this
         context = self._context
         if context is not None:
             kept = [self._held] if self._held else []
@@ -163,7 +168,8 @@ class Call:
             if context.write_events():
                 files.remove(*kept)
             else:
-                spool.keep([*self._own[:-1], self._completed()])  # anew: it tells of this fault too
+                # Anew, since it tells of this fault too; where another hook has stored what was held, it was none.
+                spool.keep([*self._own[:-1], {**self._completed(), "id": self._own[-1]["id"]}])
                 files.remove(self._held)
         if files.is_store_older():
             from session import settings_faults
@@ -187,31 +193,24 @@ class Call:
         return self._config.get_float("hook.deadline_ms") / 1000
 
     def _late(self) -> None:
-        """The deadline is over: the empty answer first, then the event, then what may not be lost."""
+        """The deadline is over: the empty answer first, then what may not be lost, and the event."""
         if not self._is_alone:
             _say(self.empty())
-        # Before the fork, behind which stays locked what another thread is importing.
-        noted = self._context.events if self._context is not None else []
-        what = "not done" if self._is_alone else "no answer"
-        told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
-        # it may have been noted already that this call was answered
-        spool.keep([*(one for one in noted if one["component"] != COMPONENT), told])
-        noted.clear()
-        if not self._is_alone:
-            from core.process import background_process
-
             if self._config.get_bool("hook.wait"):
-                background_process.close_streams()
+                close_streams()
             else:
-                background_process.go_on_in_child()
+                # What this process is importing just now cannot be imported in the child any more.
+                go_on_in_child()
                 start_new_thread(_leave, (_LAST_WORDS_ALONE_S,))
         try:
             if self._context is not None and self._context.on_deadline is not None:
                 self._context.on_deadline()
-            if noted:
-                spool.keep(noted)
         except Exception as error:
             self.failed(error)
+        if self._context is not None:  # it may have been noted already that this call was answered
+            self._context.events[:] = [one for one in self._context.events if one["component"] != COMPONENT]
+        what = "not done" if self._is_alone else "no answer"
+        self._keep("hook.timeout", f"{what} within {self._seconds():g} s")
         files.remove(self._held)
 
     def _completed(self) -> Event:
@@ -223,8 +222,6 @@ class Call:
         return self._about("hook.completed", "debug", about)
 
     def _about(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
-        from otel.event import new_event
-
         event = self._event
         role = os.environ.get("JOELCLAW_ROLE") or "interactive"
         made = new_event(
@@ -235,8 +232,6 @@ class Call:
             role=role, now=clock.now_ms(),
         )  # fmt: skip
         if event is not None:
-            # what was held may have been taken in by another hook: told once more, it is still one event
-            self._id = made["id"] = self._id or made["id"]
             usage = self._context.usage if self._context is not None else None
             made["hook"] = {"kind": event["kind"], **(usage or {})}
         return made
@@ -248,15 +243,13 @@ class Deadline:
     What hangs in `late` is left behind. The watcher is a bare thread (`threading` costs 1 ms to import).
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_over", "is_late", "last_words", "seconds", "waited")
+    __slots__ = ("_answered", "_began", "_late", "_over", "last_words", "seconds", "waited")
 
     def __init__(self, seconds: float, late: Callable[[], None], last_words: float = _LAST_WORDS_S) -> None:
         self.seconds = seconds
         """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
         self.waited = 0.0
         self.last_words = last_words
-        self.is_late = False
-        """It has claimed the answer."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -269,13 +262,8 @@ class Deadline:
         return self._answered.acquire(False)
 
     def over(self) -> None:
-        """The work is done; the watcher goes."""
+        """The work is done, or goes on elsewhere; the watcher goes, also one that finds the answer claimed after it."""
         self._over.release()
-
-    def claim_at_end(self) -> bool:
-        """`over` and `claim`, in this order: a watcher whose time is over in this moment finds both done."""
-        self._over.release()
-        return self.claim()
 
     def _watch(self) -> None:
         wait = _SHORTEST_S
@@ -283,11 +271,11 @@ class Deadline:
             if self._over.acquire(timeout=min(wait, _SHORTEST_S)):
                 return
             wait = self._began + self.seconds - self.waited - time.monotonic()
-        self.is_late = self.claim()
-        if not self.is_late and self._over.acquire(False):
-            return  # in this moment
+        is_late = self.claim()
+        if not is_late and self._over.acquire(False):
+            return
         try:
-            if self.is_late:  # else the answer was out in time, and what comes after it (an event) hangs
+            if is_late:  # else the answer was out in time, and what comes after it (an event) hangs
                 most = max(self.last_words, _LAST_WORDS_SHARE * max(self.seconds, self.waited))
                 start_new_thread(_leave, (most,))
                 self._late()

@@ -218,6 +218,26 @@ def test_one_that_is_taken_in_by_another_and_told_once_more_counts_once(run: Run
     assert [one["sessionId"] for one in told].count(SESSION) == 1
 
 
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [
+        ("it._context.on_deadline = fail; it._late(); os._exit(0)", ["hook.failed", "hook.timeout"]),
+        ("call.background_jobs.start_due = fail; it.hold(); it.close()", ["hook.completed", "hook.failed"]),
+    ],
+    ids=["late", "after its answer"],
+)
+def test_a_fault_is_told_beside_what_came_of_the_call(run: Run, home: Path, fails: str, told: list[str]) -> None:
+    script = (
+        "import os, time; from session.hook import call\nit = call.Call('claude', '', time.perf_counter())\n"
+        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\')\n'
+        "def fail(*_): raise ValueError('no')\n"
+        f"try:\n    {fails}\nexcept ValueError as error:\n    it.failed(error)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
+    found = [one["action"] for name in told for one in events(run, name) if one["sessionId"] == SESSION]
+    assert sorted(found) == told
+
+
 _IMPORTING = """
 import sys, time
 class Slow:
@@ -230,8 +250,8 @@ main()
 """
 
 
-def test_one_that_is_late_while_it_imports_says_so(run: Run, home: Path) -> None:
-    """A module that one thread is importing stays locked in the child of another."""
+def test_one_whose_event_takes_long_to_import_leaves_it(run: Run, home: Path) -> None:
+    """What one thread is importing when another forks stays locked in the child, which is to tell the event."""
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": SESSION, "prompt": "sort the tide tables"}
     subprocess.run(
         [sys.executable, "-c", _IMPORTING, "hook", "claude"],
@@ -239,9 +259,10 @@ def test_one_that_is_late_while_it_imports_says_so(run: Run, home: Path) -> None
         env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="400", JOELCLAW_HOOK_WAIT="false"),
     )  # fmt: skip
     until = time.monotonic() + PATIENCE_S
-    while not (told := events(run, "hook.timeout")) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert [event["sessionId"] for event in told] == [SESSION]
+    told: list[str] = []
+    while SESSION not in told and time.monotonic() < until:
+        told = [one["sessionId"] for name in ("hook.timeout", "hook.completed") for one in events(run, name)]
+    assert told.count(SESSION) == 1
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="this system does not tell")
@@ -278,7 +299,8 @@ def test_one_that_is_let_go_in_the_moment_of_its_deadline_goes_on(monkeypatch: p
     watched = call.Deadline(0.0, lambda: ended.append(-1))
 
     def late() -> float:
-        assert watched.claim_at_end()
+        watched.over()
+        assert watched.claim()
         return 9.0
 
     monkeypatch.setattr(call, "time", SimpleNamespace(monotonic=late))

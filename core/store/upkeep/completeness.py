@@ -137,6 +137,8 @@ def finding(store: str) -> dict[str, Any] | None:
         return None
     fix = f"to accept it as it is: rm {shlex.quote(store)}{_FOUND}*"
     if kept.get("gone"):
+        if not os.path.exists(store):  # nothing was written since, and the mark says so
+            fix = fix.replace("rm ", "rm -f ", 1) + f" {shlex.quote(store + MARK)}"
         held = f", which had come to change {acknowledged}," if acknowledged else ""
         message = f"the store was lost: at {noted} {store}{held} was missing or empty; recall no longer finds it"
         return {"code": "STORE_LOST", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}
@@ -144,7 +146,7 @@ def finding(store: str) -> dict[str, Any] | None:
     if acknowledged:
         message = (
             f"{store} is older than it should be: its last change is number {has}, of {acknowledged} that were stored."
-            " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the last"
+            " It was copied without its log (store.db-wal), put back from an older copy, or a power cut took the rest"
         )
     fix = f"restore a backup (joelclaw restore FILE --force), or back up the machine that has it all; {fix}"
     return {"code": "STORE_OLDER", "message": message, "fix": fix, "acknowledged": acknowledged, "has": has}

@@ -48,6 +48,17 @@ def deleted_with_its_log(home: Path) -> None:
         (home / name).unlink()
 
 
+@pytest.mark.spawned  # a finding that cannot be written is kept by the process
+def test_it_is_accepted_as_it_is_before_anything_is_written(filled: Path) -> None:
+    deleted_with_its_log(filled)
+    (problem,) = (
+        one for one in attempt(filled, "status").envelope["result"]["problems"] if one["code"] == "STORE_LOST"
+    )
+    accept = problem["fix"].rpartition("to accept it as it is: ")[2]
+    subprocess.run(["sh", "-c", accept], check=True)
+    assert problems(filled) == []
+
+
 @pytest.mark.parametrize("lose", [emptied, deleted, deleted_with_its_log], ids=lambda one: one.__name__)
 def test_it_is_told_by_recall_status_and_doctor(filled: Path, lose: Any) -> None:
     lose(filled)
