@@ -20,25 +20,20 @@ _ARGS = (
 )
 # How the program begins, how it goes on, a word that must stand in the line, what stands before and around the secret.
 _RULES = (
-    (("sshpass", "rdesktop", "evil-winrm", "netexec", "nxc "), "", "", rf"-p(?:{_TO})?{_V}"),
+    (("sshpass", "rdesktop", "evil-winrm", "netexec", "nxc ", "useradd", "usermod"), "", "", rf"-p(?:{_TO})?{_V}"),
+    (("mongo", "cqlsh", "twine upload", "az login", "acr login"), "(?:sh|dump|restore)?", "", rf"-p{_TO}{_V}"),
     (("redis-cli",), "", "", rf"(?:-a|--pass){_TO}{_V}"),
-    (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf ", "az "), "", "login",
-     rf"-p{_TO}{_V}"),
-    (("twine",), "", "upload", rf"-p{_TO}{_V}"),
+    (("docker", "podman", "nerdctl ", "helm ", "skopeo ", "buildah ", "oc ", "cf "), "", "login", rf"-p{_TO}{_V}"),
     (("ldap",), "(?:search|modify|add|delete|passwd|whoami)", "", rf"-w{_TO}{_V}"),
-    (("mongo", "cqlsh"), "(?:sh|dump|restore)?", "", rf"-p{_TO}{_V}"),
     (("mysql", "mariadb"), "-?(?:dump|admin)?", "", rf"-p(?![=\s-]|\d{{1,5}}(?:\s|$)){_V}"),
     (("7z", "unrar"), "[az]?", "", rf"-p(?![=\s-]){_V}"),
-    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool", "mosquitto"), r"(?:_[a-z]+)?", "",
-     rf"-P(?:{_TO})?{_V}"),
+    (("sqlcmd", "bcp ", "zip ", "unzip ", "ipmitool", "mosquitto"), r"(?:_[a-z]+)?", "", rf"-P(?:{_TO})?{_V}"),
     (("xfreerdp", "wlfreerdp", "sdl-freerdp"), r"\d?", "", rf"/p:{_V}"),
-    (("snmp",), "[a-z]*", "", rf"-A{_TO}{_V}"),
-    (("snmp",), "[a-z]*", "", rf"-X{_TO}{_V}"),
-    (("snmp",), "[a-z]*", "", rf"-c{_TO}(?!(?:public|private)\b){_V}"),
+    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-X{_TO}{_V}"),
+    (("snmp",), "(?:[gswbu]|t(?!rapd))[a-z]*", "", rf"-(?:A{_TO}|c{_TO}(?!(?:public|private)\b|\S{{0,99}}/)){_V}"),
     (("ldappasswd",), "", "", rf"-[sa]{_TO}{_V}"),
     (("http ", "https "), "", "", rf"(?:-a|--auth){_TO}{_PAIR}"),
-    (("curl", "smbclient", "etcdctl"), "", "",
-     rf"(?:-[uU]|--user|--proxy-user)(?:{_TO})?{_PAIR}"),
+    (("curl", "smbclient", "etcdctl"), "", "", rf"(?:-[uU]|--user|--proxy-user)(?:{_TO})?{_PAIR}"),
     (("az ",), "", "keyvault", rf"--value{_TO}{_V}"),
     (("aws ",), "", "SecureString", rf"--value{_TO}{_V}"),
     (("aws ",), "", "secretsmanager", rf"--secret-string{_TO}{_V}"),
@@ -48,19 +43,16 @@ _RULES = (
     (("kubectl ", "oc "), "", "secret", rf"--from-literal[= ][\"']?[\w.-]+={_V}"),
     (("gh ",), "", "secret", rf"(?:--body|-b){_TO}{_V}"),
     (("openssl",), "", "", rf"-(?:pass(?:in|out)? pass:|[kK][ \t]+){_V}"),
-    (("useradd", "usermod"), "", "", rf"(?:-p|--password){_TO}{_V}"),
     (("rabbitmqctl", "samba-tool"), "", "",
      rf"(?:add_user|change_password|authenticate_user|user (?:create|add|setpassword))[ \t]+\S{{1,64}}[ \t]+{_V}"),
     (("plink", "pscp", "psftp"), "", "", rf"-pw[ \t]+{_V}"),
     (("lftp",), "", "", r"(?:-u|--user)[ =]?[\"']?[^\s,\"']{1,64},([^\s\"']{1,128})"),
     (("sqlplus",), "", "", r"[\w.$#]{1,64}/([^\s@\"'/]{1,128})@"),
-    (("composer",), "", "http-basic.", rf"http-basic\.\S{{1,128}}[ \t]+\S{{1,64}}[ \t]+{_V}"),
-    (("composer",), "", "git", rf"git(?:hub|lab)-(?:oauth|token)\.\S{{1,128}}[ \t]+{_V}"),
+    (("composer",), "", "", rf"(?:http-basic\.\S{{1,99}}[ \t]+|git(?:hub|lab)-(?:oauth|token)\.)\S{{1,99}}[ \t]+{_V}"),
     (("htpasswd", "mosquitto_passwd"), "", "", rf"-\w*b\w*[ \t]+(?:-\w+[ \t]+)*[^\s-]\S*[ \t]+\S+[ \t]+{_V}"),
     (("pulumi",), "", "--secret", rf"set[ \t]+(?:-\S+[ \t]+)*[^\s-]\S*[ \t]+(?:-\S+[ \t]+)*{_V}"),
     (("ConvertTo-SecureString",), "", "-AsPlainText", rf"(?:-String[ \t]+)?(?!-){_V}"),
-    (("vault ",), "", "",
-     r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
+    (("vault ",), "", "", r"(?:login|unseal)[ \t]+(?![A-Za-z]+(?:\s|$))([\w.+/-]{16,}=*)(?![^\s\"'`])"),
     (("mc ",), "", "", rf"alias set(?:[ \t]+\S+){{3}}[ \t]+{_V}"),
     (("ssh-keygen",), "", "", rf"-[NP]{_TO}{_V}"),
     (("wpa_passphrase",), "", "", rf"\S+[ \t]+{_V}"),
@@ -69,7 +61,8 @@ _RULES = (
      r"[\w.-]{1,64}/[\w.$-]{1,64}:[\"']?([^\s@\"'/]{3,128})[\"']?@"),
     (("consul ", "etcdctl", "redis-cli", "nmcli "), "", "",
      r"(?:put|set|SET|modify|connect)[ \t](?:[^\s;|&]+[ \t]+){0,6}?"
-     rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+{_V}"),
+     rf"[\"']?[\w./:-]*(?:passw(?:or)?d|passphrase|psk|secret|token|api_?key|PASSWORD|Password)[\"']?[ \t]+"
+     rf"(?![\"']?(?:\d{{1,7}}(?:ms|[smhd])?|true|false|yes|no|on|off)(?:[\"']|\s|\Z)){_V}"),
 )  # fmt: skip
 # What prints the secret alone on the line below; with a second word, where the line holds that too.
 _PRINTERS = re.compile(
@@ -79,8 +72,9 @@ _PRINTERS = re.compile(
 _OF_SECRETS = ("base64", "versions")
 _PRINTED = re.compile(r"[^\n]{0,400}\n[ \t]*((?![/.{\[<-])(?=[^\s]*\d)(?=[^\s]*[A-Za-z])\S{6,240})[ \t]*(?:\n|\Z)")
 _FED = re.compile(
-    r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[^\n|]{0,100}?"
-    r"(--password-stdin|sudo -S|--passphrase-fd|--with-token|chpasswd|passwd |cryptsetup|kinit)"
+    r"(?:e(?<![\w-]e)cho|p(?<![\w-]p)rintf)[ \t]([^\n|]{1,240})\|[ \t]*(?:"
+    r"[^\n|;&]{0,100}?(?:--password-stdin|sudo -S|--passphrase-fd|--with-token)|(?:(?:sudo|ssh|chroot|docker|podman"
+    r"|kubectl)[ \t](?:[^\n|;&]{0,80}?[ \t])?)?[\"']?(?:/[a-z/]*bin/)?([a-z]{0,4}passwd|cryptsetup|kinit)(?![\w./-]))"
 )
 _TAKING = ("secret", "passw", "passphrase", "login", "token", "kinit", "cryptsetup")
 _VALUE = re.compile(rf"[ \t]{{0,3}}(?:\$(?='))?{_V}")
