@@ -5,7 +5,7 @@ Each name costs a bounded look around.
 
 import re
 
-from core.redaction.values import DIGITS, LOOSE, Name, Span, is_assigned, is_placeholder, is_prose, is_told, label
+from core.redaction.values import DIGITS, Name, Span, is_assigned, is_placeholder, is_prose, is_told, label
 
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _TELLING_SIGNS = frozenset("0123456789\"'`")
@@ -135,9 +135,11 @@ def _end_of_words(text: str, name: Name, begin: int, end: int, sign: str) -> int
     words = value.split()
     if not 1 < len(words) < 9 or is_placeholder(words[0]) or value[-1] in ",.!?:" or is_prose(value):
         return 0
-    if kind not in LOOSE or _GROUPS.match(value):
+    if kind not in ("password", "pw") or _GROUPS.match(value):
         return begin + len(value) if _GROUPS.match(value) and kind in ("secret", "password") else 0
-    whole = tight or not DIGITS.isdisjoint(value) or kind == "pw"
+    # `password: 3 attempts left` says what became of it: a passphrase has both cases in a word, not only in the first
+    cased = any(word.lower() != word != word.upper() for word in value.replace("-", " ").split()[1:])
+    whole = tight or text[name_end - 1] in "kK" or (cased and not DIGITS.isdisjoint(value))
     first = start - len(head)
     around = (text[max(0, first - _LINE) : first].rstrip().rsplit("\n", 1)[-1], text[given.end() :][:_LINE].lstrip())
     return begin + len(value) if whole and any(map(_SETTING.match, around)) else 0
