@@ -32,7 +32,7 @@ _OPENERS = frozenset(
     "for of on at from in to i we you he she they that which with und für von zum zur der des am im here below used"
     " given shared field there this today yesterday du de do da del vom beim bei para per pour della".split()
 )
-_STATING = ("user ", "username ", "login ", "line ")
+_STATING = r"(?:user(?:name)?|login)[ \t]+\S+\s*\Z|line (?:vty|con|aux)\b"
 """Begin a line below which `password …` stands."""
 _LEADING = _LINKS | _OPENERS
 _BEFORE = tuple(
@@ -69,18 +69,20 @@ _CREDENTIALS = (
     r"|i(?<!\wi)nloggen met|a(?<!\wa)nmelden (?:mit|als)|e(?<!\we)inloggen (?:mit|als)|c(?<!\wc)on[eé]cta(?:te|rse) con"
     r"|s(?<![\w.]s)sh (?:in)?to [^\n:]{1,40} (?:with|as))"
     r"(?:[ \t]+(?:here|these|is|are))?[:=]?[ \t]*[\"'`*(]{0,3})"
-    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|/|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|([, \t]{1,3}))"
+    r"(?!https?:|\d+\W)[\w.@\\-]{1,64}(?::|[ \t]+(?:[/|:]|with|using|mit|con|avec|und|and)[ \t]+|(/|[, \t]{1,3}))"
     r"[\"'`*(]{0,2}([^\s\\]{3,160})"
 )
 # The words of a wallet, and the codes that stand in for a second factor.
-_STOPS = "the|and|with|from|for|are|was|were|has|have|had|not|but|your|when|into|been|which|der|die|das|und|mit"
+_STOPS = "the|and|with|from|for|are|was|were|has|had|not|but|your|been|which|each|line|here|should|der|die|das|und|mit"
+_SAID = frozenset("must then make run this that stay when test now open have into more there can".split())
+"""A wallet may have one of them, a sentence has more."""
 _WALLET = rf"(?:\d{{1,2}}[.):]?[ \t]*)?(?!(?:{_STOPS})\b)[a-z]{{3,8}}(?![\w-])"
 _PHRASE = (
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words?)|(?:wallet|ledger) seed)(?![^\n]{0,60}\(\))"
     rf"[^\n.!?]{{0,60}}?[\s\"'`:=(\[]{{1,6}}({_WALLET}(?:[\s,\"']{{1,6}}{_WALLET}){{10,23}})"
 )
 _CODES = (
-    r"(?:recovery|backup)[ -]codes?[^\n]{0,80}\n\s*"
+    r"(?:recovery|backup)[ -]codes?[^\n]{0,80}:[ \t*]*\n\s*(?=[^:]{0,24}?(?:\d[a-z]|\d{4} \d{4}))"
     r"((?:[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?(?=[^\n]*\d)[a-z\d]{4,10}(?:[- ]+[a-z\d]{4,10}){0,3}[ \t]*"
     r"(?:\n|\Z)){2,16})"
 )
@@ -161,29 +163,29 @@ def find_apart(text: str, lower: str) -> list[Span]:
 
 def find_logins(text: str, lower: str) -> list[Span]:
     """The (start, end, kind) of each password that stands with a user's name, of wallets' words and spare codes."""
-    spans = _find_lists(lower)
+    spans: list[Span] = []
+    for kind, pattern, sign in (("seed-phrase", _PHRASE, "phrase mnemonic seed"), ("codes", _CODES, "code")):
+        for match in compiled(pattern).finditer(lower) if any(map(lower.__contains__, sign.split())) else ():
+            start, listed = match.start(1), match.group(1).rstrip()
+            sizes = [len(line.strip()) for line in listed.split("\n")]
+            if (kind != "codes" or max(sizes) <= min(sizes) + 1) and len(_SAID.intersection(listed.split()[:12])) < 2:
+                spans.append((start, start + (sizes[0] if len(listed[: sizes[0]].split()) > 10 else len(listed)), kind))
     beside = compiled(_BESIDE_USER).finditer(lower) if " pass" in lower or " pw " in lower else ()
     for match in (*compiled(_CREDENTIALS).finditer(lower), *beside):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end].strip("\"'`*()").rstrip(".,;")
-        loose = match.re.groups > 1 and (match.group(1) or (value.islower() and value.isalnum() and len(value) < 10))
-        if value and is_told(value, "password") and (not loose or (is_made(value) and not SIGNS.isdisjoint(value))):
+        loose = match.re.groups > 1 and value.islower() and value.isalnum() and len(value) < 10
+        if match.re.groups > 1 and match.group(1):  # nothing but a blank between, or a slash as in a path
+            made, is_path = is_made(value) and not value.islower(), match.group(1) == "/"
+            signed = not SIGNS.isdisjoint(value.replace("#", "") if is_path else value)
+            loose = "/" in value or not ((made or signed) if is_path else (made and signed))
+        if value and not loose and is_told(value, "password"):
             start = text.index(value, start)
             spans.append((start, start + len(value), "password"))
     for match in compiled(_NET_USE).finditer(lower) if "net use" in lower else ():
         start, end = match.span(match.lastindex or 0)
         if not text[start:end].isalpha() and not is_placeholder(text[start:end]):
             spans.append((start, end, "password"))
-    return spans
-
-
-def _find_lists(lower: str) -> list[Span]:
-    spans: list[Span] = []
-    for kind, pattern, sign in (("seed-phrase", _PHRASE, "phrase mnemonic seed"), ("codes", _CODES, "code")):
-        for match in compiled(pattern).finditer(lower) if any(map(lower.__contains__, sign.split())) else ():
-            start, listed = match.start(1), match.group(1).rstrip()
-            line = listed.partition("\n")[0]  # a sentence may go on below
-            spans.append((start, start + len(line if len(line.split()) > 10 else listed), kind))
     return spans
 
 
@@ -315,9 +317,10 @@ def _is_stated(text: str, lower: str, start: int, kind: str) -> bool:
     head = lower[max(0, start - 120) : start]
     above, _, line = head.rpartition("\n")
     before = line.split()
-    opens = before[:1] in (["enable"], ["neighbor"]) if before else above.rpartition("\n")[2].startswith(_STATING)
+    opens = before[:1] in (["enable"], ["neighbor"]) if before else compiled(_STATING).match(above.rpartition("\n")[2])
     if kind in LOOSE and opens and len(before) < 3:  # in the settings of a router, of a mail program
-        return len(lower[start : start + _REACH].partition("\n")[0].split()) == 2
+        words = lower[start : start + _REACH].partition("\n")[0].split()
+        return len(words) == 2 and words[1].rstrip("0123456789") not in _NOT_TOLD
     return kind in LOOSE and "login " in head and ("machine " in head or "default " in head)
 
 
