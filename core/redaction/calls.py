@@ -30,7 +30,7 @@ _PRINTS = tuple(
         "|gpg -d|gpg --decrypt|git credential fill|openssl rand|berglas access|credstash get|kwallet-query -r"
         "|secret-tool lookup|op inject|teller env|ansible-vault decrypt|vault -field|* reveal|* credentials:show"
         "|* config:get|* functions:config:get|pwgen|apg|wg genkey|nmcli -s -g"
-        "|consul acl bootstrap|consul acl token|nomad acl bootstrap|nomad acl token"
+        "|* acl bootstrap|* acl token create|* acl token read|* acl token update|* acl token clone|* acl token info"
     ).split("|")
 )
 _SILENT = re.compile(r"(?:cd|export|set|source)\b|echo\Z")
@@ -158,6 +158,8 @@ def _values(line: str, parts: re.Pattern[str] | None) -> list[tuple[int, int]]:
         return []
     field = _FIELD.match(text, start)
     if parts is not None:
+        if len(text[start:].split()) > 3 + (" * " in text) or "(" in text or "->" in text:
+            parts = _CELL  # a sentence, or code
         begin = field.end() if field is not None and parts is _CELL and "://" not in text else start
         cells = [match.span() for match in parts.finditer(text, begin)] if len(text[start:].split()) > 1 else []
         return [span for first, end in cells or [(start, len(text))] if (span := _word(text, first, end, bool(cells)))]

@@ -121,6 +121,21 @@ def test_a_part_of_a_line_in_a_file_of_secrets(command: str, output: str) -> Non
     assert redact_call(command, "", plain) == f"{kept[0]}[redacted:secret]{kept[1]}"
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("sed -n 1,20p src/auth/password", "def f(x1: R2D2x9k3) -> str:\n    return x1"),
+        ("cat docs/secrets", "the droid R2D2x9k3 is in the second film"),
+        ("less secrets", "web-7d9f8c5b4d-Xk2p9 running 3 pods"),
+        ("cat README.token", "see RFC6749a2 for it"),
+        ("consul acl token list", "AccessorID:  8f246b77-f3e1-ff88-5b48-8ec93abf3e05\nPolicies2: a1b2c3"),
+        ("nomad acl token list", "Bootstrap  management  a1b2c3d4"),
+    ],
+)
+def test_code_and_sentences_of_a_file_and_a_list_of_tokens_stay(command: str, output: str) -> None:
+    assert redact_call(command, "", output) == output
+
+
 def test_users_and_what_they_are_in_stay() -> None:
     users = "root:x:0:0:root:/root:/bin/bash\nlist:x:38:38:Mailing List Manager:/var/list:/usr/sbin/nologin"
     assert redact_call("cat /etc/passwd- /srv/passwd", "", users) == users
