@@ -137,9 +137,7 @@ def test_secret_vanishes_anywhere(sample: Sample, words: str, before: str, after
     clean, _ = redact((words if before else "") + before + sample.secret + after + (more if after else ""))
     assert not leaves(sample.secret, clean)
     # a word that announces a secret has the one behind it as its value
-    assert (
-        clean.startswith(words) or words.endswith(("bearer", "basic")) or any(one in words for one in (*FOREIGN, "pw"))
-    )
+    assert clean.startswith(words) or words.endswith(("bearer", "basic", "pw", *FOREIGN))
     assert redact(clean) == (clean, ())
 
 
