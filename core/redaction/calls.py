@@ -67,7 +67,7 @@ _PUBLIC = frozenset(
 ) | {"accessor id", "create time", "expiry time"}
 _FAULT = re.compile(
     r"(?i)^\W*(?:error|fatal|warning|usage|unable|could not|cannot|no such|permission|not logged|you are)\b"
-    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b"
+    r"|\b(?:not found|denied|no such|failed|unauthori[sz]ed|forbidden|not set|does not exist|exit code|expired)\b|\sh1:"
 )
 _PROSE, _LEAST = 4, 4
 _WHOLE = ("json", "yaml", "template")

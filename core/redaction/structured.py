@@ -25,6 +25,7 @@ _ARGUMENT = r"[\s,\\]{0,8}(?:'[^'\n]{0,200}'|\"[^\"\n]{0,200}\")"
 _VARIABLE = r"\s{0,8}(?:\{[^{}\n]{0,120}\}|[^\s,'\"(){}][^,'\"(){}\n]{0,80}),"
 _GIVEN = re.compile(r"[\s,\\]{1,8}(['\"])([^'\"\n]{4,200})\1")
 _IDENTIFIED = re.compile(rf"identified +(?:with +\S{{1,64}} +)?by[ \t]{{1,4}}(?:password )?(?:{_VALUE})", re.I)
+_RESULT = re.compile(r"\"result\\{0,3}\":\s{0,8}\\{0,3}\"([^\"\n]{4,200})\"")
 _STATEMENTS = ("create user", "create role", "alter user", "alter role", "grant ")
 
 _AROUND = " \t\"'`*[]\r"
@@ -58,6 +59,8 @@ def find_structured(text: str, lower: str, names: list[Name]) -> list[Span]:
     spans = _in_fields(text, lower, names) + _in_calls(text, lower) + _in_columns(text, names)
     if "into " in lower:
         spans += _inserted(text)
+    if "random_password" in text:  # in a state of Terraform
+        spans += [(*match.span(1), "password") for match in _RESULT.finditer(text) if match[1][0] != "["]
     if "Secret" in text:
         spans += _in_manifests(text)
     return spans

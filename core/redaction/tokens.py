@@ -71,8 +71,8 @@ _WORDS = r"(?<![A-Z])[A-Z][a-z]{2,}|[A-Z]{3,}|[a-z]{3,}"
 _NAMED = rf"(?:{_WORDS}|[A-Z][a-z]|[a-z]{{2}}\Z)*\d{{0,14}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z|[A-Z0-9]{{8}}\Z"
 # The same of a folder, without what chance puts between two slashes of base64.
 _FOLDER = rf"(?:{_WORDS})*\d{{0,8}}\Z|v?[\dTZ]*[TZ][\dTZ]*\Z|[0-9a-f]{{6,64}}\Z"
-_NODE_ID = r"[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
-"""How ids of GitHub's GraphQL begin, and what its old ones encode."""
+_NODE_ID = r"(?:db|cluster)-[A-Z\d]{26}\Z|[A-Z]{1,5}_kw[A-Z]|\d{2,3}:[A-Z][A-Za-z]+\d"
+"""Ids of RDS, how those of GitHub's GraphQL begin, and what its old ones encode."""
 # What cannot be part of a base64 token becomes a space, one for one, so that positions stay.
 _SEPARATORS = bytes(c if c < 128 and (chr(c).isalnum() or chr(c) in "+/_-") else 32 for c in range(256))
 

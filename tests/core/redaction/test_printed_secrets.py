@@ -299,3 +299,8 @@ def test_what_a_token_of_consul_or_nomad_is_called_stays() -> None:
 def test_what_a_store_of_secrets_says_of_a_write_stays() -> None:
     told = "Key                Value\n---                -----\ncreated_time       2025-03-04T08:15:41.118237Z\n"
     assert redact_call("vault kv put secret/web password=-", "", told) == told
+
+
+def test_a_sum_of_a_go_module_stays() -> None:
+    told = "github.com/tern/tokenbucket v1.4.0 h1:J0rQ+TsSlAYKEMTKMMp80VIiDgyAcRaVNcA9BXCiVz0="
+    assert redact_call("grep token go.sum", "", told) == told
