@@ -48,6 +48,7 @@ def kept_files(home: Path) -> dict[str, bytes]:
 
 def rows(store: Path, table: str, column: str) -> set[str]:
     db = apsw.Connection(str(store))
+    db.set_busy_timeout(int(PATIENCE_S * 1000))  # who opens a log first looks through it alone
     found = {str(value) for (value,) in db.execute(f"SELECT {column} FROM {table}")}
     db.close()
     return found
