@@ -159,6 +159,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     in_process.about_processes = item.get_closest_marker("spawned") is not None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a command leaves in the folder for temporary files, a report's page say, goes with the tests' homes."""
+    os.environ["TMPDIR"] = tempfile.tempdir = str(tmp_path_factory.mktemp("t"))
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A collector that keeps what it is sent."""

@@ -1,6 +1,7 @@
 """Looks at all that a memory needs, from a client's hook to the collector, and mends what is safe to mend.
 
-Here, too: the folder of the memory (modes, owners, leftovers, room on its disk, what is switched off) and its store.
+The folder of the memory (modes, owners, leftovers, room on its disk, what is switched off) and its store are examined
+here, the hooks and the services in modules of their own.
 """
 
 import os

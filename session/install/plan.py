@@ -1,6 +1,6 @@
 """What an installation or its undoing changes in the files of a client: planned, shown, then written by rename.
 
-Writing is done under a lock, with a backup. Up to `locked` nothing is written.
+Only what stands below `locked` writes, under a lock and with a backup.
 """
 
 import difflib
