@@ -307,12 +307,7 @@ def peek(session_id: str) -> SessionState | None:
 
 def write(state: SessionState) -> None:
     """Replace the state on disk. Call it within `locked`."""
-    path = path_of(state["sessionId"])
-    if not os.path.exists(path):
-        from core import home_files
-
-        home_files.sweep_temporary(files.home())  # once a session
-    files.write_whole(path, json_text.dumps(state).encode())
+    files.write_whole(path_of(state["sessionId"]), json_text.dumps(state).encode())
 
 
 def parse(where: str) -> Any:

@@ -31,22 +31,21 @@ def aged(path: Path, seconds: int = 7200) -> Path:
     return path
 
 
-def test_a_killed_writer_leaves_one_and_the_next_session_sweeps_it(run: Run, home: Path) -> None:
-    run("checkpoint", "save", "--session", "a", "--percent", "5")
+def test_a_killed_writer_leaves_one_and_the_daily_prune_sweeps_it(run: Run, home: Path) -> None:
+    run("otel", "emit", "store.made")
     done = subprocess.run([sys.executable, "-c", KILLED, str(ROOT)], env=clean_environment(home), capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (left,) = home.rglob("*.tmp")
-    run("checkpoint", "save", "--session", "b", "--percent", "5")
+    run("store", "prune")
     assert left.exists()  # it might be written still
     aged(left)
-    run("checkpoint", "save", "--session", "b", "--percent", "6")
-    assert left.exists()  # a session looks once
-    run("checkpoint", "save", "--session", "c", "--percent", "5")
+    run("store", "prune")
     assert list(home.rglob("*.tmp")) == []
 
 
-@pytest.mark.parametrize("words", [("checkpoint", "save", "--session", "n", "--percent", "5"), ("otel", "prune")])
+@pytest.mark.parametrize("words", [("store", "prune"), ("otel", "prune")])
 def test_what_is_swept_and_what_is_not(run: Run, home: Path, words: tuple[str, ...]) -> None:
+    run("otel", "emit", "store.made")
     swept = [
         aged(home / name)
         for name in ("cache/config-x.json.12.345.tmp", "sessions/s.json.9.9.tmp", "knowledge.json.7.8.tmp")
