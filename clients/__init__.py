@@ -66,12 +66,17 @@ class Client:
 
     def read(self, payload: dict[str, Any], name: str) -> HookEvent:
         """What a hook's payload says; `name` is the event's, where the payload does not tell it."""
-        from clients import content
-
         found = self.event(payload, text_field(payload, "hook_event_name") or name)
         if found["kind"] == "start" and found["source"] == "compact":  # it is over when the session starts by it
             found["kind"] = "after_compaction"
-        elif found["kind"] == "prompt":
+        elif found["kind"] in ("prompt", "summary", "tool"):
+            self._read_content(found, payload)
+        return found
+
+    def _read_content(self, found: HookEvent, payload: dict[str, Any]) -> None:
+        from clients import content
+
+        if found["kind"] == "prompt":
             said = content.typed(text_field(payload, "prompt"))  # clients put into it what hooks returned before
             found["messages"] = [said] if said else []
         elif found["kind"] == "summary":  # the transcript does not hold it yet
@@ -83,7 +88,6 @@ class Client:
         elif found["kind"] == "tool":
             given = content.table(payload.get("tool_input"))
             found["files"] = self.transcript().files_of(text_field(payload, "tool_name"), given)
-        return found
 
     def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
         """What a hook prints: context for the model, as one text; "" where there is none or it would not reach it."""
