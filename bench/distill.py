@@ -25,8 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from recall.static_vectors import DIMENSIONS, EMPTY, HEADER_FORMAT, HEADER_SIZE, MAGIC, SPACE  # noqa: E402  (a script: the path comes first)
+from recall.static_vectors import DIMENSIONS, EMPTY, HEADER_SIZE, MAGIC, SPACE  # noqa: E402  (a script: the path comes first)
 
+HEADER_FORMAT = "<8sHHIIIIfII"
+"""magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of
+what follows the header, the header up to here as a number modulo 2**31 - 1."""
 SLOTS = 65_521  # the greatest prime below 2**16
 SPECIAL = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 

@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -109,10 +110,8 @@ class Observer:
         except sqlite.StoreError as error:
             raise sqlite.as_failure(error) from None
         finally:
-            try:
+            with suppress(sqlite.StoreError):  # the store's fault was reported already
                 left["turns"], left["tokens"] = self._left(observed.position(self.db, self.session))
-            except sqlite.StoreError:
-                pass  # the store's fault was reported already
 
     def _next(self, left_tokens: int) -> Range | None:
         """The next episodes that fit into a prompt, at least one, that prompt, and where the session stood before them;

@@ -23,10 +23,7 @@ SPACE = "minilm-256-v1"  # the name of the vector space: vectors of different sp
 TEXT_LIMIT = 20_000  # characters of a text that count
 CONTEXT_WEIGHT = 0.4  # how much the neighbouring turns count in a turn's vector, beside the turn itself
 MAGIC = b"JCLSTAT1"
-HEADER_FORMAT = "<8sHHIIIIfII"
-"""magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of
-what follows the header, the header up to here as a number modulo 2**31 - 1."""
-HEADER_SIZE = 40
+HEADER_SIZE = 40  # its fields: `bench/distill.py`
 EMPTY = 0xFFFF
 WORD_LIMIT = 100  # characters; a longer word is unknown, as in BERT
 _TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "minilm-256.i8")

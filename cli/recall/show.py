@@ -1,6 +1,7 @@
 """`joelclaw show ID`, or `recall show N`: the conversation around a hit, with its calls."""
 
 import os
+from contextlib import suppress
 from typing import Any
 
 from cli.answer import Answer, quoted, step
@@ -40,10 +41,8 @@ def run(options: dict[str, Any]) -> Answer:
 
 def keep(hits: list[str], query: str) -> None:
     """Note the ids of hits whose numbers a person sees, and what was asked for."""
-    try:
+    with suppress(OSError):  # they are seen all the same
         files.write_whole(_kept(), "\n".join([*(hits or [""]), "", query_excerpt(" ".join(query.split()))]).encode())
-    except OSError:  # they are seen all the same
-        pass
 
 
 def _last_recall() -> tuple[list[str], str]:

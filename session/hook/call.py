@@ -9,10 +9,12 @@ from _thread import allocate_lock, start_new_thread
 import clients
 from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import Failure
-from core.process import background_jobs, close_streams, go_on_in_child
+from core.process import background_jobs
 from otel import spool
 from otel.event import new_event
+from session.hook import pipeline
 from session.state import state_file
+from session.step import Context, work_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Text
     from core.records import Event
-    from session.step import Context
 
 COMPONENT = "hook"
 _ARCHIVE_SHARE = 0.6
@@ -89,9 +90,6 @@ class Call:
             raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
         event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
-            from session.hook import pipeline
-            from session.step import Context
-
             session_id = state_file.identity(event["session"])
             role = os.environ.get("JOELCLAW_ROLE", "")
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
@@ -112,9 +110,6 @@ class Call:
 
         What that event calls for is done in a child, before the session's next hook begins: it waits for the lock.
         """
-        from session.hook import pipeline
-        from session.step import work_lock
-
         path = work_lock(context.session_id, COMPONENT)
         silent = pipeline.says_nothing(event, context) and not self._config.get_bool("hook.wait")
         if not silent and not os.path.exists(path):
@@ -131,7 +126,7 @@ class Call:
         self.claim()
         self._at_work, self._is_alone = lock, True
         _say(empty)
-        go_on_in_child()
+        _go_on_in_child()
         self._deadline = Deadline(self._seconds(), self._late, _LAST_WORDS_ALONE_S)
 
     def empty(self) -> str:
@@ -197,10 +192,10 @@ class Call:
         if not self._is_alone:
             _say(self.empty())
             if self._config.get_bool("hook.wait"):
-                close_streams()
+                _close_streams()
             else:
                 # What this process is importing just now cannot be imported in the child any more.
-                go_on_in_child()
+                _go_on_in_child()
                 start_new_thread(_leave, (_LAST_WORDS_ALONE_S,))
         try:
             if self._context is not None and self._context.on_deadline is not None:
@@ -301,3 +296,25 @@ def _say(text: str) -> None:
 def _leave(seconds: float) -> None:
     time.sleep(seconds)
     os._exit(0)
+
+
+def _go_on_in_child() -> None:
+    """End this process with status 0; a child returns, in a session of its own and without the standard streams.
+
+    Locks that are held (`flock`) pass to the child. Without a process left, this one goes on without the streams.
+    """
+    try:
+        if os.fork():
+            os._exit(0)
+        os.setsid()  # a client that ends its hook's group, or its terminal, does not end this
+    except OSError:
+        pass
+    _close_streams()
+
+
+def _close_streams() -> None:
+    """Lead stdin, stdout and stderr nowhere: who reads them is at their end."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    os.close(null)

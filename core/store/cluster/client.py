@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import time
+from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
 from core import TYPE_CHECKING, clock, files, json_text
@@ -144,10 +145,8 @@ def note_fault(config: Config, code: str, message: str) -> None:
     if code not in _OF_CLUSTER or recent_fault(config) is not None:
         return
     kept = {"nodes": _asked_as(config), "at": clock.now_ms(), "code": code, "message": message}
-    try:
+    with suppress(OSError):  # the next one finds out again
         files.write_whole(_down(), json_text.dumps(kept).encode())
-    except OSError:
-        pass  # the next one finds out again
 
 
 def forget_fault() -> None:
