@@ -1,7 +1,9 @@
 """One file with the bytecode of our modules, so that a hot command opens one file and not ninety.
 
 It lies in a `__pycache__` and is believed like the files there: while source and bytecode have the size and time that
-stand in it. One that is missing or damaged costs a prompt's hook .25 of a bare start of Python.
+stand in it. A module stands there with those that were imported along with it, as one piece: these are loaded without
+the search of an `import`, and what they have in common is read once. A pack that is missing or damaged costs a start's
+hook .4 of a bare start of Python.
 Imports nothing but what Python itself has loaded at its start.
 """
 
@@ -18,19 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
 
-    Entry = tuple[bool, int, int, int, int]
-    """Whether it is a package, its source's time (s since the epoch) and bytes, where its bytecode begins, and ends."""
+    Member = tuple[str, bool, int, int]
+    """A module: whether it is a package, its source's time (s since the epoch) and bytes."""
+    Piece = tuple[tuple[Member, ...], int, int]
+    """Modules in the order of their loading, the imported one last; where their bytecode begins, and ends."""
 
 _ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _HEAD = 16
 """The header of a `.pyc` file (magic number, flags, source time and size), and of the pack (magic number, format, index
 size)."""
-_FORMAT = 1
+_FORMAT = 2
 """Of the pack; also in its name. What is read as another format than it has may take any memory."""
 _BEGINNING = MAGIC_NUMBER + _FORMAT.to_bytes(4, "little")
 _MASK = 0xFFFF_FFFF
 _TAG = sys.implementation.cache_tag
+_Module = type(sys)
 
 
 class Pack:
@@ -39,113 +44,135 @@ class Pack:
     def __init__(self) -> None:
         self.path = f"{_ROOT}/core/__pycache__/rooms-{_FORMAT}.{_TAG}.pack"
         self._descriptor = -1
-        self._index: dict[str, Entry] = {}
+        self._index: dict[str, Piece] = {}
         self._begin = 0
+        self._imported: list[str] = []
+        """Modules that were imported on their own, not along with another."""
+        self._loaded: dict[str, tuple[Member, CodeType]] = {}
+        self._already = frozenset(sys.modules)
 
-    def open(self) -> bool:
-        """Read the index; returns whether there is one."""
+    def open(self) -> None:
+        """Read the index, if there is one."""
         try:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             head = os.pread(self._descriptor, _HEAD, 0)
             length = int.from_bytes(head[8:], "little")
             if head[:8] != _BEGINNING or not 0 < length < 1 << 20:
-                return False
+                return
             index = marshal.loads(os.pread(self._descriptor, length, _HEAD))  # noqa: S302  # as Python its own files
         except (OSError, ValueError, EOFError, TypeError):
-            return False
+            return
         if isinstance(index, dict):
             self._index, self._begin = index, _HEAD + length
-        return bool(self._index)
 
     def find_spec(
         self, name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module whose bytecode in the pack matches its source."""
-        entry = self._index.get(name)
-        if entry is None:
+        """The spec of a module whose bytecode in the pack matches its source; what it imports is loaded before it."""
+        if name.partition(".")[0] not in _ROOMS:
             return None
-        is_package = entry[0]
+        last = sys.modules.get(self._imported[-1]) if self._imported else sys
+        if last is not None and not getattr(last.__spec__, "_initializing", False):  # none is under way
+            self._imported.append(name)
+        members, codes = self._piece(name)
+        spec = None
+        for member, code in zip(members, codes, strict=True):
+            parent = member[0].rpartition(".")[0]
+            if member[0] not in sys.modules and (not parent or parent in sys.modules):
+                spec = self._spec(member, code)
+                if spec is not None and member[0] != name:
+                    _load(spec, code)
+        return spec if spec is not None and spec.name == name else None
+
+    def _piece(self, name: str) -> tuple[tuple[Member, ...], tuple[CodeType, ...]]:
+        """A module and what is imported along with it; none if it cannot be read."""
+        if name not in self._index:
+            return (), ()
+        members = self._index[name][0]
+        try:
+            codes = marshal.loads(self._bytes(self._index[name]))  # noqa: S302  # likewise
+        except (OSError, ValueError, EOFError, TypeError):
+            codes = None
+        if isinstance(codes, tuple) and len(codes) == len(members):
+            return members, codes
+        del self._index[name]  # so that it is written anew
+        return (), ()
+
+    def _spec(self, member: Member, code: CodeType) -> ModuleSpec | None:
+        name, is_package, *stamp = member
         source = _source(name, is_package=is_package)
-        if _stamp(source) != entry[1:3]:  # changed, or gone
+        if _stamp(source) != tuple(stamp):  # changed, or gone
             return None
-        spec = ModuleSpec(name, _Loader(self, name, source), origin=source, is_package=is_package)
+        self._loaded[name] = member, code
+        spec = ModuleSpec(name, _Loader(name, source, code), origin=source, is_package=is_package)
         spec.has_location = True
-        spec.cached = _pyc(source)
         if is_package:
             spec.submodule_search_locations = [source[: -len("/__init__.py")]]
         return spec
 
-    def code(self, name: str) -> CodeType | None:
-        """The bytecode of a module; None if it cannot be read."""
-        try:
-            code = marshal.loads(self._bytes(self._index[name]))  # noqa: S302  # likewise
-        except (OSError, ValueError, EOFError, TypeError):
-            code = None
-        if isinstance(code, type(_stamp.__code__)):
-            return code
-        del self._index[name]  # so that it is written anew
-        return None
-
-    def complete(self, already: frozenset[str]) -> None:
-        """Write the pack again if this process imported modules that it lacks; `already`: those loaded without it."""
-        lacking: dict[str, tuple[bool, int, int, bytes]] = {}
-        for name, module in list(sys.modules.items()):
-            if name in already or name.partition(".")[0] not in _ROOMS:
-                continue
-            loader = getattr(getattr(module, "__spec__", None), "loader", None)
-            known = isinstance(loader, _Loader) and name in self._index
-            found = None if known else _compiled(name, getattr(module, "__file__", None))
-            if found is not None:
-                lacking[name] = found
-        if not lacking or sys.dont_write_bytecode or not os.access(os.path.dirname(self.path), os.W_OK):
+    def complete(self) -> None:
+        """Write the pack again if this process imported modules that it lacks, or in other company."""
+        ours = [name for name in sys.modules if name not in self._already and name.partition(".")[0] in _ROOMS]
+        pieces: dict[str, list[tuple[Member, CodeType]]] = {}
+        along: set[str] = set()
+        for name in ours:  # in the order in which Python was done with them
+            along.add(name)
+            if name in self._imported:
+                members = self._index.get(name, ((),))[0]
+                known = {member[0] for member in members}
+                if not known.issuperset(along) or not self._loaded.keys() >= along:
+                    found = [self._loaded.get(one) or _compiled(one) for one in ours if one in known | along]
+                    made = [one for one in found if one is not None]
+                    if found[-1] is not None and members != tuple(member for member, _ in made):
+                        pieces[name] = made
+                along = set()
+        if not pieces or sys.dont_write_bytecode or not os.access(os.path.dirname(self.path), os.W_OK):
             return
-        modules = {
-            name: (*entry[:3], self._bytes(entry))
-            for name, entry in self._index.items()
-            if _stamp(_source(name, is_package=entry[0])) == entry[1:3]
-        } | lacking
-        index: dict[str, Entry] = {}
+        parts = {name: (piece[0], self._bytes(piece)) for name, piece in self._index.items()}
+        for name, made in pieces.items():
+            parts[name] = tuple(member for member, _ in made), marshal.dumps(tuple(code for _, code in made))
+        index: dict[str, Piece] = {}
         at = 0
-        for name, (is_package, time, size, code) in modules.items():
-            index[name] = (is_package, time, size, at, at + len(code))
-            at += len(code)
+        for name, (members, codes) in parts.items():
+            index[name] = members, at, at + len(codes)
+            at += len(codes)
         listed = marshal.dumps(index)
         head = _BEGINNING + len(listed).to_bytes(8, "little")
-        self._write(head + listed + b"".join(code for _, _, _, code in modules.values()))
+        # by rename, as Python writes its own, and in silence where it cannot
+        SourceFileLoader("", "").set_data(self.path, head + listed + b"".join(codes for _, codes in parts.values()))
 
-    def _write(self, data: bytes) -> None:
-        """Replace the pack by rename, readable as Python's own files are."""
-        temporary = f"{self.path}.{os.getpid()}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())  # once in an installation: what is believed must not be half there
-            os.replace(temporary, self.path)
-        except OSError:
-            os.unlink(temporary)
-            raise
-
-    def _bytes(self, entry: Entry) -> bytes:
-        return os.pread(self._descriptor, entry[4] - entry[3], self._begin + entry[3])
+    def _bytes(self, piece: Piece) -> bytes:
+        return os.pread(self._descriptor, piece[2] - piece[1], self._begin + piece[1])
 
 
 class _Loader(SourceFileLoader):
     """Python's own loader, with the bytecode from the pack."""
 
-    def __init__(self, pack: Pack, name: str, path: str) -> None:
+    def __init__(self, name: str, path: str, code: CodeType) -> None:
         super().__init__(name, path)
-        self._pack = pack
+        self._code = code
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        """The bytecode, compiled from the source where the pack's cannot be read."""
-        return self._pack.code(fullname) or super().get_code(fullname)
+    def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002  # as its base
+        """The bytecode of its one module."""
+        return self._code
 
 
-def _pyc(source: str) -> str:
-    folder, _, name = source.rpartition("/")
-    return f"{folder}/__pycache__/{name[:-3]}.{_TAG}.pyc"
+def _load(spec: ModuleSpec, code: CodeType) -> None:
+    """Do what an import does once it has found the module."""
+    name = spec.name
+    module = sys.modules[name] = _Module(name)
+    module.__file__ = spec.origin
+    module.__package__, module.__loader__, module.__spec__ = spec.parent, spec.loader, spec
+    if spec.submodule_search_locations is not None:
+        module.__path__ = spec.submodule_search_locations
+    try:
+        exec(code, module.__dict__)  # noqa: S102  # that of a module of ours
+    finally:
+        del sys.modules[name]
+    sys.modules[name] = module  # behind what it has imported itself
+    parent, _, tail = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], tail, module)
 
 
 def _source(name: str, *, is_package: bool) -> str:
@@ -162,16 +189,18 @@ def _stamp(source: str) -> tuple[int, int] | None:
     return int(about.st_mtime) & _MASK, about.st_size & _MASK
 
 
-def _compiled(name: str, source: str | None) -> tuple[bool, int, int, bytes] | None:
+def _compiled(name: str) -> tuple[Member, CodeType] | None:
     """The bytecode that Python cached for one of our modules, if it matches the source."""
-    is_package = source is not None and source.endswith("/__init__.py")
-    stamp = _stamp(source) if source is not None and source == _source(name, is_package=is_package) else None
-    if source is None or stamp is None:
+    source = getattr(sys.modules[name], "__file__", None) or ""
+    is_package = source.endswith("/__init__.py")
+    stamp = _stamp(source) if source == _source(name, is_package=is_package) else None
+    if stamp is None:
         return None
+    folder, _, file_name = source.rpartition("/")
     try:
-        with open(_pyc(source), "rb") as file:
+        with open(f"{folder}/__pycache__/{file_name[:-3]}.{_TAG}.pyc", "rb") as file:
             data = file.read()
     except OSError:
         return None
     head = MAGIC_NUMBER + b"".join(part.to_bytes(4, "little") for part in (0, *stamp))
-    return (is_package, *stamp, data[_HEAD:]) if data.startswith(head) else None
+    return ((name, is_package, *stamp), marshal.loads(data[_HEAD:])) if data.startswith(head) else None  # noqa: S302

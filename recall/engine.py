@@ -7,6 +7,7 @@ from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
 from recall import hit, ranking
 from recall.query import Scope, expand
+from recall.static_vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from recall.query import Query
     from recall.ranking import Ranked
 
-CANDIDATES = 50  # of each search; more than 50 changes nothing at 10 (docs/recall.md)
+CANDIDATES = 50  # by words, and 20 by meaning: more change nothing at 10 (docs/recall.md)
 _WIDER, _DIAGNOSTICS = 2, 10
 _FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
@@ -104,8 +105,6 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
     for searched, by_meaning, holds in searches:
         vector = b""
         if by_meaning and found_in.semantic:
-            from recall.static_vectors import document_vector
-
             vector = document_vector(expanded)
         ranked = order.rank(found_in, searched, vector, filters, wide)
         if asked is not None and holds is not None:

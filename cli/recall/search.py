@@ -10,6 +10,10 @@ from cli.parameter import session_around
 from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import usage
 from core.store import COLLECTIONS
+from recall import hit
+from recall.by_name.asked import places_asked
+from recall.query import Query
+from session.recorded_recall import RecordedRecall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,8 +21,6 @@ if TYPE_CHECKING:
 
     from cli.answer import NextAction
     from core.records import RecallResult
-    from recall.query import Query
-    from session.recorded_recall import RecordedRecall
 
 CODE = "RECALL_INVALID_ARGS"
 
@@ -38,9 +40,6 @@ def run(options: dict[str, Any]) -> Answer | int:
         refuse_terminal(CODE)
     if options["query"] is None:
         raise usage(CODE, "there is no query", 'give one: joelclaw recall "what was decided about retries"')
-    from recall import hit
-    from session.recorded_recall import RecordedRecall
-
     recalls = RecordedRecall(config.load())
     asked = query_of(options, names, recalls)
     query = asked(options["query"])
@@ -78,7 +77,6 @@ def _batch(options: dict[str, Any], names: tuple[str, ...]) -> int:
     """
     from cli.bulk import is_endless
     from core.words import clean
-    from session.recorded_recall import RecordedRecall
 
     recalls = RecordedRecall(config.load())
     asked = query_of(options, names, recalls)
@@ -130,9 +128,6 @@ def _next_actions(result: RecallResult, unknown: Sequence[str]) -> list[NextActi
 
 def query_of(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedRecall) -> Callable[[str], Query]:
     """Makes the query of a text with what the options say."""
-    from recall.by_name.asked import places_asked
-    from recall.query import Query
-
     project, given = options["project"] or "", options["session"] or ""
     session = recalls.session_meant(given) or given
     prefer = "" if options["everywhere"] or project or session else recalls.preferred(files.current_folder())

@@ -1,4 +1,4 @@
-"""What happens at a start, before a compaction and after it: the rarer half of `session.hook.pipeline`."""
+"""What happens before a compaction and after it: the rarer half of `session.hook.pipeline`."""
 
 from __future__ import annotations
 
@@ -23,21 +23,6 @@ _KEPT_BYTES = 8_000_000
 _KEPT_CHARS = 200_000
 _OWED = "owed"
 """Source of an event after a compaction: a process that ended meanwhile may have taken the note along."""
-
-
-def start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
-    """Where the project was left, and memories."""
-    from session.inject import startup
-    from session.inject.runner import InjectionStep, Situation
-
-    memories = InjectionStep(startup, Situation(context, cwd=event["cwd"]))
-    run(context, [*steps, memories])
-    texts = memories.message()
-    if event["source"] == "compact":  # an earlier process of the client had the note, and took it along
-        from session.inject import recovery
-
-        texts += recovery.repeat(context)
-    return texts
 
 
 def keep_summary(context: Context, text: str) -> None:

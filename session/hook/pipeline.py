@@ -51,11 +51,11 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
         return client_compaction.summary(event, context)
     if kind in ("prompt", "tool", "turn"):
         return _turn(event, context, items, silent=silent)
-    from session.hook import around_compaction
-
     steps = _feedback(context, items)
     if kind == "start":
-        return around_compaction.start(event, context, steps)
+        return _start(event, context, steps)
+    from session.hook import around_compaction
+
     if kind == "after_compaction":
         return around_compaction.recover(event, context, steps)
     if kind == "before_compaction":
@@ -66,6 +66,21 @@ def answer(event: HookEvent, context: Context, *, silent: bool, until: float) ->
         run(context, steps)
     around_compaction.observe(event, context, "session-end")
     return []
+
+
+def _start(event: HookEvent, context: Context, steps: list[Step]) -> list[Text]:
+    """Where the project was left, and memories."""
+    from session.inject import startup
+    from session.inject.runner import InjectionStep, Situation
+
+    memories = InjectionStep(startup, Situation(context, cwd=event["cwd"]))
+    run(context, [*steps, memories])
+    texts = memories.message()
+    if event["source"] == "compact":  # an earlier process of the client had the note, and took it along
+        from session.inject import recovery
+
+        texts += recovery.repeat(context)
+    return texts
 
 
 def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: bool) -> list[Text]:

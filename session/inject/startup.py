@@ -10,6 +10,7 @@ from core.store.sessions import call_rows, place_rows, session_rows
 from session.faults import fault_boundary
 from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
+from session.inject.selection import fit, select
 from session.state.state_file import GATEWAY
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def due(state: SessionState, situation: Situation) -> Decision:
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
     """What the project's last session left, and memories; None without either."""
-    from session.inject.selection import fit, select
-
     context, project = situation.context, situation.project_of(state)
     folder = folder_of(context.directory(state, situation.cwd))
     left: list[str] = []
