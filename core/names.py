@@ -33,7 +33,8 @@ _PRODUCTS = frozenset(
     " TensorFlow TypeScript WebAssembly WebSocket WiFi YouTube iOS macOS camelCase PascalCase snake_case".split()
 )
 """Spelled like identifiers, but not names in a project; they are still found when asked for by name."""
-_TOKEN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_.-/" else 32 for c in range(256))
+_SEPARATORS = bytes({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/"})
+_TOKEN = bytes.maketrans(_SEPARATORS, b" " * len(_SEPARATORS))
 _LINES = _TOKEN[:10] + b"\n" + _TOKEN[11:]
 _ESCAPES = (b"\\n", b"\\t", b"\\r", b"\\u")
 _MOST_KNOWN = 50_000

@@ -31,7 +31,7 @@ _CACHED_WORDS = 16_384  # about 1.1 KB each
 _LANE_BYTES = 4 * DIMENSIONS
 _ROW_BIAS = int.from_bytes(b"\x80\0\0\0" * DIMENSIONS, "little")
 _SUM_BIAS = int.from_bytes(b"\0\0\0\x80" * DIMENSIONS, "little")
-_FLIP_SIGN_BIT = bytes(byte ^ 0x80 for byte in range(256))
+_FLIP_SIGN_BIT = bytes([*range(128, 256), *range(128)])
 _CJK = (
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
