@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     Member = tuple[str, bool, int, int]
     """A module: whether it is a package, its source's time (s since the epoch) and bytes."""
-    Piece = tuple[tuple[Member, ...], int, int]
-    """Modules in the order of their loading, the imported one last; where their bytecode begins, and ends."""
+    Piece = list[tuple[Member, CodeType]]
+    """Modules in the order of their loading, the imported one last."""
 
 _ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -44,10 +44,12 @@ class Pack:
     def __init__(self) -> None:
         self.path = f"{_ROOT}/core/__pycache__/rooms-{_FORMAT}.{_TAG}.pack"
         self._descriptor = -1
-        self._index: dict[str, Piece] = {}
+        self._index: dict[str, tuple[int, int]] = {}
+        """Where the piece of a module begins, and ends."""
         self._begin = 0
         self._imported: list[str] = []
         """Modules that were imported on their own, not along with another."""
+        self._pieces: dict[str, Piece] = {}
         self._loaded: dict[str, tuple[Member, CodeType]] = {}
         self._already = frozenset(sys.modules)
 
@@ -74,9 +76,8 @@ class Pack:
         last = sys.modules.get(self._imported[-1]) if self._imported else sys
         if last is not None and not getattr(last.__spec__, "_initializing", False):  # none is under way
             self._imported.append(name)
-        members, codes = self._piece(name)
         spec = None
-        for member, code in zip(members, codes, strict=True):
+        for member, code in self._piece(name):
             parent = member[0].rpartition(".")[0]
             if member[0] not in sys.modules and (not parent or parent in sys.modules):
                 spec = self._spec(member, code)
@@ -84,19 +85,18 @@ class Pack:
                     _load(spec, code)
         return spec if spec is not None and spec.name == name else None
 
-    def _piece(self, name: str) -> tuple[tuple[Member, ...], tuple[CodeType, ...]]:
-        """A module and what is imported along with it; none if it cannot be read."""
-        if name not in self._index:
-            return (), ()
-        members = self._index[name][0]
+    def _piece(self, name: str) -> Piece:
+        """A module behind what is imported along with it; nothing if it cannot be read."""
+        piece = None
         try:
-            codes = marshal.loads(self._bytes(self._index[name]))  # noqa: S302  # likewise
+            if name in self._index:
+                piece = marshal.loads(self._bytes(name))  # noqa: S302  # likewise
         except (OSError, ValueError, EOFError, TypeError):
-            codes = None
-        if isinstance(codes, tuple) and len(codes) == len(members):
-            return members, codes
-        del self._index[name]  # so that it is written anew
-        return (), ()
+            pass
+        if not isinstance(piece, list):
+            return []
+        self._pieces[name] = piece
+        return piece
 
     def _spec(self, member: Member, code: CodeType) -> ModuleSpec | None:
         name, is_package, *stamp = member
@@ -113,36 +113,33 @@ class Pack:
     def complete(self) -> None:
         """Write the pack again if this process imported modules that it lacks, or in other company."""
         ours = [name for name in sys.modules if name not in self._already and name.partition(".")[0] in _ROOMS]
-        pieces: dict[str, list[tuple[Member, CodeType]]] = {}
+        new: dict[str, Piece] = {}
         along: set[str] = set()
-        for name in ours:  # in the order in which Python was done with them
+        for at, name in enumerate(ours, 1):  # in the order in which Python was done with them
             along.add(name)
             if name in self._imported:
-                members = self._index.get(name, ((),))[0]
-                known = {member[0] for member in members}
-                if not known.issuperset(along) or not self._loaded.keys() >= along:
-                    found = [self._loaded.get(one) or _compiled(one) for one in ours if one in known | along]
-                    made = [one for one in found if one is not None]
-                    if found[-1] is not None and members != tuple(member for member, _ in made):
-                        pieces[name] = made
+                members = {member for member, _ in self._pieces.get(name, ())}
+                along.update(member[0] for member in members)
+                found = [self._loaded.get(one) or _compiled(one) for one in ours[:at] if one in along]
+                piece = [one for one in found if one is not None]
+                if found[-1] is not None and not members.issuperset(member for member, _ in piece):
+                    new[name] = piece
                 along = set()
-        if not pieces or sys.dont_write_bytecode or not os.access(os.path.dirname(self.path), os.W_OK):
+        if not new or sys.dont_write_bytecode or not os.access(os.path.dirname(self.path), os.W_OK):
             return
-        parts = {name: (piece[0], self._bytes(piece)) for name, piece in self._index.items()}
-        for name, made in pieces.items():
-            parts[name] = tuple(member for member, _ in made), marshal.dumps(tuple(code for _, code in made))
-        index: dict[str, Piece] = {}
+        parts = {name: self._bytes(name) for name in self._index} | {name: marshal.dumps(new[name]) for name in new}
+        index: dict[str, tuple[int, int]] = {}
         at = 0
-        for name, (members, codes) in parts.items():
-            index[name] = members, at, at + len(codes)
-            at += len(codes)
+        for name, part in parts.items():
+            index[name] = at, at + len(part)
+            at += len(part)
         listed = marshal.dumps(index)
-        head = _BEGINNING + len(listed).to_bytes(8, "little")
-        # by rename, as Python writes its own, and in silence where it cannot
-        SourceFileLoader("", "").set_data(self.path, head + listed + b"".join(codes for _, codes in parts.values()))
+        data = b"".join((_BEGINNING, len(listed).to_bytes(8, "little"), listed, *parts.values()))
+        SourceFileLoader("", "").set_data(self.path, data)  # as Python its own: by rename, in silence where it cannot
 
-    def _bytes(self, piece: Piece) -> bytes:
-        return os.pread(self._descriptor, piece[2] - piece[1], self._begin + piece[1])
+    def _bytes(self, name: str) -> bytes:
+        begin, end = self._index[name]
+        return os.pread(self._descriptor, end - begin, self._begin + begin)
 
 
 class _Loader(SourceFileLoader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import shutil
 import subprocess
@@ -211,25 +212,45 @@ def test_many_first_commands_at_once(tree: Path, home: Path, emit: Emit) -> None
     assert [path.name for path in (tree / "core" / "__pycache__").glob("rooms*")] == [pack_of(tree).name]
 
 
+def spawn(tree: Path, home: Path, name: str) -> Spawned:
+    words, stdin = COMMANDS[name]
+    environment = clean_environment(home)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(tree), *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=home.parent,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, (name, done.stdout, done.stderr)
+    return Spawned(done.returncode, done.stdout, done.stderr)
+
+
 @pytest.mark.parametrize("order", [list(COMMANDS), list(COMMANDS)[::-1]], ids=["one way", "the other way"])
 def test_what_one_command_learned_serves_every_other(tree: Path, home: Path, run: Run, order: list[str]) -> None:
     """A module stands in the pack with those that it brought along where it was first imported: elsewhere they are
     loaded already, or one that was loaded there is not."""
-    for number, name in enumerate([*order, *order]):
-        words, stdin = COMMANDS[name]
-        environment = clean_environment(
-            home, **({"JOELCLAW_HOME": str(home / f"new-{name}")} if number >= len(order) else {})
-        )
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(
-            [sys.executable, "-c", DRIVER, str(tree), *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=home.parent,
-            timeout=PATIENCE_S,
-        )
-        assert done.returncode == 0, (name, done.stdout, done.stderr)
-    assert plain(Spawned(0, "", done.stderr)) == FIRST
+    for name in [*order, *order]:
+        last = spawn(tree, home, name)
+    assert plain(last) == FIRST
+    for name in order:
+        spawn(tree, home / f"new-{name}", name)
     assert run("otel", "search", "--level", "error").result["found"] == 0  # a hook that failed ends well, too
+
+
+def test_a_changed_module_is_renewed_wherever_it_stands(tree: Path, home: Path) -> None:
+    for name in ("start", "recall", "start", "recall"):
+        spawn(tree, home, name)
+    changed = tree / "core" / "process" / "background_jobs.py"
+    os.utime(changed, (1_700_000_000, 1_700_000_000))
+    for name in ("recall", "start", "start", "recall"):
+        spawn(tree, home, name)
+    data = pack_of(tree).read_bytes()
+    begin = 16 + int.from_bytes(data[8:16], "little")
+    pieces = [marshal.loads(data[begin + at : begin + end]) for at, end in marshal.loads(data[16:begin]).values()]
+    times = [time for piece in pieces for (name, _, time, _), _ in piece if name == "core.process.background_jobs"]
+    assert len(times) > 1
+    assert set(times) == {1_700_000_000}
