@@ -35,7 +35,6 @@ _FORMAT = 2
 _BEGINNING = MAGIC_NUMBER + _FORMAT.to_bytes(4, "little")
 _MASK = 0xFFFF_FFFF
 _TAG = sys.implementation.cache_tag
-_Module = type(sys)
 
 
 class Pack:
@@ -87,12 +86,10 @@ class Pack:
 
     def _piece(self, name: str) -> Piece:
         """A module behind what is imported along with it; nothing if it cannot be read."""
-        piece = None
         try:
-            if name in self._index:
-                piece = marshal.loads(self._bytes(name))  # noqa: S302  # likewise
+            piece = marshal.loads(self._bytes(name)) if name in self._index else None  # noqa: S302  # likewise
         except (OSError, ValueError, EOFError, TypeError):
-            pass
+            piece = None
         if not isinstance(piece, list):
             return []
         self._pieces[name] = piece
@@ -157,13 +154,15 @@ class _Loader(SourceFileLoader):
 def _load(spec: ModuleSpec, code: CodeType) -> None:
     """Do what an import does once it has found the module."""
     name = spec.name
-    module = sys.modules[name] = _Module(name)
+    module = sys.modules[name] = type(sys)(name)
     module.__file__ = spec.origin
     module.__package__, module.__loader__, module.__spec__ = spec.parent, spec.loader, spec
     if spec.submodule_search_locations is not None:
         module.__path__ = spec.submodule_search_locations
     try:
         exec(code, module.__dict__)  # noqa: S102  # that of a module of ours
+    except Exception:  # who imports it meets that again
+        return
     finally:
         del sys.modules[name]
     sys.modules[name] = module  # behind what it has imported itself

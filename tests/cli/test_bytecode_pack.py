@@ -135,6 +135,17 @@ def test_a_module_that_is_gone_is_not_imported_from_the_pack(tree: Path, emit: E
         emit()
 
 
+def test_a_module_that_cannot_be_loaded_any_more_fails_where_it_is_imported(tree: Path, emit: Emit) -> None:
+    (tree / "core" / "extra.py").write_text("import os\nif 'GONE' in os.environ:\n    raise ImportError\n")
+    with (tree / "core" / "clock.py").open("a") as clock:
+        clock.write("try:\n    from core import extra as extra\nexcept ImportError:\n    print('without it')\n")
+    emit()
+    assert "core.extra" in packed(emit())
+    without = emit(env={"GONE": "1"})
+    assert without.out.startswith("without it")
+    assert "core.extra" not in packed(without) | plain(without)
+
+
 DAMAGES = (
     "empty", "half the index", "half the code", "zeros behind the index", "of another Python", "of another format",
 )  # fmt: skip
