@@ -43,10 +43,7 @@ def main() -> int:
 
 def _hook(words: Sequence[str]) -> int:
     """An agent is never told of wrong usage: a later version's flag, or a word too many."""
-    try:
-        from cli.session import hook
-    except Exception:  # an installation that is being replaced under our feet
-        return 0
+    from cli.session import hook
     from core import files
 
     agent, event, *_ = *(word for word in words if not word.startswith("-")), None, None

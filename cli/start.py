@@ -29,14 +29,15 @@ def start() -> NoReturn:
             from cli import bytecode_pack
 
             pack = bytecode_pack.Pack()
-            pack.open()
-            sys.meta_path.insert(0, pack)
+            if pack.open():
+                sys.meta_path.insert(0, pack)
         except ImportError:  # a later Python, that calls its parts otherwise
             pack = None
+        already = frozenset(sys.modules)
         from cli.main import main
 
         code = main()
-        _end(pack)
+        _end(pack, already)
     except KeyboardInterrupt:  # before the command or after it: within, it says so itself
         pass
     if "threading" in sys.modules:
@@ -61,7 +62,7 @@ def _open_closed() -> None:
         sys.stderr = open(2, "w", closefd=False)
 
 
-def _end(pack: Pack | None) -> None:
+def _end(pack: Pack | None, already: frozenset[str]) -> None:
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:
             stream.flush()
@@ -69,7 +70,7 @@ def _end(pack: Pack | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     try:
         if pack is not None:
-            pack.complete()
+            pack.complete(already)
     except Exception:  # the next start is as slow as this one, and no worse
         if os.environ.get("JOELCLAW_DEBUG"):
             raise

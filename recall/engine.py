@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from recall.query import Query
     from recall.ranking import Ranked
 
-CANDIDATES = 50  # by words, and 20 by meaning: more change nothing at 10 (docs/recall.md)
+CANDIDATES = 50  # by words: more than 50 changes nothing at 10 (docs/recall.md)
+_NEAR = (
+    2 / 5
+)  # of that by meaning: 50 found no more, and cost .15 bare starts of Python, since sqlite-vec sorts each in
 _WIDER, _DIAGNOSTICS = 2, 10
 _FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
@@ -106,7 +109,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         vector = b""
         if by_meaning and found_in.semantic:
             vector = document_vector(expanded)
-        ranked = order.rank(found_in, searched, vector, filters, wide)
+        ranked = order.rank(found_in, searched, vector, filters, wide, max(int(wide * _NEAR), most))
         if asked is not None and holds is not None:
             ranked = asked.holding(found_in, ranked, holds)
         reasons = [(entry, ranking.distrust(entry[3], entry[0], now, query)) for entry in ranked]

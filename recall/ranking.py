@@ -171,14 +171,11 @@ class Ranking:
         self.known, self.size = 1.0, 0
 
     def rank(
-        self, found_in: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int
+        self, found_in: CandidateSource, terms: Sequence[str], vector: bytes, filters: Filters, wide: int, near: int
     ) -> list[Ranked]:
-        """Every candidate, best first; ties go to the newer. `wide`: how many by words; two fifths of it by meaning.
-
-        What sqlite-vec takes grows with how many are asked of it: 50 cost .1 of a bare start of Python more than 20.
-        """
+        """Every candidate, best first; ties go to the newer. `wide`: how many by words; `near`: by meaning."""
         self.terms = terms
-        candidates = found_in.candidates(terms, vector, filters, wide, wide * 2 // 5)
+        candidates = found_in.candidates(terms, vector, filters, wide, near)
         self.candidates = {candidate["rowid"]: candidate for candidate in candidates}
         self.size = found_in.size()  # a cluster knows it only now
         self.lexical_half = half(LEXICAL_SCALE, len(terms), self.size)

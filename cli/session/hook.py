@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from cli import piped
 from cli.stdout import write_out
-from session.hook import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +19,11 @@ def run(options: dict[str, Any]) -> int:
     """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
     began = time.perf_counter()
     agent, name = options["agent"] or "", options["event"] or ""
+    try:
+        from cli import piped
+        from session.hook import call
+    except Exception:  # an installation that is being replaced under our feet
+        return 0
     given = call.Call(agent, name, began)
     try:
         if os.environ.get("JOELCLAW_IN_MODEL"):  # an event of the model that we ask ourselves: it is read, a client may

@@ -12,9 +12,7 @@ from core.errors import Failure
 from core.process import background_jobs
 from otel import spool
 from otel.event import new_event
-from session.hook import pipeline
 from session.state import state_file
-from session.step import Context, work_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Text
     from core.records import Event
+    from session.step import Context
 
 COMPONENT = "hook"
 _ARCHIVE_SHARE = 0.6
@@ -90,6 +89,9 @@ class Call:
             raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
         event = self._event = client.read(payload, self._name)
         if event["kind"] != "ignored" and event["session"].strip():
+            from session.hook import pipeline
+            from session.step import Context
+
             session_id = state_file.identity(event["session"])
             role = os.environ.get("JOELCLAW_ROLE", "")
             context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
@@ -110,6 +112,9 @@ class Call:
 
         What that event calls for is done in a child, before the session's next hook begins: it waits for the lock.
         """
+        from session.hook import pipeline
+        from session.step import work_lock
+
         path = work_lock(context.session_id, COMPONENT)
         silent = pipeline.says_nothing(event, context) and not self._config.get_bool("hook.wait")
         if not silent and not os.path.exists(path):

@@ -39,7 +39,7 @@ PATTERNS = (
     (re.compile(r"\b1[0-9]{12}\b"), "TIME"),
     (re.compile(r"127\.0\.0\.1:\d+"), "MOCK"),
     (re.compile(r"Wall time: [0-9.]+ seconds|PGID: \d+|Chunk ID: \w+"), "NUMBER"),
-    (re.compile(r"/(?:tmp|dev/shm)/agent-\w+"), "SCRATCH"),
+    (re.compile(r"/(?:tmp|dev/shm)/(?:[\w-]+/)*agent-\w+"), "SCRATCH"),
 )
 
 

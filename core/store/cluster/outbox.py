@@ -93,7 +93,10 @@ def disable(db: apsw.Connection) -> None:
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
         db.execute("DELETE FROM outbox; DELETE FROM outbox_seen")
         set_state(db, events=None, tries=None, error=None, next_try=None, synced_at=None)
-    files.remove(lock_path())
+    try:
+        os.unlink(lock_path())
+    except FileNotFoundError:
+        pass
 
 
 def lock_path() -> str:
