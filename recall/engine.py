@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from recall.ranking import Ranked
 
 CANDIDATES = 50  # by words: more than 50 changes nothing at 10 (docs/recall.md)
-_NEAR = (
-    2 / 5
-)  # of that by meaning: 50 found no more, and cost .15 bare starts of Python, since sqlite-vec sorts each in
+_NEAR = 0.4  # of so many by meaning: sqlite-vec looks for each among all, and the next 30 found no more
 _WIDER, _DIAGNOSTICS = 2, 10
 _FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
