@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recall.ranking import Ranked
 
 CANDIDATES = 50  # by words: more than 50 changes nothing at 10 (docs/recall.md)
-_NEAR = 0.4  # of so many by meaning: sqlite-vec looks for each among all, and the next 30 found no more
+_SHARE_BY_MEANING = 0.4  # of so many: sqlite-vec takes longer the more it is asked for, and 30 more found no more
 _WIDER, _DIAGNOSTICS = 2, 10
 _FAR = 0.25  # of the best score: what has less shares a common word (docs/recall.md)
 _ECHOES = 5  # how many more than asked for are looked at, since the question itself may be among the first
@@ -107,7 +107,7 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         vector = b""
         if by_meaning and found_in.semantic:
             vector = document_vector(expanded)
-        ranked = order.rank(found_in, searched, vector, filters, wide, max(int(wide * _NEAR), most))
+        ranked = order.rank(found_in, searched, vector, filters, wide, max(int(wide * _SHARE_BY_MEANING), most))
         if asked is not None and holds is not None:
             ranked = asked.holding(found_in, ranked, holds)
         reasons = [(entry, ranking.distrust(entry[3], entry[0], now, query)) for entry in ranked]
