@@ -97,19 +97,18 @@ def last_sessions(store: SessionStore, project: str, folder: str, *, without: st
 def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:
     """What the last of these sessions of a project left, by them, the one to go on from first: its request, what is
     open of its work; and the checks that worked in more than one of them."""
+    last, worked = sessions[:1], [one for one in sessions if one["calls"]]  # the last may only have talked
+    fresh = {one["id"]: one for one in (*last, *worked[:1]) if now - one["updated_at"] < STALE_MS}
     lines: list[str] = []
-    for one in sessions[:1]:  # be it one that only talked
-        said = session_rows.said(db, one["id"], task.READ_CHARS)
-        request = task.quoted(said, call_rows.calls(db, one["id"], last=_CALLS), one.get("ended_at", 0))
-        age = max(0, now - one["updated_at"])
-        if request and age < STALE_MS:
-            lines.append(f"**Task of the last session** ({_ago(age)}): {request}")
-    worked = [one for one in sessions if one["calls"]]
-    calls = [call_rows.calls(db, one["id"], last=_CALLS) for one in worked]
-    for one, done in zip(worked[:1], calls, strict=False):
-        if now - one["updated_at"] < STALE_MS and one["folder"] == folder:
+    for one in fresh.values():
+        done = call_rows.calls(db, one["id"], last=_CALLS)
+        if one in last:
+            said = session_rows.said(db, one["id"], task.READ_CHARS)
+            if request := task.quoted(said, done, one.get("ended_at", 0)):
+                lines.append(f"**Task of the last session** ({_ago(max(0, now - one['updated_at']))}): {request}")
+        if one in worked[:1] and one["folder"] == folder:
             lines += [line for line in (_unrun(db, one, done), _failing(db, one, done)) if line]
-    return [*lines, *_checks(calls)]
+    return [*lines, *_checks([call_rows.outcomes(db, one["id"], last=_CALLS) for one in worked])]
 
 
 def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
@@ -140,17 +139,17 @@ def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
     return checks.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
 
 
-def _checks(calls: Sequence[Sequence[Call]]) -> list[str]:
+def _checks(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> list[str]:
     """The checks that worked word for word in more than one of these sessions, which are newest first; those of most
     sessions go first, of what does the same one, and none that failed since."""
     worked: dict[str, dict[int, int]] = {}
-    failed: list[tuple[int, int, set[str]]] = []
-    for at, done in enumerate(calls):
-        for call in done:
-            if call["outcome"] == "ok" and call["command"]:
-                worked.setdefault(call["command"], {})[at] = call["number"]
-            elif call["outcome"] == "failed":
-                failed.append((at, -call["number"], _kinds(shell_command.steps(call["command"]))))
+    failed: list[tuple[int, int, str]] = []
+    for at, ran in enumerate(sessions):
+        for number, command, outcome in ran:
+            if outcome == "ok":
+                worked.setdefault(command, {})[at] = number
+            elif outcome == "failed":
+                failed.append((at, -number, command))
     shown: dict[str, str] = {}
     for command in sorted(worked, key=lambda command: -len(worked[command])):
         if len(worked[command]) < _LEAST_SESSIONS or len(shown) == _MOST_CHECKS:
@@ -159,7 +158,8 @@ def _checks(calls: Sequence[Sequence[Call]]) -> list[str]:
         if not (code and checks.is_check(command) and checks.is_form(command, steps)):
             continue
         kinds, last = _kinds(steps), min((at, -number) for at, number in worked[command].items())
-        since = any(kinds == others and (at, number) < last for at, number, others in failed)
+        later = (shell_command.steps(other) for at, number, other in failed if (at, number) < last)
+        since = any(_kinds(others) == kinds for others in later)
         if not since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
             shown.setdefault(" ".join(sorted(kinds)), code)
     return [f"**Works:** {', '.join(shown.values())}"] if shown else []

@@ -24,6 +24,12 @@ def calls(db: apsw.Connection, session: str, *, last: int = 1000) -> list[Call]:
     return [of_row(row) for row in rows][::-1]
 
 
+def outcomes(db: apsw.Connection, session: str, *, last: int) -> list[tuple[int, str, str]]:
+    """Number, command and outcome of those among the last calls of a session that are commands, oldest first."""
+    among = "SELECT number, command, outcome FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?"
+    return db.execute(f"SELECT * FROM ({among}) WHERE command <> '' ORDER BY number", (session, last)).fetchall()
+
+
 def files_read(db: apsw.Connection, session: str, most: int) -> list[str]:
     """The files that a session's tools read last, the newest first."""
     named = "session_id = ? AND file <> '' AND lower(tool) LIKE 'read%' AND outcome NOT IN ('failed', 'forgotten')"
