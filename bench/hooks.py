@@ -31,7 +31,8 @@ COMPACTIONS = 5
 STATE_BYTES = 64_000
 WINDOW = 200_000
 EVENTS = (
-    *("SessionStart", "UserPromptSubmit", "UserPromptSubmit that names a file", "UserPromptSubmit with a refresh"),
+    *("SessionStart", "SessionStart after a session"),
+    *("UserPromptSubmit", "UserPromptSubmit that names a file", "UserPromptSubmit with a refresh"),
     *("PostToolUse", "PostToolUse of an edit"),
     "PostToolUse of the first edit in a package",
     *("PostToolUse, new task in the warm zone", "PostToolUse, new task in the hot zone"),
@@ -40,6 +41,8 @@ EVENTS = (
     *("SessionEnd", "SessionEnd with a model"),
 )
 MINUTE_MS = 60_000
+DAY_S = 86_400
+PROJECT = "/srv/project"
 MODEL = {"JOELCLAW_MODEL_COMMAND": "echo '<observations></observations>'"}
 """For events that let it observe the session."""
 
@@ -52,6 +55,7 @@ class Transcript:
         self.session = session
         self.texts = notes(1_000_000, seed=seed)
         self.count = 0
+        self.began = time.time() - DAY_S  # so that a start tells what was left of it
 
     def add(self, entry: dict[str, Any]) -> None:
         """Append one line."""
@@ -59,7 +63,8 @@ class Transcript:
         line = {
             "uuid": f"{self.session}-{self.count}",
             "sessionId": self.session,
-            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(1_790_000_000 + self.count)),
+            "cwd": PROJECT,
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.began + self.count)),
             **entry,
         }
         with self.path.open("a", encoding="utf-8") as file:
@@ -99,7 +104,7 @@ class Transcript:
 
 def payload(name: str, transcript: Transcript, **more: Any) -> bytes:
     """What Claude Code hands to a hook."""
-    event = {"hook_event_name": name, "session_id": transcript.session, "cwd": "/srv/project"}
+    event = {"hook_event_name": name, "session_id": transcript.session, "cwd": PROJECT}
     return json.dumps({**event, "transcript_path": str(transcript.path), **more}).encode()
 
 
@@ -126,10 +131,11 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
 def step(event: str, transcript: Transcript, run: int) -> bytes:
     """The session goes on, and the payload of the event that tells it."""
     tokens = (130_000 if "hot" in event else 90_000) + 100 * run
-    if event == "SessionStart":
+    if event.startswith("SessionStart"):
         session = f"{transcript.session}-start-{run}"
         fresh = Transcript(transcript.path.with_name(f"{session}.jsonl"), session, run)  # no file yet, as in the client
-        return payload("SessionStart", fresh, source="startup")
+        where = {} if "after" in event else {"cwd": "/srv/begun"}
+        return payload("SessionStart", fresh, source="startup", **where)
     if event.startswith("UserPromptSubmit"):
         named = f", see src/part_{run}.py" if "names" in event else ""
         return payload("UserPromptSubmit", transcript, prompt=next(transcript.texts) + named)
@@ -145,7 +151,7 @@ def step(event: str, transcript: Transcript, run: int) -> bytes:
     transcript.work(tokens)
     if event.startswith("Stop"):
         return payload("Stop", transcript)
-    cwd, path = "/srv/project", f"/srv/project/src/part_{run}.py"
+    cwd, path = PROJECT, f"{PROJECT}/src/part_{run}.py"
     if "package" in event:
         package = transcript.path.parent / "packages" / f"part_{run}"
         package.mkdir(parents=True)

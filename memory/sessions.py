@@ -159,7 +159,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             shown = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {shown}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    lines = _lines(session_rows.last_turns(db, session, MOST_LINES), call_rows.calls(db, session, last=MOST_LINES))
+    called = call_rows.calls(db, session, last=MOST_LINES, passages=True)
+    lines = _lines(session_rows.last_turns(db, session, MOST_LINES), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 

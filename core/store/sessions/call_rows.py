@@ -18,9 +18,10 @@ COLUMNS = "session_id, number, key, prompt, at, tool, file, command, outcome, er
 _NAMES = ("session", *COLUMNS.split(", ")[1:])
 
 
-def calls(db: apsw.Connection, session: str, *, last: int = 1000) -> list[Call]:
-    """The last calls of a session, oldest first."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session, last))
+def calls(db: apsw.Connection, session: str, *, last: int = 1000, passages: bool = False) -> list[Call]:
+    """The last calls of a session, oldest first; without `passages` that is "" for each, and its pages are not read."""
+    wanted = COLUMNS if passages else f"{COLUMNS[: -len('passage')]}''"
+    rows = db.execute(f"SELECT {wanted} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session, last))
     return [of_row(row) for row in rows][::-1]
 
 
