@@ -215,6 +215,8 @@ class Event(TypedDict):
     error: NotRequired[str]
     injected: NotRequired[dict[str, str]]
     """An injection's `kind` and `text`, in a table of their own: no event list and no collector gets them."""
+    recalled: NotRequired[Sequence[str]]
+    """The memories that an injection handed out: each is counted as recalled once the event is stored; likewise."""
     hook: NotRequired[dict[str, Any]]
     """A hook's event `kind`, and `percent`, `tokens` and `window` of the context; likewise."""
 

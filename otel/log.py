@@ -21,21 +21,14 @@ NOISE = "debug_backpressure_guard"
 NOISE_WINDOW_MS = 60_000
 
 
-def append(
-    db: apsw.Connection, events: Sequence[Event], *, debug_limit: int, recalled: Sequence[str] = (), now: int = 0
-) -> int:
+def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
     """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
 
-    `debug_limit`: debug events kept of one source, component and action in any 60 s, unless they matter. `recalled`:
-    ids of memories whose recall is counted too, as of `now`.
+    `debug_limit`: debug events kept of one source, component and action in any 60 s, unless they matter.
     """
     if not db.in_transaction:
         with sqlite.transaction(db):
-            return append(db, events, debug_limit=debug_limit, recalled=recalled, now=now)
-    if recalled:
-        from core.store import document_rows
-
-        document_rows.count_recall(db, recalled, now)
+            return append(db, events, debug_limit=debug_limit)
     return sum(not _append(db, event, debug_limit) for event in events)
 
 
@@ -45,9 +38,7 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
         return _append(db, event, debug_limit)
 
 
-def try_append(
-    db: apsw.Connection | None, events: Sequence[Event], config: Config, *, recalled: Sequence[str] = (), now: int = 0
-) -> bool:
+def try_append(db: apsw.Connection | None, events: Sequence[Event], config: Config) -> bool:
     """`append` for a command that has done its work: whether they could be stored. Without `db` it opens one."""
     busy_ms = config.get_int("otel.busy_ms")
     opened = None
@@ -56,7 +47,7 @@ def try_append(
             db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         else:
             sqlite.be_durable(db, False, busy_ms=busy_ms)
-        append(db, events, debug_limit=config.get_int("otel.debug_limit"), recalled=recalled, now=now)
+        append(db, events, debug_limit=config.get_int("otel.debug_limit"))
         return True
     except (Failure, sqlite.StoreError):
         return False
@@ -72,7 +63,10 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
         stored.record_injection(db, event)
     if not _matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
         return DUPLICATE if stored.exists(db, event["id"]) else NOISE
-    return "" if stored.insert(db, event, search_text(event)) else DUPLICATE
+    if not stored.insert(db, event, search_text(event)):
+        return DUPLICATE
+    stored.count_recalled(db, event)
+    return ""
 
 
 def _matters(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""Events that are not stored, or not yet: JSON lines beside the store, taken in by the next hook that can."""
+"""Events that are not stored yet: JSON lines beside the store, taken in by a hook that lets its client go."""
 
 from __future__ import annotations
 
@@ -20,16 +20,7 @@ TAKEN = _NAME + ".taken-"
 
 def keep(events: Sequence[Event]) -> bool:
     """Append events to the spool; whether they are there. A full spool (256 KB) takes no more."""
-    return _append(path(), events)
-
-
-def hold(events: Sequence[Event]) -> str:
-    """Write events that are about to be stored to a file of this process; returns its path, "" for none."""
-    held = os.path.join(folder(), f"{TAKEN}{os.getpid()}.held")
-    return held if _append(held, events) else ""
-
-
-def _append(where: str, events: Sequence[Event]) -> bool:
+    where = path()
     try:
         lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
         files.private_folder(folder())
@@ -51,10 +42,10 @@ def _append(where: str, events: Sequence[Event]) -> bool:
     return False
 
 
-def waiting(held: str = "") -> bool:
-    """Whether something waits besides what this process holds; a question of microseconds where nothing does."""
+def waiting() -> bool:
+    """Whether something waits; a question of microseconds where nothing does."""
     try:
-        return any(name != os.path.basename(held) for name in os.listdir(folder()))
+        return bool(os.listdir(folder()))
     except OSError:
         return False
 

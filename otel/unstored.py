@@ -1,4 +1,4 @@
-"""What waits in the spool: taken in by the next hook that can, and by who looks at the log. Off the hot path."""
+"""What waits in the spool: taken in by a hook nobody waits for, and by who looks at the log. Off the hot path."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 
 from core import TYPE_CHECKING, config, files, json_text
 from core.errors import Failure
+from core.store import sqlite
 from otel import log, spool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.records import Event
 
 _TEXTS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
-def take(held: str = "") -> tuple[list[Event], list[str]]:
-    """What waits, and the files to remove once it is stored; `held`, the file of this process, stays where it is."""
+def take() -> tuple[list[Event], list[str]]:
+    """What waits, of two with one id the later, and the files to remove once it is stored."""
     folder = spool.folder()
     try:
         os.rename(spool.path(), os.path.join(folder, f"{spool.TAKEN}{os.getpid()}"))
@@ -23,15 +26,16 @@ def take(held: str = "") -> tuple[list[Event], list[str]]:
         pass  # nothing new; what a killed process took may still be there
     events: list[Event] = []
     taken: list[str] = []
-    for name in os.listdir(folder) if spool.waiting(held) else ():
+    for name in os.listdir(folder) if spool.waiting() else ():
         file = os.path.join(folder, name)
-        if name.startswith(spool.TAKEN) and file != held:
+        if name.startswith(spool.TAKEN):
             try:
                 events += _events(file)
                 taken.append(file)
             except OSError:
                 pass
-    return sorted(events, key=lambda event: event["timestamp"]), taken
+    by_id = {event["id"]: event for event in sorted(events, key=lambda event: event["timestamp"])}
+    return list(by_id.values()), taken
 
 
 def lying_in(home: str) -> list[Event]:
@@ -72,13 +76,20 @@ def aside(spooled: str) -> str:
     return os.path.join(spool.folder(), f"{spool.TAKEN}{os.getpid()}.{name.removeprefix(spool.TAKEN)}")
 
 
-def store_waiting() -> None:
+def store_waiting(more: Sequence[Event] = ()) -> None:
     """Store what waits in the spool, so that who looks at the log finds it; what cannot be stored waits on."""
-    if spool.waiting():
-        events, taken = take()
-        try:
-            settings = config.load()
-        except Failure:  # told where the settings are
-            return
-        if log.try_append(None, events, settings):
-            files.remove(*taken)
+    if not (more or spool.waiting()):
+        return
+    db = None
+    try:
+        settings = config.load()
+        db = sqlite.open_writing(busy_ms=settings.get_int("otel.busy_ms"), durable=False)
+        with sqlite.transaction(db):  # before the files are taken: where they cannot be stored, they stay as they are
+            events, taken = take()
+            log.append(db, [*events, *more], debug_limit=settings.get_int("otel.debug_limit"))
+        files.remove(*taken)
+    except Failure:  # told by who looks at the store, or at the settings
+        pass
+    finally:
+        if db is not None:
+            db.close()

@@ -81,12 +81,11 @@ class RecordedRecall:
         return result
 
     def save(self, *, counting: bool = False) -> None:
-        """Keep the events for the next hook or search of the log, else in the store; `counting`: note the recalls."""
+        """Leave the events in the spool, and store them where that is full; `counting`: note the recalls."""
         if self._events and not spool.keep(self._events):
-            from otel import log, unstored
+            from otel import unstored
 
-            unstored.store_waiting()
-            log.try_append(self._db, self._events, self._config)
+            unstored.store_waiting(self._events)
         self._events.clear()
         if counting and self._recalled and self._db is not None:
             try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clients.event import Item
     from core.config import Config
-    from core.records import Event, Hit
+    from core.records import Hit
     from session.records import Fault
 
     Made = TypeVar("Made")
@@ -66,18 +66,6 @@ class SessionStore:
             )
 
         self.attempt("archive", write, None, durable=False)
-
-    def append(self, events: Sequence[Event], recalled: Sequence[str] = ()) -> bool:
-        """Store events and count the memories that were injected, in one transaction; whether they are stored."""
-
-        def write(db: apsw.Connection) -> bool:
-            from otel import log
-
-            limit = self._config.get_int("otel.debug_limit")
-            log.append(db, events, debug_limit=limit, recalled=recalled, now=self._now)
-            return True
-
-        return bool(events) and self.attempt("event", write, False, durable=False)
 
     def recall(
         self, query: str, *, project: str = "", everywhere: bool = False, least: str = "inject.min_score",

@@ -14,6 +14,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
+from otel import spool
 from session.faults import fault_boundary
 from session.state import state_file
 
@@ -29,31 +30,27 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """One call about one session; `deferred`: the caller stores the events once it has answered (`write_events`)."""
+    """One call about one session."""
 
-    def __init__(
-        self, session_id: str, config: Config, *, role: str = "", agent: str = "", deferred: bool = False
-    ) -> None:
+    def __init__(self, session_id: str, config: Config, *, role: str = "", agent: str = "") -> None:
         self.session_id = session_id
         self.config = config
         self.role = state_file.role_name(role) if role else ""
         self.agent = agent
         self.now = clock.now_ms()
         self.faults: list[Fault] = []
-        self.events: list[Event] = []
-        """Not stored yet."""
         self.is_new = False
         """No state of the session was on disk when it was last read."""
         self.is_late = False
         """The deadline is over: what can wait for the next event does."""
+        self.is_looked_up = False
+        """A text was handed out by which a recall finds its session: it is stored with this call."""
         self.set_aside = ""
         """Where a damaged state file was set aside to."""
         self.usage: ContextUsage | None = None
         """How full the context is, where this call found out."""
         self.on_deadline: Callable[[], object] | None = None
         """What must be done even when the time is over before the answer is there."""
-        self._deferred = deferred
-        self._recalled: list[str] = []
         self._store: SessionStore | None = None
         self._previous: SessionState | None = None
         self._has_read = False
@@ -103,19 +100,12 @@ class Context:
         if self.previous is None and self._unusable is not None:
             raise self._unusable
 
-    def note(self, events: Sequence[Event], *, recalled: Sequence[str] = ()) -> None:
-        """Store events, and count the memories that were injected; with `deferred`, keep both for `write_events`."""
-        self.events += events
-        self._recalled += recalled
-        if not self._deferred:
-            self.write_events()
+    def note(self, events: Sequence[Event]) -> None:
+        """Keep events in the spool, until who lets its client go or looks at the log stores them."""
+        if not spool.keep(events):
+            from otel import unstored
 
-    def write_events(self) -> bool:
-        """Store the events in one transaction; whether they are stored. What is not stays in `events`."""
-        if not self.events or not self.store.append(self.events, self._recalled):
-            return False
-        self.events, self._recalled = [], []
-        return True
+            unstored.store_waiting(events)
 
     def is_off(self, cwd: str) -> bool:
         """Whether the session is switched off, by itself, with its project (of `cwd`, else of its state) or all."""

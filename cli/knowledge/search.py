@@ -22,7 +22,8 @@ def search(options: dict[str, Any]) -> Answer:
     if db is not None:  # a store that cannot be written is no reason to fail
         about = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
         made = new_event("knowledge.search.completed", component="knowledge-cli", metadata=about, now=now)
-        log.try_append(db, [made], settings, recalled=[hit["id"] for hit in hits], now=now)
+        made["recalled"] = [hit["id"] for hit in hits]
+        log.try_append(db, [made], settings)
     if not hits:
         folder = {"dir": {"description": "a folder; without one, those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])

@@ -11,6 +11,7 @@ from core.errors import usage
 from core.store import history, sqlite
 from core.store.upkeep.purge import PURGED, folded
 from memory import curation
+from otel import unstored
 from recall.by_name.calls import PREFIX
 from session.session_report import listing
 
@@ -60,6 +61,7 @@ def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
         fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
         raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
+    unstored.store_waiting()  # an event of the session that waits would come behind this
     db, about = writing()
     names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"

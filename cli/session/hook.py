@@ -32,7 +32,7 @@ def run(options: dict[str, Any]) -> int:
             return 0
         given.watch()
         text = given.answer(piped.read_object(_STDIN_BYTES))
-        given.hold()
+        given.tell()
         _print(given, text)
         given.close()
     except BaseException as error:

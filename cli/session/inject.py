@@ -27,7 +27,12 @@ def recovery(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import recovery
 
-    return _answer(options, recovery, Situation(context), recovery.Compaction(context))
+    answer = _answer(options, recovery, Situation(context), recovery.Compaction(context))
+    if context.is_looked_up:
+        from otel import unstored
+
+        unstored.store_waiting()
+    return answer
 
 
 def memory(options: dict[str, Any]) -> Answer:

@@ -8,6 +8,7 @@ from core import config
 from core.errors import FAILED, Failure
 from core.process import background_process
 from core.store.cluster import sync as replication
+from otel import unstored
 from otel.event import search_text
 from recall.static_vectors import document_vector
 
@@ -29,6 +30,7 @@ def sync(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every comm
     """Send what waits, and fetch what other machines wrote."""
     background = background_process.stop_in_time()
     settings = config.load()
+    unstored.store_waiting()
     if background:
         replication.in_background(settings, *_ADAPTERS)
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
-from core.store import marks, sqlite
+from core.store import document_rows, marks, sqlite
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,6 +70,13 @@ def record_injection(db: apsw.Connection, event: Event) -> None:
             json_text.dumps(_plain(about, "memoryIds", list, [])),
         ),
     )  # fmt: skip
+
+
+def count_recalled(db: apsw.Connection, event: Event) -> None:
+    """Count the memories that an event handed out as recalled, inside the caller's transaction."""
+    handed = [one for one in event.get("recalled") or () if isinstance(one, str)]
+    if handed:
+        document_rows.count_recall(db, handed, event["timestamp"])
 
 
 def _plain(about: dict[str, Any], name: str, kind: type | tuple[type, ...], otherwise: object) -> Any:

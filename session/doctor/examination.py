@@ -20,7 +20,6 @@ from core import clock, files, home_files
 from core.errors import Failure
 from core.repository import switches
 from core.store import fold_log, history, log_bytes, sqlite
-from core.store.history import Called
 from core.store.upkeep import store_file
 from memory.archive import known_files
 from otel import unstored
@@ -29,7 +28,6 @@ from session.doctor import hooks, services
 from session.doctor import status as quick
 from session.doctor.status import Finding, error, in_order, mended, note, warning
 from session.install import installed_hooks, own_text, plan
-from session.recorded_recall import COMPONENT
 
 _AT_ONCE = 4
 _ORDER = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
@@ -92,12 +90,13 @@ def _unwriting(look: Callable[[], Examined]) -> Examined:
 def _examined(names: Sequence[str], *, project: bool) -> Examined:
     seen = quick.look()
     known, found = seen.result, list(seen.findings)
-    calls: list[Called] = []
+    since = clock.now_ms() - clock.DAY_MS
+    calls = hooks.waiting_calls(since)
     store = {name: known["store"][name] for name in ("path", "exists", "schema", "knownSchema")}
     if seen.db is not None:
         try:
             found += _of_store(seen.db, store)
-            calls = history.hooks_by_event(seen.db, clock.now_ms() - clock.DAY_MS)
+            calls = hooks.together(history.hooks_by_event(seen.db, since), calls)
         except Failure as failure:
             found.append(error(failure.code, "store", failure.message, failure.fix))
     about_home, more = _of_home()
@@ -213,9 +212,8 @@ def _of_home() -> tuple[dict[str, Any], list[Finding]]:
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
     waiting = unstored.lying_in(home)
     facts["spooledEvents"] = len(waiting)
-    # a recall's own events wait there for the next hook
-    old = [one["timestamp"] for one in waiting if one["component"] != COMPONENT]
-    if old and clock.now_ms() - min(old) > clock.HOUR_MS:
+    old = [one["timestamp"] for one in waiting]  # a hook that speaks leaves its events to the end of the turn
+    if old and clock.now_ms() - min(old) > clock.DAY_MS:
         about = f"{len(waiting)} events have been waiting to be stored since {clock.iso(min(old))}"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found

@@ -18,15 +18,15 @@ import clients
 from clients import Client
 from clients import settings as client_settings
 from clients.settings import Settings
-from core import VERSION, clock
+from core import VERSION, clock, files
 from core.errors import Failure
 from core.process import process_group
 from core.process.process_group import Ended
 from core.repository import project_file, switches, trust
-from core.store import history
+from core.store import history, migrate
 from core.store.history import Called
 from memory.archive import known_files
-from otel import unstored
+from otel import log, unstored
 from session import own_command
 from session.doctor import services
 from session.doctor.status import Finding, error, note, warning
@@ -163,6 +163,24 @@ def _entries(
         yield note("HOOK_FOREIGN", name, about, f"look at {path}")
 
 
+def waiting_calls(since: int) -> list[Called]:
+    """The calls of hooks of which the spool tells, and the store not yet; nothing is stored for it."""
+    db = migrate.in_memory()
+    log.append(db, unstored.lying_in(files.home()), debug_limit=0)
+    return history.hooks_by_event(db, since)
+
+
+def together(stored: Sequence[Called], waiting: Sequence[Called]) -> list[Called]:
+    """The same of both, by client and event."""
+    found = {(one.agent, one.event): one for one in stored}
+    for one in waiting:
+        other = found.get((one.agent, one.event), Called(one.agent, one.event, 0, 0, 0, 0))
+        numbers = (one.count + other.count, one.failed + other.failed, one.late + other.late)
+        both = Called(one.agent, one.event, max(one.last, other.last), *numbers, one.error or other.error)
+        found[one.agent, one.event] = both
+    return list(found.values())
+
+
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
     never = {name: Called(client.name, name, 0, 0, 0, 0) for name in client.events}
@@ -194,8 +212,8 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     if condition.since is None:
         return
     last = max((one.last for one in own), default=0)
-    files = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
-    newest = max((file.changed // 1_000_000 for file in files), default=0)
+    known = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
+    newest = max((file.changed // 1_000_000 for file in known), default=0)
     if newest and switches.is_silent(silences, newest):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"

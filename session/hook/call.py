@@ -53,8 +53,10 @@ class Call:
         self._context: Context | None = None
         """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
-        self._own: list[Event] = []
-        self._held = ""
+        self._told = ""
+        """The id of the event about this call, once it is kept."""
+        self._is_silent = False
+        """The event is one that nothing is said to."""
         self._at_work: files.FileLock | None = None
         """Of the session, until this process ends."""
         self._has_claimed = False
@@ -94,7 +96,7 @@ class Call:
 
             session_id = state_file.identity(event["session"])
             role = os.environ.get("JOELCLAW_ROLE", "")
-            context = Context(session_id, self._config, role=role, agent=self._agent, deferred=True)
+            context = Context(session_id, self._config, role=role, agent=self._agent)
             if not context.is_off(event["cwd"]):
                 waited = 0.0
                 if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
@@ -116,7 +118,8 @@ class Call:
         from session.step import work_lock
 
         path = work_lock(context.session_id, COMPONENT)
-        silent = pipeline.says_nothing(event, context) and not self._config.get_bool("hook.wait")
+        self._is_silent = pipeline.says_nothing(event, context)
+        silent = self._is_silent and not self._config.get_bool("hook.wait")
         if not silent and not os.path.exists(path):
             return
         lock = files.FileLock(path, _EARLIER_S)
@@ -147,47 +150,32 @@ class Call:
         self._has_claimed = True
         return True
 
-    def hold(self) -> None:
-        """Before the answer: note the event about this call, and keep all where it outlives this process."""
+    def tell(self) -> None:
+        """Before the answer: note the event about this call; of a session that is off nothing."""
         if self._context is not None:
-            self._context.note([self._completed()])
-            self._own = self._context.events[:]
-            self._held = spool.hold(self._own)
+            made = self._completed()
+            self._context.note([made])
+            self._told = made["id"]
 
     def close(self) -> None:
-        """After the answer: store the events, and what waits in the spool; nothing of a session that is off."""
-        context = self._context
-        if context is not None:
-            kept = [self._held] if self._held else []
-            if spool.waiting(self._held):
-                from otel import unstored
+        """After the answer: where nobody waits for one, or a recall looks up what was told, store what waits."""
+        if self._is_silent or (self._context is not None and self._context.is_looked_up):
+            from otel import unstored
 
-                older, taken = unstored.take(self._held)
-                context.note(older)
-                kept += taken
-            if context.write_events():
-                files.remove(*kept)
-            else:
-                # Anew, since it tells of this fault too; where another hook has stored what was held, it was none.
-                spool.keep([*self._own[:-1], {**self._completed(), "id": self._own[-1]["id"]}])
-                files.remove(self._held)
+            unstored.store_waiting()
         if files.is_store_older():
             from session import settings_faults
 
             settings_faults.tell_older(clock.now_ms())
         if self._deadline is not None:
             self._deadline.over()
-        if context is not None:
+        if self._context is not None:
             background_jobs.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""
         what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        self._keep("hook.failed", what)
-
-    def _keep(self, action: str, error: str) -> None:
-        events = self._context.events if self._context is not None else []
-        spool.keep([*events, self._about(action, "error", {}, error=error)])
+        spool.keep([self._about("hook.failed", "error", {}, error=what)])
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
@@ -207,11 +195,10 @@ class Call:
                 self._context.on_deadline()
         except Exception as error:
             self.failed(error)
-        if self._context is not None:  # it may have been noted already that this call was answered
-            self._context.events[:] = [one for one in self._context.events if one["component"] != COMPONENT]
         what = "not done" if self._is_alone else "no answer"
-        self._keep("hook.timeout", f"{what} within {self._seconds():g} s")
-        files.remove(self._held)
+        told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
+        # It takes the place of the one that says the call was answered.
+        spool.keep([{**told, "id": self._told or told["id"]}])
 
     def _completed(self) -> Event:
         chars = sum(len(text["content"]) for text in self._texts)

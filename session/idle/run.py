@@ -14,13 +14,12 @@ from core.errors import Failure
 from core.process import process_group
 from core.process.process_group import Ended, Interrupts
 from core.repository import switches
-from otel import spool
+from otel import spool, unstored
 from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
 from session.idle import timers
 from session.records import IdleTimer, SessionState
-from session.session_store import SessionStore
 from session.state import state_file
 from session.step import work_lock
 
@@ -130,7 +129,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         return None
     except Exception as fault:
         error = _error_text(fault)
-        _record(config, "failed", state_file.blank(session_id, "interactive", 0), {}, error=error)
+        _record("failed", state_file.blank(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
 
 
@@ -149,7 +148,7 @@ def _compact(
     try:
         began_in, before = told(path, current["agent"])
         words, folder = _command(current, timer, config, began_in)
-        _record(config, "started", current, {**about, "command": words[0]})
+        _record("started", current, {**about, "command": words[0]})
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
@@ -172,7 +171,7 @@ def _compact(
     result |= {**became, "ms": round((time.monotonic() - began) * 1000)}
     if error:
         result |= {"outcome": "failed", "error": error}
-    _record(config, result["outcome"], current, {**about, **became}, error=error, took=result["ms"])
+    _record(result["outcome"], current, {**about, **became}, error=error, took=result["ms"])
     report("finished", result)
     return result
 
@@ -234,7 +233,6 @@ def _error_text(fault: Exception) -> str:
 
 
 def _record(
-    config: Config,
     what: str,
     current: SessionState,
     about: dict[str, Any],
@@ -255,5 +253,5 @@ def _record(
         role=current["role"],
         now=clock.now_ms(),
     )
-    if not SessionStore(config, clock.now_ms()).append([event]):
-        spool.keep([event])
+    spool.keep([event])
+    unstored.store_waiting()  # nobody waits for this, and its user may be following the log

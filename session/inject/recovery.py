@@ -101,6 +101,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     state = {**state, "noteOwed": False}
     if text is None:
         return state
+    situation.context.is_looked_up = True
     identifiers = [memory["id"] for memory in text["memories"]]
     note: RecoveryNote = {"text": text["content"], "memoryIds": identifiers}
     return {**state, "lastInjectionAt": situation.context.now, "signpost": note}
@@ -136,7 +137,8 @@ def repeat(context: Context) -> list[InjectedText]:
     event = session_event.of_state("compaction.inject.repeated", state, about, context.now)
     if not context.is_excluded(state["cwd"]):
         event["injected"] = session_event.injected(kind, content)
-    context.note([event], recalled=note["memoryIds"])
+    event["recalled"] = note["memoryIds"]
+    context.note([event])
     return [{"customType": kind, "content": content}]
 
 

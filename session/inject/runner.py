@@ -160,7 +160,8 @@ class InjectionStep(Step):
         event = session_event.event(name, state["role"], state["sessionId"], about, context.now, component=component)
         if text is not None and is_kept:
             event["injected"] = session_event.injected(text["customType"], text["content"])
-        context.note([event], recalled=about.get("memoryIds", ()))
+        event["recalled"] = about.get("memoryIds", ())
+        context.note([event])
 
     def message(self) -> list[InjectedText]:
         """The text for the model, empty without one."""

@@ -75,7 +75,7 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
         ("Edit", "src/idle_timeout.ts", "", "failed", "String to replace was not found"),
         ("TodoWrite", "", "", "", ""),
     ]
-    read, ran, edited, _ = call_rows.calls(db, SESSION)
+    read, ran, edited, _ = call_rows.calls(db, SESSION, passages=True)
     assert [one["prompt"] for one in (read, ran, edited)] == [1, 1, 2]
     assert [one["number"] for one in (read, ran, edited)] == [1, 2, 3]
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
@@ -304,7 +304,7 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
         ("update_plan", "", "", "ok", ""),
         ("update_plan", "", "", "failed", "failed to parse function arguments: missing field"),
     ]
-    assert "wax_cell = 6" in call_rows.calls(db, "cx-1")[1]["passage"]
+    assert "wax_cell = 6" in call_rows.calls(db, "cx-1", passages=True)[1]["passage"]
     session = session_rows.session(db, "cx-1")
     assert session is not None
     assert session["plan"] == [["1", "Count", "completed"]]
@@ -493,7 +493,7 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
     run("memory", "archive", str(transcript.path))
     db = store()
-    for one in call_rows.calls(db, SESSION):
+    for one in call_rows.calls(db, SESSION, passages=True):
         assert len(one["command"]) <= session_work.COMMAND_CHARS
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= error_cause.ERROR_CHARS
@@ -507,7 +507,7 @@ def test_a_line_that_is_cut_says_so(run: Run, transcript: Transcript, store: Cal
     transcript.call("c1", "Bash", command="make test")
     transcript.outcome("c1", f"short_line\n{'word ' * 100}lease_table{' word' * 100}\n")
     run("memory", "archive", str(transcript.path))
-    lines = call_rows.calls(store(), SESSION)[0]["passage"].splitlines()
+    lines = call_rows.calls(store(), SESSION, passages=True)[0]["passage"].splitlines()
     assert "short_line" in lines
     assert [line[:1] + line[-1:] for line in lines if "lease_table" in line] == ["……"]
 

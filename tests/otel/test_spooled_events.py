@@ -1,4 +1,4 @@
-"""What waits beside the store: kept line by line, taken once, held by its process, left out where it is no event."""
+"""What waits beside the store: kept line by line, stored once and only where it can be, dropped if it is no event."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import faults
 import pytest
 from conftest import Run
 
@@ -26,17 +27,40 @@ def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
     return home / "spool"
 
 
-def test_what_is_held_waits_for_others_and_not_for_its_process(folder: Path) -> None:
-    held = spool.hold([EVENT])
-    assert held == str(folder / f"events.jsonl.taken-{os.getpid()}.held")
-    assert spool.waiting() and not spool.waiting(held)
-    assert unstored.take(held) == ([], []) and unstored.take() == ([EVENT], [held])
-    assert spool.keep([{**EVENT, "id": "e2"}]) and spool.waiting(held)
+def test_what_is_kept_is_taken_and_waits_until_it_is_removed(folder: Path) -> None:
+    assert not spool.waiting() and spool.keep([EVENT]) and spool.waiting()
     taken = str(folder / f"events.jsonl.taken-{os.getpid()}")
-    assert unstored.take(held) == ([{**EVENT, "id": "e2"}], [taken])
+    assert unstored.take() == ([EVENT], [taken]) and spool.waiting()
     assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
-    files.remove(taken, "/gone", held)
+    files.remove(taken, "/gone")
     assert not spool.waiting() and os.listdir(folder) == []
+
+
+def test_of_two_events_with_one_id_the_later_counts(folder: Path) -> None:
+    """A hook that says it has answered, and then that it was too late."""
+    late = {**EVENT, "timestamp": 2, "action": "hook.timeout"}
+    assert spool.keep([late, EVENT])
+    assert unstored.take()[0] == [late]
+
+
+def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
+    run("otel", "emit", "a.b")
+    run("recall", "what is there")
+    waiting = (folder / "events.jsonl").read_bytes()
+    with faults.write_lock(folder.parent):
+        run("otel", "list")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"events.jsonl": waiting}
+
+
+@pytest.mark.parametrize("words", [("recall", "what is there"), ("checkpoint", "save", "--session=s", "--percent=70")])
+def test_a_full_spool_is_stored_by_who_comes_next(run: Run, folder: Path, words: tuple[str, ...]) -> None:
+    number = 0
+    while spool.keep([{**EVENT, "id": str(number), "metadata": {"text": "x" * 10_000}}]):
+        number += 1
+    run(*words)
+    found = run("otel", "list", "--hours", "876000", "--limit", "200").result["events"]
+    assert len({event["id"] for event in found if event["action"] == "a.b"}) == number > 20
+    assert len(found) > number and os.listdir(folder) == []
 
 
 def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
@@ -45,8 +69,8 @@ def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
     (folder / "events.jsonl.taken-1").write_bytes(line + b"no json\n[]\n" + line)
     (folder / "other.jsonl").write_bytes(line)
     (folder / "events.jsonl.taken-2").mkdir()
-    assert unstored.take() == ([EVENT, EVENT], [str(folder / "events.jsonl.taken-1")])
-    assert unstored.take()[0] == [EVENT, EVENT]
+    assert unstored.take() == ([EVENT], [str(folder / "events.jsonl.taken-1")])
+    assert unstored.take()[0] == [EVENT]
 
 
 def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
@@ -75,7 +99,7 @@ def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
 def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     home.mkdir()
     (home / "spool").touch()
-    assert spool.keep([EVENT]) is False and spool.hold([EVENT]) == ""
+    assert spool.keep([EVENT]) is False
     assert not spool.waiting() and unstored.take() == ([], [])
 
 

@@ -13,6 +13,7 @@ from conftest import NOW_MS, Run
 
 from core import config
 from core.process import background_process
+from otel import unstored
 from session import checkpoint, checkpoint_run
 from session.hook import call
 from session.inject import recovery, refresh, runner
@@ -74,7 +75,7 @@ def test_a_late_turn_keeps_its_events_and_what_is_pending(
         context = situation.context
         assert context.on_deadline is not None
         context.on_deadline()
-        late.append([event["action"] for event in context.events])
+        late.append([event["action"] for event in unstored.lying_in(str(here))])
         return compose(current, situation, *more)
 
     monkeypatch.setattr(refresh, "compose", hangs)

@@ -1,4 +1,4 @@
-"""A hook that is killed between its answer and its end keeps its events: the next hook stores them, once."""
+"""A hook that is killed between its answer and its end keeps its events: they are stored once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PROMPT = "drain the staging queue before the deploy"
 
 
 def event(session: str) -> str:
-    """A prompt as pi's client sends it: it is answered with a line, so that one sees when."""
+    """A prompt or the end of a turn as pi sends it: it is answered with a line, so that one sees when."""
     return json.dumps({"session_id": session, "cwd": "/", "prompt": PROMPT})
 
 
 def told(run: Run, session: str) -> list[str]:
-    """The events of a session, once the next hook has come by."""
-    run("hook", "pi", "prompt", stdin=event("next"), env=ALL_EVENTS)
+    """The events of a session, once the end of a turn has come by."""
+    run("hook", "pi", "turn_end", stdin=event("next"), env=ALL_EVENTS)
     events = run("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200").result["events"]
     return [one["action"] for one in events if one.get("sessionId") == session]
 
@@ -39,7 +39,7 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
     run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
     killed = 0
     for at in range(1, 100):
-        process = paused(home, "hook", "pi", "prompt", step=at, stdin=event(f"s{at}").encode(), env=ALL_EVENTS)
+        process = paused(home, "hook", "pi", "turn_end", step=at, stdin=event(f"s{at}").encode(), env=ALL_EVENTS)
         ended, answered = process.poll() is not None, has_answered(process)
         process.kill()
         process.communicate(timeout=PATIENCE_S)
@@ -56,7 +56,7 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
 def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
     run("memory", "write", NOTE)
     for commit in range(1, 5):
-        process = paused(home, "hook", "pi", "prompt", commit=commit, stdin=event(f"c{commit}").encode())
+        process = paused(home, "hook", "pi", "turn_end", commit=commit, stdin=event(f"c{commit}").encode())
         answered = has_answered(process)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE_S)
@@ -67,7 +67,10 @@ def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
     assert names.count("hook.completed") == 1 and len(names) == len(set(names))
 
 
-def test_nothing_stays_behind_one_that_is_not(run: Run, home: Path) -> None:
-    for session in ("one", "two"):
-        run("hook", "pi", "prompt", stdin=event(session))
-        assert os.listdir(home / "spool") == []
+def test_a_prompt_leaves_its_events_to_the_end_of_its_turn(run: Run, home: Path) -> None:
+    run("hook", "pi", "turn_end", stdin=event("before"))  # the folders are there
+    run("hook", "pi", "prompt", stdin=event("s"))
+    assert os.listdir(home / "spool") == ["events.jsonl"]
+    run("hook", "pi", "turn_end", stdin=event("s"))
+    assert os.listdir(home / "spool") == []
+    assert told(run, "s").count("hook.completed") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def writes(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def context(**more: Any) -> Context:
-    return Context("s1", Config({}), deferred=True, **more)
+    return Context("s1", Config({}), **more)
 
 
 def on_disk() -> Any:
@@ -193,6 +194,7 @@ def test_a_damaged_state_is_set_aside_and_told(home: Path) -> None:
     given = context()
     run(given, [Noted(False)])
     assert (given.is_new, on_disk()) == (True, (["a.py"], []))
-    assert [event["action"] for event in given.events] == ["session.state.set_aside"]
+    (noted,) = (home / "spool" / "events.jsonl").read_text().splitlines()
+    assert json.loads(noted)["action"] == "session.state.set_aside"
     assert Path(given.set_aside).read_text() == "{"
     assert steps._blank(given)["role"] == "interactive"

@@ -107,6 +107,7 @@ def test_under_ten_writing_hooks_it_restores_equal(run: Run, filled: Path, tmp_p
     try:
         while min(acknowledged) < 1 and not faults:
             time.sleep(0.01)
+        run("otel", "list")
         turns = acknowledged[:]
         before = {table: rows(home / "store.db", table, "id") for table in ("document", "event")}
         made = run("backup", str(file)).result

@@ -162,6 +162,7 @@ def test_a_text_that_was_made_of_a_memory_goes_with_it(run: Run, home: Path) -> 
     run("memory", "write", "every night somebody looks whether the backup of last week can still be read")
     run("memory", "write", "before anybody restarts the gateway the operator is asked")
     run("inject", "memory", "--session", "s", "--query", "gateway restarts every night")
+    run("otel", "list")  # stores what waits
     db = apsw.Connection(str(home / "store.db"))
     assert said in str(db.execute("SELECT text FROM injection WHERE memories LIKE ?", (f"%{mine}%",)).get)
     result = run("memory", "forget", "--purge", mine, "--yes").result

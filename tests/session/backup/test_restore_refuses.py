@@ -190,7 +190,7 @@ def test_whatever_is_changed_or_cut_off_is_noticed_or_harmless(run: Run, kept: P
         if done.code:  # what is left is padding, or a field of a header that means nothing here
             assert done.assert_failed() in ("BACKUP_DAMAGED", "BACKUP_TOO_NEW", "STORE_TOO_NEW")
         else:
-            assert done.envelope["result"]["files"] == 2
+            assert done.envelope["result"]["files"] == 3  # state, store, spool
 
     mutated()
     assert snapshot(home) == before

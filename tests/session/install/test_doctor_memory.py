@@ -198,7 +198,7 @@ def test_events_that_wait(user: User) -> None:
     (event,) = user.call("otel", "list", "--limit", "1")["events"]
     spool = user.memory / "spool"
     spool.mkdir(exist_ok=True)
-    kept = {"id": "e", "timestamp": NOW_MS - 2 * HOUR_MS, "sessionId": "s", "systemId": "here", "level": "warn"}
+    kept = {"id": "e", "timestamp": NOW_MS - 25 * HOUR_MS, "sessionId": "s", "systemId": "here", "level": "warn"}
     kept |= {"source": "cli", "component": "hook", "action": "hook.failed", "success": False, "metadata": {}}
     assert event["action"] == "build.broke"
     (spool / "events.jsonl").write_text(json.dumps(kept) + "\n")
