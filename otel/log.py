@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from core.errors import Failure
 from core.store import events as stored
 from core.store import sqlite
 from otel.event import search_text
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.config import Config
     from core.records import Event
 
 DUPLICATE = "duplicate-id"
@@ -36,24 +34,6 @@ def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
     """Store one event in a transaction of its own; returns why it was not stored (`DUPLICATE`, `NOISE`), else ""."""
     with sqlite.transaction(db):
         return _append(db, event, debug_limit)
-
-
-def try_append(db: apsw.Connection | None, events: Sequence[Event], config: Config) -> bool:
-    """`append` for a command that has done its work: whether they could be stored. Without `db` it opens one."""
-    busy_ms = config.get_int("otel.busy_ms")
-    opened = None
-    try:
-        if db is None:
-            db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
-        else:
-            sqlite.be_durable(db, False, busy_ms=busy_ms)
-        append(db, events, debug_limit=config.get_int("otel.debug_limit"))
-        return True
-    except (Failure, sqlite.StoreError):
-        return False
-    finally:
-        if opened is not None:
-            opened.close()
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:

@@ -20,6 +20,8 @@ TAKEN = _NAME + ".taken-"
 
 def keep(events: Sequence[Event]) -> bool:
     """Append events to the spool; whether they are there. A full spool (256 KB) takes no more."""
+    if not events:
+        return True
     where = path()
     try:
         lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
@@ -29,7 +31,9 @@ def keep(events: Sequence[Event]) -> bool:
             try:
                 if os.fstat(descriptor).st_size > MOST_BYTES:
                     return False
-                os.write(descriptor, lines)
+                if os.write(descriptor, lines) < len(lines):  # the disk is full
+                    os.write(descriptor, b"\n")
+                    return False
                 # who takes the file renames it first, and may have read it by now; an event is stored once
                 if os.stat(where).st_ino == os.fstat(descriptor).st_ino:
                     return True

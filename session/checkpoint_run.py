@@ -88,8 +88,6 @@ def begin_task_job(context: Context) -> None:
 
 def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     """What the process does, by the context usage that the hook wrote down; it may hold the lock of that work."""
-    from otel import spool
-
     if context.previous is None and not state_file.exists(context.session_id):
         raise state_file.unknown_session(context.session_id)
     step = WorkingCheckpoint(context, None)
@@ -98,7 +96,8 @@ def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
     for fault in context.faults[:1]:
         role = str(result["role"])
         event = session_event.event("checkpoint.degraded", role, context.session_id, fault, context.now, level="warn")
-        spool.keep([event])
+        context.note([event])
+    context.close(silent=True)
     return result
 
 
@@ -163,6 +162,7 @@ def _run(step: WorkingCheckpoint) -> dict[str, Any]:
         from session import daily_log
 
         daily_log.before_compaction(step.context, state)
+    step.context.close()
     context, plan, checkpoint = step.context, step.plan, state["checkpoint"]
     recalled, written = step.hits is not None, step.memory_id is not None
     undone = "in-flight" if step.is_busy_elsewhere else "failed"

@@ -82,7 +82,7 @@ class RecordedRecall:
 
     def save(self, *, counting: bool = False) -> None:
         """Leave the events in the spool, and store them where that is full; `counting`: note the recalls."""
-        if self._events and not spool.keep(self._events):
+        if not spool.keep(self._events):
             from otel import unstored
 
             unstored.store_waiting(self._events)

@@ -45,6 +45,8 @@ class Context:
         """The deadline is over: what can wait for the next event does."""
         self.is_looked_up = False
         """A text was handed out by which a recall finds its session: it is stored with this call."""
+        self._unkept: list[Event] = []
+        """Events for which the spool had no room."""
         self.set_aside = ""
         """Where a damaged state file was set aside to."""
         self.usage: ContextUsage | None = None
@@ -103,9 +105,15 @@ class Context:
     def note(self, events: Sequence[Event]) -> None:
         """Keep events in the spool, until who lets its client go or looks at the log stores them."""
         if not spool.keep(events):
+            self._unkept += events
+
+    def close(self, *, silent: bool = False) -> None:
+        """Store what waits, where nobody waits for this (`silent`), a recall looks it up, or there is no more room."""
+        if silent or self.is_looked_up or self._unkept:
             from otel import unstored
 
-            unstored.store_waiting(events)
+            unstored.store_waiting(self._unkept)
+            self._unkept = []
 
     def is_off(self, cwd: str) -> bool:
         """Whether the session is switched off, by itself, with its project (of `cwd`, else of its state) or all."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
-from core import clock, config, project
+from core import clock, project
 from core.config.file import choices
 from core.errors import Failure, usage
 from core.repository import switches
 from core.repository import trust as trusted
 from core.store import sqlite
 from core.store.sessions import session_lists
-from otel import log
+from otel import unstored
 from otel.event import new_event
 from session.state import state_file
 
@@ -53,7 +53,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     if result["changed"]:
         about = {"scope": scope, "name": name}
         event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
-        log.try_append(None, [event], config.load())
+        unstored.store_waiting([event])
     whose = "Everything" if scope == switches.EVERYWHERE else f"The {scope} {name}"
     said = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
     said = f"{whose} {said if result['off'] else 'is on.'}"

@@ -128,7 +128,8 @@ def _facts(result: dict[str, Any]) -> dict[str, object]:
         "cluster": {"backend": store["backend"], **(waiting or {})} if waiting or store["backend"] != "sqlite" else "",
         "state files": f"{sessions['count']}, {sessions['damaged']} damaged"
         + (f", newest {plain(newest['at'])}" if newest else ""),
-        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h",
+        "events": f"{events['total']:,}, {events['errors24h']:,} errors in 24 h"
+        + (f", {events['waiting']:,} not stored yet" if events["waiting"] else ""),
         "export": result["otelExport"],
         "embedding": f"{result['embedding']['space']}, {size(result['embedding']['bytes'])}",
         "extras": ", ".join(f"{name} {version or '–'}" for name, version in result["extras"].items()),

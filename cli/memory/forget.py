@@ -13,6 +13,7 @@ from core.store.upkeep.purge import PURGED, folded
 from memory import curation
 from otel import unstored
 from recall.by_name.calls import PREFIX
+from session import checkpoint_run
 from session.session_report import listing
 
 _FILTERS = ("session", "project", "before", "match")
@@ -61,9 +62,11 @@ def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
         fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
         raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
-    unstored.store_waiting()  # an event of the session that waits would come behind this
     db, about = writing()
-    names, kept = curation.forget_session(db, listing.meant(db, options["session"]), **about)
+    session = listing.meant(db, options["session"])
+    unstored.store_waiting(db=db)  # an event of the session that waits would come behind this
+    names, kept = curation.forget_session(db, session, **about)
+    checkpoint_run.remove(session)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
     return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])

@@ -27,12 +27,7 @@ def recovery(options: dict[str, Any]) -> Answer:
     context = _context(options)
     from session.inject import recovery
 
-    answer = _answer(options, recovery, Situation(context), recovery.Compaction(context))
-    if context.is_looked_up:
-        from otel import unstored
-
-        unstored.store_waiting()
-    return answer
+    return _answer(options, recovery, Situation(context), recovery.Compaction(context))
 
 
 def memory(options: dict[str, Any]) -> Answer:
@@ -74,6 +69,7 @@ def _answer(options: dict[str, Any], injection: ModuleType, situation: Situation
     if not context.is_off(situation.cwd):
         injected = InjectionStep(injection, situation)
         run(context, (*before, injected))
+        context.close()
         text, reason, about = injected.text, injected.reason, injected.decision.about
         if text is not None:
             reason, about = "injected", injected.about(text)

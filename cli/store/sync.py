@@ -40,6 +40,7 @@ def sync(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every comm
 
 def push(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is called alike
     """Send whatever the cluster lacks or has otherwise; a run that was cut short goes on where it was."""
+    unstored.store_waiting()
     with replication.opened(config.load(), *_ADAPTERS) as work, bulk.bar("push") as (_, advance):
         return Answer(replication.push(work, advance), [_VERIFY])
 

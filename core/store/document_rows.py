@@ -41,11 +41,9 @@ def has_signatures(db: apsw.Connection) -> bool:
 
 
 def count_recall(db: apsw.Connection, identifiers: Sequence[str], at: int) -> None:
-    """Note that these documents were recalled at `at` (ms)."""
-    db.execute(
-        f"UPDATE document SET recall_count = recall_count + 1, last_used_at = ? WHERE id IN ({marks(identifiers)})",
-        (at, *identifiers),
-    )
+    """Note that these documents were recalled at `at` (ms), which may be told late."""
+    used = "recall_count = recall_count + 1, last_used_at = max(coalesce(last_used_at, 0), ?)"
+    db.execute(f"UPDATE document SET {used} WHERE id IN ({marks(identifiers)})", (at, *identifiers))
 
 
 def by_rowids(db: apsw.Connection, rowids: Sequence[int]) -> list[Document]:

@@ -44,9 +44,11 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     about, more = event["metadata"], event.get("hook")
     if not isinstance(more, dict):  # a line of the spool that another version wrote
         more = {}
+    if outcome == "late":  # takes the place of one that says there was an answer: it could not be given any more
+        db.execute("DELETE FROM event WHERE id = ? AND component = ?", (event["id"], HOOK))
     db.execute(
-        "INSERT OR IGNORE INTO hook_call (session_id, at, client, event, kind, ms, outcome, error, percent, tokens,"
-        f" context_window, chars, id) VALUES ({marks(range(13))})",
+        f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
+        f" ms, outcome, error, percent, tokens, context_window, chars, id) VALUES ({marks(range(13))})",
         (
             event["sessionId"], event["timestamp"], _plain(about, "agent", str, ""), _plain(about, "event", str, ""),
             _plain(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),

@@ -22,7 +22,7 @@ from core.repository import switches
 from core.store import fold_log, history, log_bytes, sqlite
 from core.store.upkeep import store_file
 from memory.archive import known_files
-from otel import unstored
+from otel import spool, unstored
 from session.backup import archive
 from session.doctor import hooks, services
 from session.doctor import status as quick
@@ -212,9 +212,9 @@ def _of_home() -> tuple[dict[str, Any], list[Finding]]:
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
     waiting = unstored.lying_in(home)
     facts["spooledEvents"] = len(waiting)
-    old = [one["timestamp"] for one in waiting]  # a hook that speaks leaves its events to the end of the turn
-    if old and clock.now_ms() - min(old) > clock.DAY_MS:
-        about = f"{len(waiting)} events have been waiting to be stored since {clock.iso(min(old))}"
+    is_full = os.path.exists(spool.path()) and os.path.getsize(spool.path()) > spool.MOST_BYTES
+    if is_full:  # else they wait for the end of a turn, which may not come for long
+        about = f"the spool is full: {len(waiting)} events wait to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))
     return facts, found
 

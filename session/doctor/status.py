@@ -26,6 +26,7 @@ from core.store import SCHEMA, open_unchanged, overview, sqlite
 from core.store.cluster import outbox
 from core.store.upkeep import completeness
 from memory.archive import stuck
+from otel import unstored
 from otel.otlp import export as exporting
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
@@ -96,7 +97,7 @@ def look() -> Look:
         "home": files.home(),
         "store": store,
         "counts": counted["counts"],
-        "events": counted["events"],
+        "events": {**counted["events"], "waiting": len(unstored.lying_in(files.home()))},
         "otelExport": export,
         "sessions": _sessions(seen),
         "switches": _switches(seen),

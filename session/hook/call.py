@@ -154,15 +154,13 @@ class Call:
         """Before the answer: note the event about this call; of a session that is off nothing."""
         if self._context is not None:
             made = self._completed()
-            self._context.note([made])
             self._told = made["id"]
+            self._context.note([made])
 
     def close(self) -> None:
-        """After the answer: where nobody waits for one, or a recall looks up what was told, store what waits."""
-        if self._is_silent or (self._context is not None and self._context.is_looked_up):
-            from otel import unstored
-
-            unstored.store_waiting()
+        """After the answer: store what waits where it is time for it."""
+        if self._context is not None:
+            self._context.close(silent=self._is_silent)
         if files.is_store_older():
             from session import settings_faults
 

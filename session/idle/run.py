@@ -14,7 +14,7 @@ from core.errors import Failure
 from core.process import process_group
 from core.process.process_group import Ended, Interrupts
 from core.repository import switches
-from otel import spool, unstored
+from otel import unstored
 from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
@@ -253,5 +253,4 @@ def _record(
         role=current["role"],
         now=clock.now_ms(),
     )
-    spool.keep([event])
-    unstored.store_waiting()  # nobody waits for this, and its user may be following the log
+    unstored.store_waiting([event])  # nobody waits for this, and its user may be following the log

@@ -26,7 +26,7 @@ def test_before_anything_was_written(run: Run, home: Path) -> None:
         "episodes": 0,
         "knowledge": 0,
     }
-    assert result["events"] == {"total": 0, "errors24h": 0, "last": []}
+    assert result["events"] == {"total": 0, "errors24h": 0, "last": [], "waiting": 0}
     assert result["sessions"] == {"count": 0, "damaged": 0, "newest": None}
     assert not home.exists(), "asking makes nothing"
 

@@ -115,6 +115,8 @@ def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path)
     run("memory", "forget", "--session", SESSION)  # also what waits in the spool
     assert db.execute(hooks).fetchall() == [("another",)]
     db.close()
+    assert [one["sessionId"] for one in run("session", "list").result["sessions"]] == ["another"]
+    assert not (home / "sessions" / f"{SESSION}.json").exists()
 
 
 @pytest.mark.parametrize(

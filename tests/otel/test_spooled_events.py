@@ -9,7 +9,7 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import Run
+from conftest import NOW_MS, Run
 
 from core import files
 from otel import spool, unstored
@@ -29,9 +29,15 @@ def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
 
 def test_what_is_kept_is_taken_and_waits_until_it_is_removed(folder: Path) -> None:
     assert not spool.waiting() and spool.keep([EVENT]) and spool.waiting()
-    taken = str(folder / f"events.jsonl.taken-{os.getpid()}")
-    assert unstored.take() == ([EVENT], [taken]) and spool.waiting()
+    events, (taken,) = unstored.take()
+    assert (
+        events == [EVENT] and taken.startswith(str(folder / f"events.jsonl.taken-{os.getpid()}.")) and spool.waiting()
+    )
     assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
+    assert spool.keep([{**EVENT, "id": "e2"}])
+    assert {event["id"] for event in unstored.take()[0]} == {"e1", "e2"}, "what could not be stored is not overwritten"
+    for path in folder.glob("*.taken-*"):
+        path.unlink()
     files.remove(taken, "/gone")
     assert not spool.waiting() and os.listdir(folder) == []
 
@@ -78,13 +84,41 @@ def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
     line = json.dumps(EVENT).encode() + b"\n"
     (folder / "events.jsonl").write_bytes(b" " * (524_288 - len(line)) + line)
     assert unstored.take()[0] == [EVENT]
-    (folder / f"events.jsonl.taken-{os.getpid()}").write_bytes(b" " * (524_288 - len(line) + 2) + line)
+    (taken,) = unstored.take()[1]
+    Path(taken).write_bytes(b" " * (524_288 - len(line) + 2) + line)
     assert unstored.take()[0] == []
 
 
 def test_a_value_without_one_of_its_fields_is_no_event(folder: Path) -> None:
     spool.keep([EVENT, {**EVENT, "id": None}, {name: EVENT[name] for name in ("id", "action")}, 7])  # type: ignore[list-item]
     assert unstored.take()[0] == [EVENT]
+
+
+BAD: list[dict[str, Any]] = [
+    {"error": ["x"]}, {"duration_ms": {}}, {"timestamp": 2**70}, {"recalled": 5}, {"action": "a\ud800"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_line_that_cannot_be_stored_keeps_back_no_other(run: Run, folder: Path, bad: dict[str, Any]) -> None:
+    run("otel", "emit", "a.c")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lines = [json.dumps({**EVENT, "timestamp": NOW_MS, "id": str(at), **more}) for at, more in enumerate([bad, {}])]
+    (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
+    assert run("status").result["events"]["waiting"] == 1
+    assert "UNKNOWN" not in run("doctor").out
+    found = run("otel", "list", "--hours", "9", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["events"]
+    assert [event["id"] for event in found if event["action"].startswith("a.b")] == ["1"]
+    assert os.listdir(folder) == []
+
+
+def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: max(1, len(data) // 2)]))
+    assert spool.keep([EVENT]) is False
+    monkeypatch.setattr(os, "write", write)
+    assert spool.keep([{**EVENT, "id": "e2"}])
+    assert [event["id"] for event in unstored.lying_in(str(folder.parent))] == ["e2"]
 
 
 def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:

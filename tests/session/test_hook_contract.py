@@ -205,6 +205,20 @@ def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: P
     assert [action for action, session in told if session == SESSION] == ["hook.timeout"]
 
 
+def test_one_that_is_taken_in_before_it_is_late_is_late(run: Run, home: Path) -> None:
+    script = (
+        "import os, subprocess, sys, time; from session.hook import call\n"
+        "it = call.Call('claude', '', time.perf_counter())\n"
+        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.tell()\n'
+        f"subprocess.run([{JOELCLAW!r}, 'otel', 'list'], check=True)\nit._late(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
+    found = [one for name in ("hook.timeout", "hook.completed") for one in events(run, name)]
+    assert [one["action"] for one in found if one["sessionId"] == SESSION] == ["hook.timeout"]
+    hooks = run("session", "show", SESSION).result["hooks"]
+    assert (hooks["count"], hooks["late"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("fails", "told"),
     [

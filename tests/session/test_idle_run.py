@@ -280,3 +280,12 @@ def test_a_store_that_cannot_be_used_does_not_stop_it(idle: Idle) -> None:
     (idle.home / "store.db").write_bytes(b"this is no database" * 300)
     assert idle.once()["completed"] == 1
     assert len((idle.home / "spool" / "events.jsonl").read_text().splitlines()) == 2
+
+
+def test_its_events_are_stored_where_the_spool_is_full(idle: Idle) -> None:
+    idle.command(idle.logging())
+    idle.schedule()
+    (idle.home / "spool").mkdir(mode=0o700, exist_ok=True)
+    (idle.home / "spool" / "events.jsonl").write_bytes(b"x" * 262_145 + b"\n")
+    assert idle.once()["completed"] == 1
+    assert [action for _, action, _ in idle.events()] == ["compaction.idle.completed", "compaction.idle.started"]

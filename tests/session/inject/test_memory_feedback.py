@@ -316,3 +316,16 @@ def test_only_answers_to_the_user_count_as_turns() -> None:
         state, verdicts = feedback.judge(state, [user("go on"), agent("Done."), agent("And more.")])
     assert verdicts == []
     assert [verdict[:2] for verdict in feedback.judge(state, [user("go on"), agent("Done.")])[1]] == [("m1", "fizzle")]
+
+
+def test_a_recall_behind_an_injection_is_the_last_use(run: Run) -> None:
+    """The injection is counted when its event is stored, which may be behind the recall."""
+    write(run, "up")
+    later = {"JOELCLAW_NOW_MS": str(NOW_MS + 60_000)}
+    assert run("inject", "memory", "--session", "s9", "--query", LEASE, env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result[
+        "injected"
+    ]
+    run("recall", LEASE, env=later)
+    run("otel", "list", env=later)
+    shown = stored(run, "up")
+    assert (shown["recall_count"], shown["last_used_at"]) == (2, "2026-09-21T14:14:20.000Z")

@@ -204,6 +204,9 @@ def test_events_that_wait(user: User) -> None:
     (spool / "events.jsonl").write_text(json.dumps(kept) + "\n")
     spool.chmod(0o700)
     (spool / "events.jsonl").chmod(0o600)
+    assert user.doctor()["findings"] == []  # the end of a turn may not come for long
+    with (spool / "events.jsonl").open("a") as file:
+        file.write(json.dumps({**kept, "id": "long", "metadata": {"text": "x" * 262_144}}) + "\n")
     assert the(user, "EVENTS_WAIT")["severity"] == "warning"
     assert (spool / "events.jsonl").exists()
 
