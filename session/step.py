@@ -112,7 +112,7 @@ class Context:
         if silent or self.is_looked_up or self._unkept:
             from otel import unstored
 
-            unstored.store_waiting(self._unkept)
+            self.store.attempt("event", lambda db: unstored.store_waiting(self._unkept, db), None, durable=False)
             self._unkept = []
 
     def is_off(self, cwd: str) -> bool:
