@@ -32,33 +32,27 @@ def take() -> tuple[list[Event], list[str]]:
         os.rename(spool.path(), os.path.join(folder, f"{spool.TAKEN}{os.getpid()}.{time.monotonic_ns()}"))
     except OSError:
         pass  # nothing new; what a killed process took may still be there
-    events: list[Event] = []
-    taken: list[str] = []
-    for name in os.listdir(folder) if spool.waiting() else ():
-        file = os.path.join(folder, name)
-        if name.startswith(spool.TAKEN):
-            try:
-                events += _events(file)
-                taken.append(file)
-            except OSError:
-                pass
-    return _latest(events), taken
+    return _read(folder, spool.TAKEN)
 
 
 def lying_in(home: str) -> list[Event]:
     """The events that wait in a home, which is left as it is; of two with one id the later."""
-    found: list[Event] = []
-    folder = os.path.join(home, spool.FOLDER)
-    try:
-        for name in sorted(os.listdir(folder)):
-            found += _events(os.path.join(folder, name))
-    except OSError:
-        pass
-    return _latest(found)
+    return _read(os.path.join(home, spool.FOLDER), "")[0]
 
 
-def _latest(events: Sequence[Event]) -> list[Event]:
-    return list({event["id"]: event for event in sorted(events, key=lambda event: event["timestamp"])}.values())
+def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
+    events: list[Event] = []
+    read: list[str] = []
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        file = os.path.join(folder, name)
+        try:
+            if name.startswith(prefix):
+                events += _events(file)
+                read.append(file)
+        except OSError:  # another has stored it by now
+            pass
+    latest = {event["id"]: event for event in sorted(events, key=lambda event: event["timestamp"])}
+    return list(latest.values()), read
 
 
 def _events(where: str) -> list[Event]:

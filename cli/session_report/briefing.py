@@ -8,10 +8,12 @@ from cli.memory.commands import COMMANDS
 from core import clock, config, project
 from core.errors import Failure
 from core.quoting import clip, enclose, one_line
+from core.records import Session
 from core.store import migrate
+from core.store.sessions import session_rows
 from memory import curation
 from session.faults import errors_of
-from session.inject import startup
+from session.inject import open_work, startup
 from session.session_store import SessionStore
 
 _TITLE_CHARS, _DESCRIPTION_CHARS = 80, 240
@@ -24,15 +26,15 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
     store = SessionStore(config.load(), now)
-    sessions = startup.last_sessions(store, name, folder, without="")
+    sessions: list[Session] = store.attempt("work", lambda db: session_rows.last_of_project(db, name, folder), [])
     db = store.reading()[0] or migrate.in_memory()
-    task, *open_work = startup.left_of(db, sessions, folder, now) or [""]
+    task, *unfinished = open_work.left_of(db, sessions, folder, now) or [""]
     if not task.startswith("**Task"):
-        task, open_work = "", [task, *open_work] if task else []
+        task, unfinished = "", [task, *unfinished] if task else []
     since = f"{len(sessions)} sessions, the last on {clock.iso(sessions[0]['updated_at'])[:10]}" if sessions else None
     defaults = next(command.defaults() for command in COMMANDS if command.path == "memory list")
     listed = curation.listing(db, {**defaults, "project": name, "limit": options["budget"]}, now=now)
-    heading = {"active_arc": task or None, "frontier": " ".join(open_work) or None, "since_last_session": since}
+    heading = {"active_arc": task or None, "frontier": " ".join(unfinished) or None, "since_last_session": since}
     entries = [_entry(one) for one in listed["memories"]]
     result: dict[str, Any] = {
         "repo": folder, "heading": heading, "day_index": None, "entries": entries, "budget": options["budget"],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, shell_command
-from core.clock import DAY_MS, HOUR_MS
-from core.project import folder_of, own_names
-from core.quoting import as_code, clip, enclose, one_line
-from core.store.sessions import call_rows, place_rows, session_rows
+from core import TYPE_CHECKING
+from core.project import folder_of
+from core.quoting import enclose
+from core.store.sessions.session_rows import last_of_project
 from session.faults import fault_boundary
-from session.inject import checks, task
 from session.inject.runner import ALREADY, Decision
 from session.inject.selection import fit, select
 from session.state.state_file import GATEWAY
@@ -16,13 +14,9 @@ from session.state.state_file import GATEWAY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import apsw
-
-    from core.records import Call, Hit, Session
-    from core.shell_command import Step
+    from core.records import Hit
     from session.inject.runner import Situation
     from session.records import SessionState, Text
-    from session.session_store import SessionStore
 
 NAME = "startup"
 LEAST = "inject.startup_min_score"
@@ -30,13 +24,6 @@ CUSTOM_TYPE = "memory-recall"
 HEADING = "## Relevant Memory (auto-retrieved)"
 LEFT_HEADING = "## Where This Project Was Left"
 MAX_MEMORIES, MAX_TOKENS = 3, 400
-STALE_MS = 30 * DAY_MS
-"""What was left so long ago is not open any more."""
-_CALLS = 200
-"""That are looked at, of each session."""
-_EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
-_LEAST_SESSIONS, _MOST_CHECKS = 2, 3
-_SESSIONS, _TALKS = 5, 3
 
 
 def due(state: SessionState, situation: Situation) -> Decision:
@@ -54,10 +41,12 @@ def compose(state: SessionState, situation: Situation, decision: Decision, hits:
     context, project = situation.context, situation.project_of(state)
     folder = folder_of(context.directory(state, situation.cwd))
     left: list[str] = []
-    sessions = last_sessions(context.store, project, folder, without=state["sessionId"])
     db, _ = context.store.reading()
-    if db is not None:
-        with fault_boundary(context.faults, "work"):
+    with fault_boundary(context.faults, "work"):
+        sessions = last_of_project(db, project, folder, without=state["sessionId"]) if db is not None else []
+        if db is not None and sessions:
+            from session.inject.open_work import left_of
+
             left = left_of(db, sessions, folder, context.now)
     above = [LEFT_HEADING, *left] if left else []
     content, shown = fit(
@@ -78,98 +67,3 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
     now = situation.context.now
     kinds = state["injectedKinds"] if text is None else {**state["injectedKinds"], CUSTOM_TYPE: now}
     return {**state, "injectedKinds": kinds, "updatedAt": now}
-
-
-def last_sessions(store: SessionStore, project: str, folder: str, *, without: str, first: str = "") -> list[Session]:
-    """The last sessions of a project, and of the folder the last that only talked, `first` first."""
-
-    def read(db: apsw.Connection) -> list[Session]:
-        own = own_names(project, session_rows.projects(db))
-        worked = session_rows.sessions_of_project(db, own, _SESSIONS + 1)
-        talks = session_rows.sessions_of_project(db, own, _TALKS + 1, talks_in=folder)
-        last = [one for one in worked if one["id"] != without][:_SESSIONS]
-        last += [one for one in talks if one["id"] != without][:_TALKS]
-        return sorted(last, key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
-
-    return store.attempt("work", read, []) if project else []
-
-
-def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:
-    """What the last of these sessions of a project left, by them, the one to go on from first: its request, what is
-    open of its work; and the checks that worked in more than one of them."""
-    last, worked = sessions[:1], [one for one in sessions if one["calls"]]  # the last may only have talked
-    fresh = {one["id"]: one for one in (*last, *worked[:1]) if now - one["updated_at"] < STALE_MS}
-    lines: list[str] = []
-    for one in fresh.values():
-        done = call_rows.calls(db, one["id"], last=_CALLS)
-        if one in last:
-            said = session_rows.said(db, one["id"], task.READ_CHARS)
-            if request := task.quoted(said, done, one.get("ended_at", 0)):
-                lines.append(f"**Task of the last session** ({_ago(max(0, now - one['updated_at']))}): {request}")
-        if one in worked[:1] and one["folder"] == folder:
-            lines += [line for line in (_unrun(db, one, done), _failing(db, one, done)) if line]
-    return [*lines, *_checks([call_rows.outcomes(db, one["id"], last=_CALLS) for one in worked])]
-
-
-def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
-    """What was edited, and neither run nor committed since."""
-    committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
-    edits = [edit for edit in place_rows.edits(db, about["id"]) if edit["number"] > committed]
-    if not edits:
-        return ""
-    ranges = checks.unrun(edits, calls)
-    places = place_rows.places(db, about["id"], files=list(ranges)) if ranges else []
-    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
-    told = checks.told_ranges(ranges, inside, {}, _EDITED_CHARS)
-    return f"**Edited, not run since:** {told}" if told else ""
-
-
-def _commits(call: Call) -> bool:
-    return (
-        call["outcome"] != "failed" and "git" in call["command"] and any(
-            step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
-            for step in shell_command.steps(call["command"])
-        )
-    )  # fmt: skip
-
-
-def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
-    """The failure that stands."""
-    failure = checks.failing(calls, place_rows.edits(db, about["id"]))
-    return checks.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
-
-
-def _checks(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> list[str]:
-    """The checks that worked word for word in more than one of these sessions, which are newest first; those of most
-    sessions go first, of what does the same one, and none that failed since."""
-    worked: dict[str, dict[int, int]] = {}
-    failed: list[tuple[int, int, str]] = []
-    for at, ran in enumerate(sessions):
-        for number, command, outcome in ran:
-            if outcome == "ok":
-                worked.setdefault(command, {})[at] = number
-            elif outcome == "failed":
-                failed.append((at, -number, command))
-    shown: dict[str, str] = {}
-    for command in sorted(worked, key=lambda command: -len(worked[command])):
-        if len(worked[command]) < _LEAST_SESSIONS or len(shown) == _MOST_CHECKS:
-            break
-        steps, code = shell_command.steps(command), as_code(command)
-        if not (code and checks.is_check(command) and checks.is_form(command, steps)):
-            continue
-        kinds, last = _kinds(steps), min((at, -number) for at, number in worked[command].items())
-        later = (shell_command.steps(other) for at, number, other in failed if (at, number) < last)
-        since = any(_kinds(others) == kinds for others in later)
-        if not since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
-            shown.setdefault(" ".join(sorted(kinds)), code)
-    return [f"**Works:** {', '.join(shown.values())}"] if shown else []
-
-
-def _kinds(steps: Sequence[Step]) -> set[str]:
-    return {checks.kind_of(step) for step in steps if shell_command.does(step)}
-
-
-def _ago(age: int) -> str:
-    if age < HOUR_MS:
-        return f"{age // 60_000} min ago"
-    return f"{age // HOUR_MS} h ago" if age < 2 * DAY_MS else f"{age // DAY_MS} days ago"

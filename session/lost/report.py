@@ -17,7 +17,7 @@ from core.records import Session
 from core.store.sessions import call_rows, name_rows, place_rows, session_lists, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
-from session.inject import startup, topics
+from session.inject import open_work, topics
 from session.lost.work import Entry, Summary, Work, key_of
 from session.session_store import SessionStore
 
@@ -90,7 +90,9 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     """Where the work in a folder stands: its last session, or the one named, and what a compaction dropped of it."""
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
-    sessions = startup.last_sessions(store, project, folder_of(folder), without="", first=session)
+    sessions: list[Session] = store.attempt(
+        "work", lambda db: session_rows.last_of_project(db, project, folder_of(folder), first=session), []
+    )
     db, _ = store.reading()
     if store.faults:
         fault = store.faults[0]
@@ -103,7 +105,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
     try:
         compactions = len(name_rows.compactions(db, about["id"]))
-        left = startup.left_of(db, sessions, sessions[0]["folder"], now)
+        left = open_work.left_of(db, sessions, sessions[0]["folder"], now)
         dropped = of(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None

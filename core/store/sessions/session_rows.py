@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
+from core.project import own_names
 from core.store import marks, row_range
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _SAID = (
     "FROM document WHERE session_id = ? AND session_id <> '' AND forgotten_at IS NULL AND +rowid BETWEEN {} AND {}"
 ).format(*row_range("episodes"))
 _EVER = 1 << 62
+_WORKED, _TALKED = 5, 3
+"""Sessions of a project, the last ones."""
 
 
 def session(db: apsw.Connection, identifier: str) -> Session | None:
@@ -37,13 +40,17 @@ def is_forgotten(db: apsw.Connection, identifier: str) -> bool:
     return bool(db.execute("SELECT 1 FROM session WHERE id = ? AND updated_at = ?", (identifier, FORGOTTEN)).get)
 
 
-def sessions_of_project(
-    db: apsw.Connection, projects: Sequence[str], most: int, *, talks_in: str | None = None
+def last_of_project(
+    db: apsw.Connection, project: str, folder: str, *, without: str = "", first: str = ""
 ) -> list[Session]:
-    """A project's sessions with tool calls, by its names, or a folder's without any, latest first."""
-    kind, folder = ("calls > 0", ()) if talks_in is None else ("calls = 0 AND folder = ?", (talks_in,))
-    query = f"{KNOWN} AND project IN ({marks(projects)}) AND {kind} ORDER BY updated_at DESC LIMIT ?"
-    return [of_row(row) for row in db.execute(query, (*projects, *folder, most))]
+    """The last sessions of a project that worked, and of those in the folder that only talked: `first`, then those of
+    the folder, then the latest. Of no project none."""
+    own = own_names(project, projects(db)) if project else []
+    query = f"{KNOWN} AND id <> ? AND project IN ({marks(own)}) AND {{}} ORDER BY updated_at DESC LIMIT ?"
+    worked = db.execute(query.format("calls > 0"), (without, *own, _WORKED)).fetchall()
+    talked = db.execute(query.format("calls = 0 AND folder = ?"), (without, *own, folder, _TALKED)).fetchall()
+    found = [of_row(row) for row in (*worked, *talked)]
+    return sorted(found, key=lambda one: (one["id"] != first, one["folder"] != folder, -one["updated_at"]))
 
 
 def projects(db: apsw.Connection) -> list[str]:

@@ -56,7 +56,7 @@ def test_a_forgotten_session_is_known_as_that_alone(db: apsw.Connection) -> None
         db, "a", every=True
     )
     assert found_calls.holding_any(db, ["make"], {}) == []
-    assert session_lists.latest_sessions(db, 9) == session_rows.sessions_of_project(db, ["p", ""], 9) == []
+    assert session_lists.latest_sessions(db, 9) == session_rows.last_of_project(db, "p", "") == []
     assert session_lists.sessions_below(db, [""]) == session_lists.sessions_below(db, ["/p"]) == []
     assert session_lists.last_compacted(db) is None
 
