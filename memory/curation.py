@@ -278,9 +278,6 @@ def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) 
         session = session_lists.whole_id(db, given) or given
         found = curation.of_session(db, session)
         known = session_rows.session(db, session)
-        if not found and known is None and history.extent(db, session) is None:
-            message = f"nothing is stored of session {session}"
-            raise Failure("SESSION_NOT_FOUND", message, "sessions are in the hits of recall")
         signatures = vectors and document_rows.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)

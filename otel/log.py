@@ -27,7 +27,13 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) ->
     if not db.in_transaction:
         with sqlite.transaction(db):
             return append(db, events, debug_limit=debug_limit)
-    return sum(not _append(db, event, debug_limit) for event in events)
+    stored_now = 0
+    for event in events:
+        try:
+            stored_now += not _append(db, event, debug_limit)
+        except (ValueError, TypeError, ArithmeticError, AttributeError):
+            pass  # another program wrote it to the spool: what cannot be stored would keep back all others
+    return stored_now
 
 
 def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:

@@ -27,12 +27,14 @@ def keep(events: Sequence[Event]) -> bool:
         lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
         files.private_folder(folder())
         for _ in range(_TRIES):
-            descriptor = os.open(where, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(where, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                if os.fstat(descriptor).st_size > MOST_BYTES:
+                size = os.fstat(descriptor).st_size
+                if size > MOST_BYTES:
                     return False
-                if os.write(descriptor, lines) < len(lines):  # the disk is full
+                if size and os.pread(descriptor, 1, size - 1) != b"\n":  # the disk was full in the middle of a line
                     os.write(descriptor, b"\n")
+                if os.write(descriptor, lines) < len(lines):
                     return False
                 # who takes the file renames it first, and may have read it by now; an event is stored once
                 if os.stat(where).st_ino == os.fstat(descriptor).st_ino:

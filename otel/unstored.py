@@ -9,20 +9,15 @@ from core import TYPE_CHECKING, config, files, json_text
 from core.errors import Failure
 from core.store import sqlite
 from otel import log, spool
-from otel.event import search_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypeGuard
 
     import apsw
 
     from core.records import Event
 
-_TEXTS = "id sessionId systemId level source component action".split()
-_NEEDED: dict[str, type] = {**dict.fromkeys(_TEXTS, str), "timestamp": int, "success": bool, "metadata": dict}
-_ALSO: dict[str, type | tuple[type, ...]] = {"duration_ms": (int, float), "error": str, "recalled": list}
-_LATEST_MS = 1 << 53
+_TEXTS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
 def take() -> tuple[list[Event], list[str]]:
@@ -41,18 +36,16 @@ def lying_in(home: str) -> list[Event]:
 
 
 def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
-    events: list[Event] = []
+    events: dict[str, Event] = {}
     read: list[str] = []
-    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        file = os.path.join(folder, name)
+    for name in sorted(os.listdir(folder)) if os.access(folder, os.R_OK | os.X_OK) else ():
         try:
             if name.startswith(prefix):
-                events += _events(file)
-                read.append(file)
+                events |= {event["id"]: event for event in _events(os.path.join(folder, name))}
+                read.append(os.path.join(folder, name))
         except OSError:  # another has stored it by now
             pass
-    latest = {event["id"]: event for event in sorted(events, key=lambda event: event["timestamp"])}
-    return list(latest.values()), read
+    return sorted(events.values(), key=lambda event: event["timestamp"]), read
 
 
 def _events(where: str) -> list[Event]:
@@ -62,22 +55,17 @@ def _events(where: str) -> list[Event]:
     for line in lines:
         try:
             event = json_text.loads(line)
-            if _is_event(event):
-                (search_text(event) + "".join(str(event.get(name)) for name in _TEXTS)).encode()  # no half a surrogate
-                found.append(event)
-        except ValueError:  # no JSON, or no text
-            pass
+        except json_text.InvalidJSON:
+            continue
+        if (
+            isinstance(event, dict)
+            and all(isinstance(event.get(name), str) for name in _TEXTS)
+            and isinstance(event.get("timestamp"), int)
+            and isinstance(event.get("success"), bool)
+            and isinstance(event.get("metadata"), dict)
+        ):
+            found.append(event)  # type: ignore[arg-type]  # its fields were looked at
     return found
-
-
-def _is_event(value: Any) -> TypeGuard[Event]:
-    """Whether a line of the spool can be stored: one that cannot would keep back all that stand beside it."""
-    return (
-        isinstance(value, dict)
-        and all(isinstance(value.get(name), kind) for name, kind in _NEEDED.items())
-        and all(isinstance(value[name], kind) for name, kind in _ALSO.items() if name in value)
-        and abs(value["timestamp"]) < _LATEST_MS
-    )
 
 
 def aside(spooled: str) -> str:
@@ -86,21 +74,24 @@ def aside(spooled: str) -> str:
     return os.path.join(spool.folder(), f"{spool.TAKEN}{os.getpid()}.{name.removeprefix(spool.TAKEN)}")
 
 
-def store_waiting(more: Sequence[Event] = (), db: apsw.Connection | None = None) -> None:
-    """Store what waits in the spool, and `more`, so that who looks at the log finds it; what cannot be stored waits on.
-    It waits for another writer for `otel.busy_ms`, or as long as a `db` does that is open for writing."""
+def store_waiting(more: Sequence[Event] = (), db: apsw.Connection | None = None, *, busy_ms: int = 0) -> None:
+    """Store what waits in the spool, and `more`, so that who looks at the log finds it; what cannot be stored waits on,
+    as far as the spool has room. For another writer it waits `busy_ms`, else `otel.busy_ms`."""
     if not (more or spool.waiting()):
         return
     opened = None
     try:
         settings = config.load()
+        busy_ms = busy_ms or settings.get_int("otel.busy_ms")
         if db is None:
-            db = opened = sqlite.open_writing(busy_ms=settings.get_int("otel.busy_ms"), durable=False)
+            db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        else:
+            sqlite.be_durable(db, False, busy_ms=busy_ms)
         with sqlite.transaction(db):  # before the files are taken: while another writes, they stay as they are
             events, taken = take()
             log.append(db, [*events, *more], debug_limit=settings.get_int("otel.debug_limit"))
         files.remove(*taken)
-    except Failure:  # told by who looks at the store, or at the settings
+    except (Failure, sqlite.StoreError):  # told by who looks at the store, or at the settings
         spool.keep(more)
     finally:
         if opened is not None:

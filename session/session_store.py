@@ -39,7 +39,7 @@ class SessionStore:
     def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
         self._config = config
         self._now = now
-        self._db: apsw.Connection | None = None
+        self.db: apsw.Connection | None = None  # until it is needed
         self.has_vectors = False
         self.faults: list[Fault] = [] if faults is None else faults
 
@@ -106,11 +106,11 @@ class SessionStore:
         """The store to read from and whether it has vectors; None where there is none yet, which is no fault."""
         from core.store import sqlite
 
-        if self._db is None:
-            self._db = sqlite.open_reading()
-        if not self.has_vectors and self._db is not None:
-            self.has_vectors = sqlite.load_vectors(self._db)
-        return self._db, self.has_vectors
+        if self.db is None:
+            self.db = sqlite.open_reading()
+        if not self.has_vectors and self.db is not None:
+            self.has_vectors = sqlite.load_vectors(self.db)
+        return self.db, self.has_vectors
 
     def attempt(
         self, step: str, work: Callable[[apsw.Connection], Made], otherwise: Made, *, durable: bool | None = None
@@ -122,10 +122,10 @@ class SessionStore:
             if durable is not None:
                 from core.store import sqlite
 
-                if self._db is None:
-                    self._db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
+                if self.db is None:
+                    self.db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
                 else:
-                    sqlite.be_durable(self._db, durable, busy_ms=_BUSY_MS)
+                    sqlite.be_durable(self.db, durable, busy_ms=_BUSY_MS)
             db, _ = self.reading()
             if db is not None:
                 return work(db)

@@ -45,8 +45,7 @@ class Context:
         """The deadline is over: what can wait for the next event does."""
         self.is_looked_up = False
         """A text was handed out by which a recall finds its session: it is stored with this call."""
-        self._unkept: list[Event] = []
-        """Events for which the spool had no room."""
+        self._unkept: list[Event] = []  # the spool had no room for them
         self.set_aside = ""
         """Where a damaged state file was set aside to."""
         self.usage: ContextUsage | None = None
@@ -56,8 +55,7 @@ class Context:
         self._store: SessionStore | None = None
         self._previous: SessionState | None = None
         self._has_read = False
-        self._stamp: tuple[int, int, int] | None = None
-        """Of the file that `previous` was read from."""
+        self._stamp: tuple[int, int, int] | None = None  # of the file that `previous` was read from
         self._unusable: Failure | None = None
         self._switches: Switches | None = None
         self._has_switches = files.has_switches()
@@ -112,7 +110,7 @@ class Context:
         if silent or self.is_looked_up or self._unkept:
             from otel import unstored
 
-            self.store.attempt("event", lambda db: unstored.store_waiting(self._unkept, db), None, durable=False)
+            unstored.store_waiting(self._unkept, self.store.db)
             self._unkept = []
 
     def is_off(self, cwd: str) -> bool:

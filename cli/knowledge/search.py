@@ -23,7 +23,7 @@ def search(options: dict[str, Any]) -> Answer:
         about = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
         made = new_event("knowledge.search.completed", component="knowledge-cli", metadata=about, now=now)
         made["recalled"] = [hit["id"] for hit in hits]
-        unstored.store_waiting([made])
+        unstored.store_waiting([made], db)
     if not hits:
         folder = {"dir": {"description": "a folder; without one, those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])

@@ -34,7 +34,7 @@ def run(options: dict[str, Any]) -> Answer:
         "knowledge.sync.completed", component="knowledge-cli", metadata=about, duration_ms=indexed["ms"],
         now=clock.now_ms(),
     )  # fmt: skip
-    unstored.store_waiting([made])
+    unstored.store_waiting([made], db)
     steps = []
     if result["missing"]:
         why = "folders are gone or empty; nothing was removed yet; this removes them"

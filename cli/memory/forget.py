@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Sequence
+from glob import escape, glob
 from typing import Any
 
 from cli.answer import Answer, is_for_person, quoted, step
 from cli.memory.curate import CODE, writing
-from core import clock, config
+from core import clock, config, files
 from core.errors import usage
 from core.store import history, sqlite
 from core.store.upkeep.purge import PURGED, folded
@@ -15,6 +16,7 @@ from otel import unstored
 from recall.by_name.calls import PREFIX
 from session import checkpoint_run
 from session.session_report import listing
+from session.state import state_file
 
 _FILTERS = ("session", "project", "before", "match")
 _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
@@ -62,11 +64,13 @@ def _session(options: dict[str, Any]) -> Answer:
     if options["undo"] or options["ids"]:
         fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
         raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
+    # An event of the session that waits would come behind this.
+    unstored.store_waiting(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = writing()
     session = listing.meant(db, options["session"])
-    unstored.store_waiting(db=db)  # an event of the session that waits would come behind this
+    checkpoint_run.remove(session)  # first: where it is locked, nothing has happened yet
+    files.remove(*glob(escape(state_file.path_of(session)) + ".damaged-*"))
     names, kept = curation.forget_session(db, session, **about)
-    checkpoint_run.remove(session)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}
     return Answer(result, [step(back, "bring its memories back; `ids` has all of them")] if names else [])

@@ -57,5 +57,5 @@ def prune(options: dict[str, Any]) -> Answer | int:
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(about.values()) or freed > 0:
         event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
-        unstored.store_waiting([event])
+        unstored.store_waiting([event], db)
     return 0 if background else Answer(result, [step("joelclaw status", "what is left")])

@@ -45,7 +45,7 @@ def record_hook(db: apsw.Connection, event: Event) -> None:
     if not isinstance(more, dict):  # a line of the spool that another version wrote
         more = {}
     if outcome == "late":  # takes the place of one that says there was an answer: it could not be given any more
-        db.execute("DELETE FROM event WHERE id = ? AND component = ?", (event["id"], HOOK))
+        db.execute("DELETE FROM event WHERE id = ? AND component = 'hook' AND action <> 'hook.timeout'", (event["id"],))
     db.execute(
         f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
         f" ms, outcome, error, percent, tokens, context_window, chars, id) VALUES ({marks(range(13))})",

@@ -48,6 +48,15 @@ def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
         raise sqlite.as_failure(error) from None
 
 
+def copy_hooks(db: apsw.Connection, into: apsw.Connection) -> None:
+    """Copy the calls of hooks to another store. Raises Failure: STORE_DAMAGED and its like."""
+    try:
+        for row in db.execute("SELECT * FROM hook_call"):
+            into.execute(f"INSERT INTO hook_call VALUES ({marks(row)})", row)
+    except apsw.Error as error:
+        raise sqlite.as_failure(error) from None
+
+
 def traces(home: str) -> list[tuple[str, str, bool]]:
     """What hooks left in another home's store: action, error, and whether they injected a text; oldest first."""
     path = os.path.join(home, files.STORE)

@@ -19,7 +19,8 @@ import clients
 from core import clock, files, home_files
 from core.errors import Failure
 from core.repository import switches
-from core.store import fold_log, history, log_bytes, sqlite
+from core.store import fold_log, log_bytes, sqlite
+from core.store.history import Called
 from core.store.upkeep import store_file
 from memory.archive import known_files
 from otel import spool, unstored
@@ -90,15 +91,13 @@ def _unwriting(look: Callable[[], Examined]) -> Examined:
 def _examined(names: Sequence[str], *, project: bool) -> Examined:
     seen = quick.look()
     known, found = seen.result, list(seen.findings)
-    since = clock.now_ms() - clock.DAY_MS
-    calls = hooks.waiting_calls(since)
+    calls: list[Called] = []
     store = {name: known["store"][name] for name in ("path", "exists", "schema", "knownSchema")}
-    if seen.db is not None:
-        try:
-            found += _of_store(seen.db, store)
-            calls = hooks.together(history.hooks_by_event(seen.db, since), calls)
-        except Failure as failure:
-            found.append(error(failure.code, "store", failure.message, failure.fix))
+    try:
+        found += _of_store(seen.db, store) if seen.db is not None else ()
+        calls = hooks.calls_of(seen.db, clock.now_ms() - clock.DAY_MS)
+    except Failure as failure:
+        found.append(error(failure.code, "store", failure.message, failure.fix))
     about_home, more = _of_home()
     found += more
     found += _of_switches(seen.switches)
@@ -212,7 +211,7 @@ def _of_home() -> tuple[dict[str, Any], list[Finding]]:
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
     waiting = unstored.lying_in(home)
     facts["spooledEvents"] = len(waiting)
-    is_full = os.path.exists(spool.path()) and os.path.getsize(spool.path()) > spool.MOST_BYTES
+    is_full = len(files.start_of(spool.path(), spool.MOST_BYTES * 2)) > spool.MOST_BYTES
     if is_full:  # else they wait for the end of a turn, which may not come for long
         about = f"the spool is full: {len(waiting)} events wait to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))

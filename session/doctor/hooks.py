@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import apsw
+
 import clients
 from clients import Client
 from clients import settings as client_settings
@@ -163,22 +165,13 @@ def _entries(
         yield note("HOOK_FOREIGN", name, about, f"look at {path}")
 
 
-def waiting_calls(since: int) -> list[Called]:
-    """The calls of hooks of which the spool tells, and the store not yet; nothing is stored for it."""
-    db = migrate.in_memory()
-    log.append(db, unstored.lying_in(files.home()), debug_limit=0)
-    return history.hooks_by_event(db, since)
-
-
-def together(stored: Sequence[Called], waiting: Sequence[Called]) -> list[Called]:
-    """The same of both, by client and event."""
-    found = {(one.agent, one.event): one for one in stored}
-    for one in waiting:
-        other = found.get((one.agent, one.event), Called(one.agent, one.event, 0, 0, 0, 0))
-        numbers = (one.count + other.count, one.failed + other.failed, one.late + other.late)
-        both = Called(one.agent, one.event, max(one.last, other.last), *numbers, one.error or other.error)
-        found[one.agent, one.event] = both
-    return list(found.values())
+def calls_of(db: apsw.Connection | None, since: int) -> list[Called]:
+    """The calls of hooks by event, also those of which only the spool tells yet; nothing is stored for it."""
+    both = migrate.in_memory()
+    if db is not None:
+        history.copy_hooks(db, both)
+    log.append(both, unstored.lying_in(files.home()), debug_limit=0)
+    return history.hooks_by_event(both, since)
 
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:

@@ -53,15 +53,11 @@ class Call:
         self._context: Context | None = None
         """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
-        self._told = ""
-        """The id of the event about this call, once it is kept."""
-        self._is_silent = False
-        """The event is one that nothing is said to."""
-        self._at_work: files.FileLock | None = None
-        """Of the session, until this process ends."""
+        self._told = ""  # the id of the event about this call, once it is kept
+        self._is_silent = False  # nothing is said to the event
+        self._at_work: files.FileLock | None = None  # of the session, until this process ends
         self._has_claimed = False
-        self._is_alone = False
-        """The client is gone with its answer, and this goes on in a child."""
+        self._is_alone = False  # the client is gone with its answer, and this goes on in a child
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -173,7 +169,7 @@ class Call:
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""
         what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        spool.keep([self._about("hook.failed", "error", {}, error=what)])
+        self._keep(self._about("hook.failed", "error", {}, error=what))
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000
@@ -196,7 +192,14 @@ class Call:
         what = "not done" if self._is_alone else "no answer"
         told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
         # It takes the place of the one that says the call was answered.
-        spool.keep([{**told, "id": self._told or told["id"]}])
+        self._keep({**told, "id": self._told or told["id"]})
+
+    def _keep(self, made: Event) -> None:
+        if self._context is None:
+            spool.keep([made])
+        else:
+            self._context.note([made])
+            self._context.close()
 
     def _completed(self) -> Event:
         chars = sum(len(text["content"]) for text in self._texts)

@@ -44,8 +44,8 @@ def test_what_is_kept_is_taken_and_waits_until_it_is_removed(folder: Path) -> No
 
 def test_of_two_events_with_one_id_the_later_counts(folder: Path) -> None:
     """A hook that says it has answered, and then that it was too late."""
-    late = {**EVENT, "timestamp": 2, "action": "hook.timeout"}
-    assert spool.keep([late, EVENT])
+    late = {**EVENT, "timestamp": 0, "action": "hook.timeout"}  # the clock was set back meanwhile
+    assert spool.keep([EVENT, late])
     assert unstored.take()[0] == [late]
 
 
@@ -96,6 +96,8 @@ def test_a_value_without_one_of_its_fields_is_no_event(folder: Path) -> None:
 
 BAD: list[dict[str, Any]] = [
     {"error": ["x"]}, {"duration_ms": {}}, {"timestamp": 2**70}, {"recalled": 5}, {"action": "a\ud800"},
+    {"component": "hook", "action": "hook.completed", "hook": {"tokens": 2**70}}, {"recalled": ["\ud800"]},
+    {"injected": {"kind": "k", "text": "\ud800"}},
 ]  # fmt: skip
 
 
@@ -105,16 +107,18 @@ def test_a_line_that_cannot_be_stored_keeps_back_no_other(run: Run, folder: Path
     folder.mkdir(mode=0o700, exist_ok=True)
     lines = [json.dumps({**EVENT, "timestamp": NOW_MS, "id": str(at), **more}) for at, more in enumerate([bad, {}])]
     (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
-    assert run("status").result["events"]["waiting"] == 1
+    assert run("status").result["events"]["waiting"] == 2
     assert "UNKNOWN" not in run("doctor").out
     found = run("otel", "list", "--hours", "9", env={"JOELCLAW_NOW_MS": str(NOW_MS)}).result["events"]
-    assert [event["id"] for event in found if event["action"].startswith("a.b")] == ["1"]
+    assert (
+        "1" in {event["id"] for event in found} <= {"0", "1", *(one["id"] for one in found if one["action"] == "a.c")}
+    )
     assert os.listdir(folder) == []
 
 
 def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: max(1, len(data) // 2)]))
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
     assert spool.keep([EVENT]) is False
     monkeypatch.setattr(os, "write", write)
     assert spool.keep([{**EVENT, "id": "e2"}])
