@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -117,6 +118,16 @@ def test_the_hooks_of_a_session_go_with_it(run: Run, home: Path, tmp_path: Path)
     db.close()
     assert [one["sessionId"] for one in run("session", "list").result["sessions"]] == ["another"]
     assert not (home / "sessions" / f"{SESSION}.json").exists()
+
+
+def test_a_session_whose_state_is_locked_is_left_as_it_was(run: Run, home: Path) -> None:
+    run("checkpoint", "save", f"--session={SESSION}", "--percent=10", "-m", "the wedding is on 12 May")
+    with (home / "sessions" / ".locks" / SESSION).open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert run("memory", "forget", "--session", SESSION, ok=False).json["error"]["code"] == "STATE_BUSY"
+    assert "wedding" in run("session", "list").out
+    run("memory", "forget", "--session", SESSION)
+    assert "wedding" not in run("session", "list").out
 
 
 @pytest.mark.parametrize(

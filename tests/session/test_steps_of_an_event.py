@@ -11,6 +11,9 @@ from conftest import NOW_MS
 
 from core import files
 from core.config import Config
+from core.store import history, sqlite
+from otel import spool
+from otel.event import new_event
 from session import checkpoint_run
 from session import step as session_context
 from session import step as steps
@@ -186,6 +189,18 @@ def test_a_fault_of_a_step_stops_no_other() -> None:
     run(given, [bad, good])
     assert [fault["step"] for fault in given.faults] == ["bad"]
     assert on_disk() == (["a.py", "a.py"], ["done"])
+
+
+def test_what_a_full_spool_has_no_room_for_is_stored_though_a_step_had_a_fault(home: Path) -> None:
+    (home / "spool").mkdir(parents=True, mode=0o700)
+    (home / "spool" / "events.jsonl").write_bytes(b"x" * (spool.MOST_BYTES + 1))
+    given = context()
+    given.faults.append({"step": "archive", "code": "ValueError", "message": "no"})
+    given.note([new_event("a.b", now=NOW_MS)])
+    given.close()
+    db = sqlite.open_reading()
+    assert db is not None and history.event_counts(db, 0) == {"a.b": 1}
+    assert not spool.waiting()
 
 
 def test_a_damaged_state_is_set_aside_and_told(home: Path) -> None:
