@@ -1,4 +1,4 @@
-"""Events that are not stored yet: JSON lines beside the store, taken in by a hook that lets its client go."""
+"""Events that are not stored yet: JSON lines beside the store, stored by a hook that nobody waits for."""
 
 from __future__ import annotations
 

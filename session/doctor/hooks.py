@@ -166,7 +166,7 @@ def _entries(
 
 
 def calls_of(db: apsw.Connection | None, since: int) -> list[Called]:
-    """The calls of hooks by event, also those of which only the spool tells yet; nothing is stored for it."""
+    """The calls of hooks by event, counted in memory: also those in the spool, which doctor leaves as it is."""
     both = migrate.in_memory()
     if db is not None:
         history.copy_hooks(db, both)

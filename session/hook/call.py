@@ -54,7 +54,7 @@ class Call:
         """None too where the session is switched off: nothing of it is stored."""
         self._texts: list[Text] = []
         self._told = ""  # the id of the event about this call, once it is kept
-        self._is_silent = False  # nothing is said to the event
+        self._is_silent = False  # the agent is never told anything at such an event
         self._at_work: files.FileLock | None = None  # of the session, until this process ends
         self._has_claimed = False
         self._is_alone = False  # the client is gone with its answer, and this goes on in a child
@@ -154,7 +154,7 @@ class Call:
             self._context.note([made])
 
     def close(self) -> None:
-        """After the answer: store what waits where it is time for it."""
+        """After the answer: store the events where nobody waits for this; start the background jobs that are due."""
         if self._context is not None:
             self._context.close(silent=self._is_silent)
         if files.is_store_older():
@@ -191,7 +191,7 @@ class Call:
             self.failed(error)
         what = "not done" if self._is_alone else "no answer"
         told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
-        # It takes the place of the one that says the call was answered.
+        # One id: it takes the place of the event that says the call was answered.
         self._keep({**told, "id": self._told or told["id"]})
 
     def _keep(self, made: Event) -> None:
