@@ -208,7 +208,7 @@ def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: P
 def test_one_that_is_taken_in_before_it_is_late_is_late(run: Run, home: Path) -> None:
     script = (
         "import os, subprocess, sys, time; from session.hook import call\n"
-        "it = call.Call('claude', '', time.perf_counter())\n"
+        "it = call.Call('claude', '', time.perf_counter()); it.watch()\n"
         f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.tell()\n'
         f"subprocess.run([{JOELCLAW!r}, 'otel', 'list'], check=True)\nit._late(); os._exit(0)"
     )
@@ -229,7 +229,8 @@ def test_one_that_is_taken_in_before_it_is_late_is_late(run: Run, home: Path) ->
 )
 def test_a_fault_is_told_beside_what_came_of_the_call(run: Run, home: Path, fails: str, told: list[str]) -> None:
     script = (
-        "import os, time; from session.hook import call\nit = call.Call('claude', '', time.perf_counter())\n"
+        "import os, time; from session.hook import call\n"
+        "it = call.Call('claude', '', time.perf_counter()); it.watch()\n"
         f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\')\n'
         "def fail(*_): raise ValueError('no')\n"
         f"try:\n    {fails}\nexcept ValueError as error:\n    it.failed(error)"

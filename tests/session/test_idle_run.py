@@ -201,7 +201,8 @@ def test_it_wakes_up_for_a_timer_that_is_set_meanwhile_and_ends_on_ctrl_c(idle: 
     process = idle.begin()
     until(lambda: Path(f"/proc/{process.pid}/wchan").exists())
     idle.schedule()  # due long ago, by the clock of that process
-    until(idle.lines)
+    until(lambda: idle.state()["idleTimer"] is None)  # the command logs before it ends
+    assert len(idle.lines()) == 1
     process.send_signal(signal.SIGINT)
     result = json.loads(process.communicate(timeout=WAIT_S)[0])["result"]
     assert (result["completed"], result["stopped"], process.returncode) == (1, True, 0)
