@@ -1,4 +1,4 @@
-"""Building an event: defaults, levels, redaction, bounded metadata, and the words by which it is found. Hot path."""
+"""Building an event: defaults, levels, redaction, bounded metadata. Hot path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ _MAX_VALUE = 1_000
 _MAX_DEPTH = 24
 _SESSION_NAMES = ("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
 _SYSTEM_NAMES = ("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID")
-_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
 def new_event(
@@ -91,32 +90,6 @@ def identifier(text: str) -> str:
 def query_excerpt(query: str) -> str:
     """The beginning of a query, for an event. Redacted before it is cut: half a secret is not known as one."""
     return redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN]
-
-
-def search_text(event: Event) -> str:
-    """The words by which an event is found, lower case, a line each field or metadata entry (the mirrored CLI's)."""
-    fields = [event["source"], event["component"], event["action"], event.get("error", "")]
-    _leaves("", event["metadata"], fields)
-    return "\n".join([line for line in map(as_words, fields) if line])
-
-
-def as_words(text: str) -> str:
-    """Lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
-    return " ".join(text.lower().translate(_SPACES).split())
-
-
-def _leaves(key: str, value: object, into: list[str]) -> None:
-    if isinstance(value, dict):
-        if key:
-            into.append(key)
-        for name, item in value.items():
-            _leaves(name, item, into)
-    elif isinstance(value, (list, tuple)):
-        into.append(key)
-        for item in value:
-            _leaves("", item, into)
-    else:
-        into.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")
 
 
 def _first(*names: str) -> str:

@@ -1,11 +1,10 @@
-"""The event log: appending events to the store, and dropping old ones. Hot path."""
+"""The event log: appending events to the store, with the words by which they are found."""
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, json_text
 from core.store import events as stored
 from core.store import sqlite
-from otel.event import search_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
 NOISE_WINDOW_MS = 60_000
+_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
@@ -55,6 +55,18 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
     return ""
 
 
+def search_text(event: Event) -> str:
+    """The words by which an event is found, lower case, a line each field or metadata entry (the mirrored CLI's)."""
+    fields = [event["source"], event["component"], event["action"], event.get("error", "")]
+    _leaves("", event["metadata"], fields)
+    return "\n".join([line for line in map(as_words, fields) if line])
+
+
+def as_words(text: str) -> str:
+    """Lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
+    return " ".join(text.lower().translate(_SPACES).split())
+
+
 def _matters(event: Event) -> bool:
     """Whether an event is kept however often its like came: a compaction, an injection, a failure."""
     if not event["success"] or event["level"] != "debug":
@@ -63,3 +75,17 @@ def _matters(event: Event) -> bool:
     return any(part == "compaction" or part.startswith("inject") for part in about) or bool(
         event["metadata"].get("injected")
     )
+
+
+def _leaves(key: str, value: object, into: list[str]) -> None:
+    if isinstance(value, dict):
+        if key:
+            into.append(key)
+        for name, item in value.items():
+            _leaves(name, item, into)
+    elif isinstance(value, (list, tuple)):
+        into.append(key)
+        for item in value:
+            _leaves("", item, into)
+    else:
+        into.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")

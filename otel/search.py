@@ -9,7 +9,8 @@ from core.errors import Failure, usage
 from core.records import Event, EventQuery
 from core.store import history as stored
 from core.store import sqlite
-from otel.event import as_words, identifier, parse_level
+from otel.event import identifier, parse_level
+from otel.log import as_words
 
 _MAX_FACET_VALUES = 20
 _MAX_WORDS = 64

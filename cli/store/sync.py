@@ -9,7 +9,7 @@ from core.errors import FAILED, Failure
 from core.process import background_process
 from core.store.cluster import sync as replication
 from otel import unstored
-from otel.event import search_text
+from otel.log import search_text
 from recall.static_vectors import document_vector
 
 _ADAPTERS = document_vector, search_text

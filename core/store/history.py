@@ -17,33 +17,34 @@ _HOOK_NAMES = ("session", *_HOOK.replace("context_window", "window").split(", ")
 
 @dataclass(frozen=True)
 class Called:
-    """Calls of a client's hook for one event. Times in ms; `count`, `failed` and `late` since a given time."""
+    """Calls of a client's hook for one event. Times in ms; `count` and `faults` since a given time."""
 
     agent: str
     event: str
     last: int
     count: int
-    failed: int
-    late: int
-    error: str = ""
-    """The last error since then; "" if there was none."""
+    faults: tuple[tuple[str, str], ...] = ()
+    """Outcome (`failed`, `degraded` or `late`) and error of each that did not do all of its work, oldest first."""
+
+    def errors(self, outcome: str) -> list[str]:
+        """The errors of the calls with this outcome."""
+        return [error for name, error in self.faults if name == outcome]
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
     """The calls of each client's hooks by event, counted from a time on. Raises Failure: STORE_DAMAGED and its like."""
     try:
-        errors: dict[tuple[Any, ...], Any] = {
-            (client, event): error
-            for client, event, error in db.execute(
-                "SELECT client, event, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id", (since,)
-            )
-        }
-        rows: Any = db.execute(
-            "SELECT client, event, max(at), sum(at >= ?1), sum(at >= ?1 AND outcome IN ('failed', 'degraded')),"
-            " sum(at >= ?1 AND outcome = 'late') FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC",
+        faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for client, event, outcome, error in db.execute(
+            "SELECT client, event, outcome, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id",
             (since,),
-        )
-        return [Called(*row, errors.get(tuple(row[:2]), "")) for row in rows]  # type: ignore[call-arg]
+        ):
+            faults.setdefault((client, event), []).append((outcome, error))
+        query = "SELECT client, event, max(at), sum(at >= ?) FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC"
+        return [
+            Called(client, event, last, count, tuple(faults.get((client, event), ())))
+            for client, event, last, count in db.execute(query, (since,))
+        ]
     except apsw.Error as error:
         raise sqlite.as_failure(error) from None
 

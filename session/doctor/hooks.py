@@ -39,6 +39,12 @@ from session.install.undo import Receipt
 _SILENCE_MS = clock.HOUR_MS
 """A session in which no hook is called for so long has none."""
 _ERROR_CHARS = 200
+_FAULTS = {
+    "failed": ("HOOK_FAILED", "failed"),
+    "degraded": ("HOOK_DEGRADED", "did only part of its work"),
+    "late": ("HOOK_LATE", "was late"),
+}
+"""Outcomes of a call in which a hook did not do all of its work: the finding, and in words."""
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
 _LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
@@ -176,32 +182,31 @@ def calls_of(db: apsw.Connection | None, since: int) -> list[Called]:
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
     """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
-    never = {name: Called(client.name, name, 0, 0, 0, 0) for name in client.events}
+    never = {name: Called(client.name, name, 0, 0) for name in client.events}
     return [
         {
             "event": one.event,
             "lastAt": clock.iso(one.last) if one.last else None,
             "calls24h": one.count,
-            "failed24h": one.failed,
-            "late24h": one.late,
-            "lastError": one.error or None,
+            **{f"{outcome}24h": len(one.errors(outcome)) for outcome in _FAULTS},
+            "lastError": (one.faults[-1][1] if one.faults else "") or None,
         }
         for one in (never | {one.event: one for one in calls if one.agent == client.name}).values()
     ]
 
 
 def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> Iterator[Finding]:
-    """Hooks that failed or were late in the last day, and those that were not called though the client was used."""
+    """Hooks that did not do all of their work in the last day; those not called though the client was used."""
     own = [one for one in calls if one.agent == client.name]
     look = "joelclaw otel search hook --level warn,error"
     for one in own:
-        ending = f"; the last error: {' '.join(one.error.split())[:_ERROR_CHARS]}" if one.error else ""
-        failed, late = ("once" if number == 1 else f"{number} times" for number in (one.failed, one.late))
-        its = f"its hook{' for ' * bool(one.event)}{one.event}"
-        if one.failed:
-            yield warning("HOOK_FAILED", client.name, f"{its} failed {failed} in 24 h{ending}", look)
-        if one.late:
-            yield warning("HOOK_LATE", client.name, f"{its} was late {late} in 24 h: no answer{ending}", look)
+        for outcome, (code, what) in _FAULTS.items():
+            errors = one.errors(outcome)
+            ending = f"; the last error: {' '.join(errors[-1].split())[:_ERROR_CHARS]}" if any(errors[-1:]) else ""
+            times = "once" if len(errors) == 1 else f"{len(errors)} times"
+            if errors:
+                about = f"its hook{' for ' * bool(one.event)}{one.event} {what} {times} in 24 h{ending}"
+                yield warning(code, client.name, about, look)
     if condition.since is None:
         return
     last = max((one.last for one in own), default=0)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from core import ids, json_text
 from otel import event
-from otel.event import LEVELS, new_event, parse_level, search_text
+from otel.event import LEVELS, new_event, parse_level
+from otel.log import as_words, search_text
 
 odd = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
@@ -82,4 +83,4 @@ def test_an_event_is_found_by_the_words_of_its_fields() -> None:
         metadata={"one": {"two": "Three"}, "list": ["x", 4, {"k": None}], "empty": [], "yes": True},
     )  # fmt: skip
     assert search_text(found) == "my source\nc d\na b\nit failed\none\ntwo three\nlist\nx\n4\nk null\nempty\nyes true"
-    assert event.as_words("  Foo.bar_baz—Ü/9 ") == "foo bar baz—ü 9"
+    assert as_words("  Foo.bar_baz—Ü/9 ") == "foo bar baz—ü 9"

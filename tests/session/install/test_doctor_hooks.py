@@ -376,10 +376,14 @@ def test_hooks_that_failed_or_were_late(user: User) -> None:
         (one for one in result["findings"] if one["code"] == "HOOK_FAILED"), key=lambda one: "Stop" in one["message"]
     )
     assert unnamed["message"].startswith("its hook failed once in 24 h")
-    late = by_code(result, "HOOK_LATE")
-    assert (failed["severity"], late["severity"], result["healthy"]) == ("warning", "warning", True)
-    assert "Stop failed 2 times" in failed["message"] and "STORE_BUSY" in failed["message"]
+    degraded, late = by_code(result, "HOOK_DEGRADED"), by_code(result, "HOOK_LATE")
+    assert {one["severity"] for one in (failed, degraded, late)} == {"warning"} and result["healthy"]
+    assert "Stop failed once in 24 h; the last error: the first" in failed["message"]
+    assert "Stop did only part of its work once in 24 h; the last error: STORE_BUSY" in degraded["message"]
     assert "PreCompact was late once" in late["message"]
+    stop = next(one for one in result["clients"]["claude"]["events"] if one["event"] == "Stop")
+    assert (stop["failed24h"], stop["degraded24h"], stop["late24h"]) == (1, 1, 0)
+    assert stop["lastError"] == "STORE_BUSY: written by another"
 
 
 # 9: another joelclaw on the path
