@@ -95,6 +95,15 @@ def test_it_says_where_the_work_stands(run: Run, path: Path) -> None:
     ]
 
 
+def test_a_written_memory_that_fits_the_task_is_told(run: Run, path: Path) -> None:
+    known = "The importer of the tide tables waits at most 30 seconds after a failed request."
+    run("memory", "write", known, env=NOW)
+    warm = ("--tokens", "100000", "--window", "200000", "--message", TASK)
+    run("checkpoint", "save", "--session", SESSION, *warm, env=NOW)
+    said = compacted(run, path).splitlines()
+    assert said[said.index("**Memories:**") + 1] == f"- {known}"
+
+
 @pytest.mark.parametrize(("calls_since", "told"), [(0, True), (70, False)])
 def test_the_step_of_the_plan_is_told_while_it_is_new(run: Run, path: Path, calls_since: int, told: bool) -> None:
     made = session(path)
