@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(
 # Folders and file endings that thousands of notes hold: of a path, its phrase and its other words tell it.
 _PATH_WORDS = frozenset("src lib dist py ts tsx js jsx mjs go rs json yaml yml toml md txt html css sh".split())
 
-_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
+SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
 def clean(text: str) -> str:
@@ -58,7 +58,7 @@ def _spaced(text: str) -> str:
         for character in set(text):  # of which even a long text has few
             if not (character.isascii() or character.isalnum()):
                 text = text.replace(character, " ")
-    return text.translate(_SPACES)
+    return text.translate(SPACES)
 
 
 def _unspaced(character: str) -> bool:

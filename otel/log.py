@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text
+from core import TYPE_CHECKING, json_text, words
 from core.store import events as stored
 from core.store import sqlite
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
 NOISE_WINDOW_MS = 60_000
-_SPACES = {i: " " for i in range(128) if not chr(i).isalnum()}
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
@@ -64,7 +63,7 @@ def search_text(event: Event) -> str:
 
 def as_words(text: str) -> str:
     """Lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
-    return " ".join(text.lower().translate(_SPACES).split())
+    return " ".join(text.lower().translate(words.SPACES).split())
 
 
 def _matters(event: Event) -> bool:

@@ -32,21 +32,16 @@ class Called:
 
 
 def hooks_by_event(db: apsw.Connection, since: int) -> list[Called]:
-    """The calls of each client's hooks by event, counted from a time on. Raises Failure: STORE_DAMAGED and its like."""
-    try:
-        faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for client, event, outcome, error in db.execute(
-            "SELECT client, event, outcome, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id",
-            (since,),
-        ):
-            faults.setdefault((client, event), []).append((outcome, error))
-        query = "SELECT client, event, max(at), sum(at >= ?) FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC"
-        return [
-            Called(client, event, last, count, tuple(faults.get((client, event), ())))
-            for client, event, last, count in db.execute(query, (since,))
-        ]
-    except apsw.Error as error:
-        raise sqlite.as_failure(error) from None
+    """The calls of each client's hooks by event, counted from a time on."""
+    faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    query = "SELECT client, event, outcome, error FROM hook_call WHERE outcome <> 'ok' AND at >= ? ORDER BY at, id"
+    for client, event, outcome, error in db.execute(query, (since,)):
+        faults.setdefault((client, event), []).append((outcome, error))
+    query = "SELECT client, event, max(at), sum(at >= ?) FROM hook_call GROUP BY 1, 2 ORDER BY 1, 3 DESC"
+    return [
+        Called(client, event, last, count, tuple(faults.get((client, event), ())))
+        for client, event, last, count in db.execute(query, (since,))
+    ]
 
 
 def copy_hooks(db: apsw.Connection, into: apsw.Connection) -> None:
