@@ -138,13 +138,11 @@ def misuse(words: Sequence[str], message: str) -> Failure:
     if command is not None:
         fix = f"see what it takes: joelclaw {path} --help"
         rest = list(words[len(path.split()) :])
-        if "extra argument" in message:
-            fix = _with_extra(command, rest) or fix
-        takes_query = any(one.metavar == "QUERY" for one in command.parameters)
-        if takes_query and "No such option" in message and "Possible" not in message:
+        texts = {one.metavar for one in command.parameters}
+        if "TEXT" in texts and "extra argument" in message:
+            fix = f"put it in quotes: {_in_quotes(command, rest)}"
+        if "QUERY" in texts and "No such option" in message and "Possible" not in message:
             fix = f"put a query that has a flag in it in quotes: {_in_quotes(command, rest)}"
-        if path == "show" and not rest:
-            fix = "a hit of the last recall: joelclaw show 1; a session: joelclaw session show"
         return usage(command.code, message, fix)
     wanted = _path_meant(words, path)
     if wanted:
@@ -162,20 +160,6 @@ def _short(text: str, most: int = _LONGEST_WORD) -> str:
     """Words of the user's without control characters, cut to a length that can be shown."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
-
-
-def _with_extra(command: Command, rest: list[str]) -> str:
-    """What is meant by words too many: one text in quotes, a list of tags, a number; "" where nobody knows."""
-    wants = {one.metavar: one for one in reversed(command.parameters)}
-    if "TEXT" in wants:
-        return f"put it in quotes: {_in_quotes(command, rest)}"
-    loose = [_short(word) for word in rest if word[:1] != "-"]
-    room = sum(not one.flags for one in command.parameters)
-    call, extra = ["joelclaw", *command.path.split(), *loose[:room]], loose[room:]
-    flag = wants.get("CSV") or next((one for one in command.parameters if one.kind == "whole" and one.flags), None)
-    if flag is None or (flag.kind == "whole" and not "".join(extra).isdigit()):
-        return ""
-    return f"did you mean `{shlex.join([*call, flag.flags[0], ','.join(extra)])}`?"
 
 
 def _in_quotes(command: Command, rest: list[str]) -> str:

@@ -198,7 +198,10 @@ def _is_number(part: str) -> bool:
 
 
 def defined_in(line: str) -> str:
-    """The name that a line of source defines by a keyword (`func (s *S) Close(`, `def load`, `class A`), or ""."""
+    """The name that a line of source defines (`func (s *S) Close(`, `def load`, `BASE = 2.0` in front), or ""."""
+    constant = line.partition("=")[0].partition(":")[0].rstrip()
+    if constant.isupper() and constant.isidentifier():
+        return constant if "=" in line else ""
     rest = line.lstrip()
     while True:
         word, _, behind = rest.partition(" ")

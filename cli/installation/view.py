@@ -101,8 +101,9 @@ def overview(screen: Console, result: Any) -> None:
     """Whether all is well, then what there is."""
     problems = result["problems"]
     said, style = ("nothing is wrong", "bold green") if result["healthy"] else ("something is wrong", "bold red")
-    warned = ", but read the warnings" if problems and result["healthy"] else ""
-    screen.print(safe(said, style), safe(warned, "yellow"), sep="")
+    if problems and result["healthy"]:
+        said, style = "no error, but warnings", "bold yellow"
+    screen.print(safe(said, style))
     _print_findings(screen, problems)
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from cli.answer import Answer, step
+from cli.answer import Answer, runnable, step
 from cli.memory.commands import COMMANDS
 from core import clock, config, project
 from core.errors import Failure
@@ -42,7 +42,8 @@ def run(options: dict[str, Any]) -> Answer:
     }  # fmt: skip
     lines = [f"# {one_line(name)}"]
     lines += [f"{key.replace('_', ' ').capitalize()}: {told or '–'}" for key, told in heading.items()]
-    lines += [f"{at}. {one['title']} — {one['description']} ({one['pointer']})" for at, one in enumerate(entries, 1)]
+    told = (f"{one['title']} — {one['description']} ({runnable(one['pointer'])})" for one in entries)
+    lines += [f"{at}. {one}" for at, one in enumerate(told, 1)]
     text = enclose(startup.CUSTOM_TYPE, lines) if options["format"] == "text" else None
     return Answer(result, [step("joelclaw session list", "its sessions")], text, framed=True)
 

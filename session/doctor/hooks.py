@@ -39,12 +39,8 @@ from session.install.undo import Receipt
 _SILENCE_MS = clock.HOUR_MS
 """A session in which no hook is called for so long has none."""
 _ERROR_CHARS = 200
-_FAULTS = {
-    "failed": ("HOOK_FAILED", "failed"),
-    "degraded": ("HOOK_DEGRADED", "did only part of its work"),
-    "late": ("HOOK_LATE", "was late"),
-}
-"""Outcomes of a call in which a hook did not do all of its work: the finding, and in words."""
+_FAULTS = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
+"""Outcomes of a call in which a hook did not do all of its work, in words; `HOOK_FAILED` … tells of them."""
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
 _LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
@@ -200,13 +196,13 @@ def of_calls(client: Client, calls: Sequence[Called], condition: Condition, sile
     own = [one for one in calls if one.agent == client.name]
     look = "joelclaw otel search hook --level warn,error"
     for one in own:
-        for outcome, (code, what) in _FAULTS.items():
+        for outcome, what in _FAULTS.items():
             errors = one.errors(outcome)
             ending = f"; the last error: {' '.join(errors[-1].split())[:_ERROR_CHARS]}" if any(errors[-1:]) else ""
             times = "once" if len(errors) == 1 else f"{len(errors)} times"
             if errors:
                 about = f"its hook{' for ' * bool(one.event)}{one.event} {what} {times} in 24 h{ending}"
-                yield warning(code, client.name, about, look)
+                yield warning(f"HOOK_{outcome.upper()}", client.name, about, look)
     if condition.since is None:
         return
     last = max((one.last for one in own), default=0)

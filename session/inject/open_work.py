@@ -9,7 +9,7 @@ from core.store.sessions import call_rows, place_rows, session_rows
 from session.inject import checks, task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import apsw
 
@@ -32,13 +32,18 @@ def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: 
     lines: list[str] = []
     for one in fresh.values():
         done = call_rows.calls(db, one["id"], last=_CALLS)
-        if one in last:
-            said = session_rows.said(db, one["id"], task.READ_CHARS)
-            if request := task.quoted(said, done, one.get("ended_at", 0)):
-                lines.append(f"**Task of the last session** ({_ago(max(0, now - one['updated_at']))}): {request}")
+        told = [_task(db, one, done, now)] if one in last else []
         if one in worked[:1] and one["folder"] == folder:
-            lines += [line for line in (_unrun(db, one, done), _failing(db, one, done)) if line]
+            told += [_unrun(db, one, done), _failing(db, one, done)]
+        lines += filter(None, told)
     return [*lines, *_checks([call_rows.outcomes(db, one["id"], last=_CALLS) for one in worked])]
+
+
+def _task(db: apsw.Connection, about: Session, calls: Sequence[Call], now: int) -> str:
+    """What was asked for last."""
+    said, ended = session_rows.said(db, about["id"], task.READ_CHARS), about.get("ended_at", 0)
+    request = task.quoted(said, calls, ended, lambda until: session_rows.last_words(db, about["id"], until))
+    return f"**Task of the last session** ({_ago(max(0, now - about['updated_at']))}): {request}" if request else ""
 
 
 def _unrun(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
@@ -71,32 +76,33 @@ def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
 
 def _checks(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> list[str]:
     """The checks that worked word for word in more than one of these sessions, which are newest first; those of most
-    sessions go first, of what does the same one, and none that failed since."""
+    sessions go first, of what does the same one, and none of which a part may have failed since."""
     worked: dict[str, dict[int, int]] = {}
-    failed: list[tuple[int, int, str]] = []
+    failed: list[tuple[int, int, str, bool]] = []
     for at, ran in enumerate(sessions):
         for number, command, outcome in ran:
             if outcome == "ok":
                 worked.setdefault(command, {})[at] = number
-            elif outcome == "failed":
-                failed.append((at, -number, command))
-    shown: dict[str, str] = {}
+            elif outcome in ("failed", "printed"):
+                failed.append((at, -number, command, outcome == "printed"))
+    shown: dict[frozenset[str], str] = {}
     for command in sorted(worked, key=lambda command: -len(worked[command])):
         if len(worked[command]) < _LEAST_SESSIONS or len(shown) == _MOST_CHECKS:
             break
         steps, code = shell_command.steps(command), as_code(command)
         if not (code and checks.is_check(command) and checks.is_form(command, steps)):
             continue
-        kinds, last = _kinds(steps), min((at, -number) for at, number in worked[command].items())
-        later = (shell_command.steps(other) for at, number, other in failed if (at, number) < last)
-        since = any(_kinds(others) == kinds for others in later)
+        last = min((at, -number) for at, number in worked[command].items())
+        later = (checks.failed_steps(other, printed=said) for at, number, other, said in failed if (at, number) < last)
+        subjects = _subjects(filter(shell_command.does, steps))
+        since = any(not subjects.isdisjoint(_subjects(others)) for others in later)
         if not since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
-            shown.setdefault(" ".join(sorted(kinds)), code)
+            shown.setdefault(subjects, code)
     return [f"**Works:** {', '.join(shown.values())}"] if shown else []
 
 
-def _kinds(steps: Sequence[Step]) -> set[str]:
-    return {checks.kind_of(step) for step in steps if shell_command.does(step)}
+def _subjects(steps: Iterable[Step]) -> frozenset[str]:
+    return frozenset(subject for step in steps for subject in checks.subjects_of(step))
 
 
 def _ago(age: int) -> str:

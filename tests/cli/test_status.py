@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NOW_MS, Run
-from faults import read_only
+from faults import read_only, write_lock
 from terminal import on_terminal, without_style
 
 FROZEN = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -197,6 +197,19 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     assert broken.code == 0
     assert without_style(broken.out).startswith("something is wrong")
     assert "not a readable database" in " ".join(without_style(broken.out).split())
+
+
+def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(run: Run, home: Path) -> None:
+    run("memory", "write", "the deploy script needs the staging key")
+    run("hook", "claude", stdin="{")
+    assert without_style(on_terminal(home, "status").out).startswith("no error, but warnings\n")
+    with write_lock(home):
+        result, doctor = run("status").result, run("doctor", ok=False)
+    assert result["counts"]["observations"]["total"] == 1
+    assert "STORE_BUSY" in [one["code"] for one in result["problems"]]
+    assert (doctor.code, doctor.json["result"]["healthy"]) == (1, False)
+    assert "STORE_BUSY" in [one["code"] for one in doctor.json["result"]["findings"]]
+    assert run("doctor").result["healthy"]
 
 
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:

@@ -83,6 +83,11 @@ def test_a_message_about_a_line_is_not_the_line() -> None:
         ("pub fn read_all<R>(r: R) {", "read_all"),
         ("export const idleMs = 5;", "idleMs"),
         ("  return closeAll(idleMs);", ""),
+        ("BASE_DELAY = 2.0", "BASE_DELAY"),
+        ("BASE_DELAY: float = 2.0", "BASE_DELAY"),
+        ("    return min(BASE_DELAY * 2, MAX_DELAY)", ""),
+        ("    BASE_DELAY = 2.0", ""),
+        ("base_delay = 2.0", ""),
     ],
 )
 def test_what_a_line_defines(line: str, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Run
+from conftest import JOELCLAW, Run
 from test_session_start_work import BEGAN_MS, HOUR, TASK, worked
 
 NOW = {"JOELCLAW_NOW_MS": str(BEGAN_MS + 3 * HOUR)}
@@ -33,6 +33,7 @@ def test_a_repository_has_a_heading_and_its_memories(run: Run, tmp_path: Path) -
     assert text.startswith("<joelclaw-memory ")
     assert "# tides\n" in text
     assert "1. The gauge at the north quay reports in feet — " in text
+    assert f"({JOELCLAW} show " in run("briefing", "--repo", str(repo), "--format", "text", env={**NOW, "PATH": ""}).out
 
 
 def test_without_a_store_and_without_a_folder(run: Run, home: Path, tmp_path: Path) -> None:

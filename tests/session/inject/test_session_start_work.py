@@ -167,7 +167,7 @@ def edit(made: Transcript, call: str, file: str, line: int, text: str) -> None:
     made.write(made.entry("user", done, toolUseResult=patch))
 
 
-def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
+def edited(folder: Path, session: str, *after: tuple[str, str], hour: int = 10) -> Path:
     """A session that checked its work, then edited a file, and then ran these commands, each with what came of it."""
     made = Transcript(folder / f"{session}.jsonl")
     made.user(TASK)
@@ -179,7 +179,7 @@ def edited(folder: Path, session: str, *after: tuple[str, str]) -> Path:
         if outcome:
             made.outcome(f"c{number}", outcome, failed=outcome.startswith("Exit code"))
     text = made.path.read_text().replace(SESSION, session).replace("u-0", f"{session}-0")
-    made.path.write_text(text)
+    made.path.write_text(text.replace("2026-09-20T10:", f"2026-09-20T{hour}:"))
     return made.path
 
 
@@ -210,9 +210,40 @@ def test_checks_that_worked_in_more_than_one_session(run: Run, tmp_path: Path) -
     assert "Works" not in start(run, session="first")
     run("memory", "archive", str(edited(tmp_path, "two", *done[:1], ("make e2e", "ok"))))
     assert "**Works:** `make lint`\n" in start(run, session="second")
-    run("memory", "archive", str(edited(tmp_path, "three", ("make test", "Exit code 2\nE: 1 failed"))))
-    told = start(run, session="third")
-    assert "**Works:** `make lint`\n" in told, "the other fails now"
+    run("memory", "archive", str(edited(tmp_path, "three", ("make test", "3 passed"))))
+    assert "**Works:** `make lint`, `make test`\n" in start(run, session="third")
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "works"),
+    [
+        ("make test && make lint", "Exit code 2\nE: 1 failed", "none"),
+        ("make test:ci 2>&1 | tail -60", "--- FAIL: TestWaits (0.01s)\nFAIL", "make lint"),
+        ("make docs", "Exit code 2\nE: no such page", "make lint`, `make test"),
+        ("make test", "Exit code 2\nE: 1 failed", "make lint"),
+    ],
+)
+def test_no_check_of_which_a_part_may_have_failed_since(
+    run: Run, tmp_path: Path, command: str, printed: str, works: str
+) -> None:
+    done = ("make lint", "All checks passed"), ("make test", "3 passed")
+    for session in ("one", "two"):
+        run("memory", "archive", str(edited(tmp_path, session, *done)))
+    run("memory", "archive", str(edited(tmp_path, "three", (command, printed), hour=11)))
+    told = start(run)
+    assert (f"**Works:** `{works}`\n" in told) is (works != "none") and ("Works" in told) is (works != "none"), told
+
+
+def test_a_task_that_only_chooses_is_told_with_what_it_chooses_from(run: Run, tmp_path: Path) -> None:
+    made = Transcript(tmp_path / "before.jsonl")
+    made.user(TASK)
+    made.call("read", "Read", file_path=f"{CWD}/src/tide_import.py")
+    made.outcome("read", "def retry_delay(self):\n")
+    made.assistant("Two ways:\n1. Wait in the importer\n2. Wait in the gauge's client")
+    made.user("let's try 2")
+    run("memory", "archive", str(made.path))
+    said = start(run)
+    assert '(2 h ago): "let\'s try 2" · to the agent\'s "2. Wait in the gauge\'s client"\n' in said, said
 
 
 def test_memories_of_a_start_are_those_that_somebody_chose_to_keep(run: Run) -> None:
