@@ -199,9 +199,10 @@ def _is_number(part: str) -> bool:
 
 def defined_in(line: str) -> str:
     """The name that a line of source defines (`func (s *S) Close(`, `def load`, `BASE = 2.0` in front), or ""."""
-    constant = line.partition("=")[0].partition(":")[0].rstrip()
-    if constant.isupper() and constant.isidentifier():
-        return constant if "=" in line else ""
+    name, _, value = line.partition(" =")
+    constant = name.partition(":")[0].rstrip()
+    if value[:1] not in ("", "=", ">") and constant.isupper() and constant.isidentifier():
+        return constant
     rest = line.lstrip()
     while True:
         word, _, behind = rest.partition(" ")

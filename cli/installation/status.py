@@ -42,6 +42,6 @@ def doctor(options: dict[str, Any]) -> Answer:
     if left & examination.MENDED and not options["fix"]:
         named = "".join(f" --client {name}" for name in options["client"]) + " --project" * options["project"]
         actions = [step(f"joelclaw doctor{named} --fix", "fix what is safe to fix")]
-    elif left & {"HOOK_FAILED", "HOOK_DEGRADED", "HOOK_LATE"}:
+    elif left & {"HOOK_FAILED", "HOOK_LATE"}:
         actions = [step("joelclaw otel search hook --level warn,error", "see what the hooks said")]
     return Answer(result, actions, exit_code=0 if result["healthy"] else FAILED)

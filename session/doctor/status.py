@@ -135,12 +135,13 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
                 export = exporting.status(db, settings)
                 if export["mode"] == "off" and not any(place["exported"] for place in export["destinations"]):
                     export = None
-            if os.access(where + "-wal", os.W_OK):  # another has it open, and may be writing for long
+            try:  # another process may keep the lock for writing
                 db.execute("BEGIN IMMEDIATE").execute("ROLLBACK")
+            except apsw.Error as fault:
+                seen.failed("store", sqlite.as_failure(fault))
         seen.findings += [warning(subject="cluster", **one) for one in outbox.problems(waiting, facts["backend"])]
         seen.findings += [warning(subject="exporter", **one) for one in exporting.problems(export)] if export else []
-    except (Failure, apsw.BusyError) as fault:
-        failure = fault if isinstance(fault, Failure) else sqlite.as_failure(fault)
+    except Failure as failure:
         facts["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         seen.failed("store", failure)
         seen.db = None  # nothing more is asked of it

@@ -67,15 +67,16 @@ def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
         command = call["command"]
         if not command:
             continue
-        printed = call["outcome"] == "ok" and bool(call["error"])
+        steps = shell_command.steps(command)
+        printed = call["outcome"] == "ok" and call["error"]
         if call["outcome"] != "failed" and not printed:
-            for step in filter(shell_command.does, shell_command.steps(command)):
+            for step in filter(shell_command.does, steps):
                 ended |= subjects_of(step)
                 goes_on = step["program"] in _FORGES and step["verb"] in _GOES_ON
                 if goes_on or not _UMBRELLAS.isdisjoint(_apart(kind_of(step))):
                     return None
             continue
-        failed = failed_steps(command, printed=printed)
+        failed = list(filter(_checks, steps)) if printed else _may_have_failed(steps)
         if failed and is_failure(call["error"]) and all(ended.isdisjoint(subjects_of(step)) for step in failed):
             return None if any(_reaches(edit, call) for edit in edits) else call
     return None
@@ -211,11 +212,8 @@ def subjects_of(step: Step) -> set[str]:
     return subjects
 
 
-def failed_steps(command: str, *, printed: bool) -> list[Step]:
-    """The steps of a line of which one failed, or `printed` so; none where it may as well be one that only looks."""
-    steps = shell_command.steps(command)
-    if printed:
-        return list(filter(_checks, steps))
+def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
+    """The steps of a line that failed of which one has failed; none where it may as well be one that only looks."""
     found: list[Step] = []
     piped = any("pipefail" in step["words"] for step in steps)
     for at in range(len(steps) - 1, -1, -1):

@@ -9,12 +9,11 @@ from core.store.sessions import call_rows, place_rows, session_rows
 from session.inject import checks, task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import apsw
 
     from core.records import Call, Session
-    from core.shell_command import Step
 
 STALE_MS = 30 * DAY_MS
 """What was left so long ago is not open any more."""
@@ -22,6 +21,7 @@ _CALLS = 200
 """That are looked at, of each session."""
 _EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
 _LEAST_SESSIONS, _MOST_CHECKS = 2, 3
+_TOLD = ("ok", "failed", "printed")
 
 
 def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:
@@ -77,31 +77,31 @@ def _failing(db: apsw.Connection, about: Session, calls: Sequence[Call]) -> str:
 def _checks(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> list[str]:
     """The checks that worked word for word in more than one of these sessions, which are newest first; those of most
     sessions go first, of what does the same one, and none of which a part may have failed since."""
-    worked: dict[str, dict[int, int]] = {}
-    failed: list[tuple[int, int, str, bool]] = []
+    worked: dict[str, set[int]] = {}
+    last: dict[str, tuple[int, int, bool]] = {}  # of each command, sorted the newest first; whether it worked
     for at, ran in enumerate(sessions):
-        for number, command, outcome in ran:
-            if outcome == "ok":
-                worked.setdefault(command, {})[at] = number
-            elif outcome in ("failed", "printed"):
-                failed.append((at, -number, command, outcome == "printed"))
+        told = [(number, command, outcome == "ok") for number, command, outcome in ran if outcome in _TOLD]
+        last = {command: (at, -number, is_ok) for number, command, is_ok in told} | last
+        for _, command, is_ok in told:
+            if is_ok:
+                worked.setdefault(command, set()).add(at)
+    red = {command: run for command, run in last.items() if not run[2]}
     shown: dict[frozenset[str], str] = {}
     for command in sorted(worked, key=lambda command: -len(worked[command])):
         if len(worked[command]) < _LEAST_SESSIONS or len(shown) == _MOST_CHECKS:
             break
-        steps, code = shell_command.steps(command), as_code(command)
-        if not (code and checks.is_check(command) and checks.is_form(command, steps)):
+        code = as_code(command)
+        if not (code and checks.is_check(command) and checks.is_form(command, shell_command.steps(command))):
             continue
-        last = min((at, -number) for at, number in worked[command].items())
-        later = (checks.failed_steps(other, printed=said) for at, number, other, said in failed if (at, number) < last)
-        subjects = _subjects(filter(shell_command.does, steps))
-        since = any(not subjects.isdisjoint(_subjects(others)) for others in later)
+        subjects = _subjects(command)
+        since = any(run <= last[command] and not subjects.isdisjoint(_subjects(other)) for other, run in red.items())
         if not since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
             shown.setdefault(subjects, code)
     return [f"**Works:** {', '.join(shown.values())}"] if shown else []
 
 
-def _subjects(steps: Iterable[Step]) -> frozenset[str]:
+def _subjects(command: str) -> frozenset[str]:
+    steps = filter(shell_command.does, shell_command.steps(command))
     return frozenset(subject for step in steps for subject in checks.subjects_of(step))
 
 

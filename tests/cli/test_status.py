@@ -209,6 +209,8 @@ def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(run:
     assert "STORE_BUSY" in [one["code"] for one in result["problems"]]
     assert (doctor.code, doctor.json["result"]["healthy"]) == (1, False)
     assert "STORE_BUSY" in [one["code"] for one in doctor.json["result"]["findings"]]
+    calls = [one["calls24h"] for one in doctor.json["result"]["clients"]["claude"]["events"]]
+    assert sum(calls) == 1, "it can be read"
     assert run("doctor").result["healthy"]
 
 

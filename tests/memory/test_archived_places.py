@@ -88,6 +88,8 @@ def test_a_message_about_a_line_is_not_the_line() -> None:
         ("    return min(BASE_DELAY * 2, MAX_DELAY)", ""),
         ("    BASE_DELAY = 2.0", ""),
         ("base_delay = 2.0", ""),
+        ("BASE_DELAY == MAX_DELAY", ""),
+        ("BASE_DELAY=5 make test", ""),
     ],
 )
 def test_what_a_line_defines(line: str, name: str) -> None:

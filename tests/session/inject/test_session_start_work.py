@@ -221,6 +221,8 @@ def test_checks_that_worked_in_more_than_one_session(run: Run, tmp_path: Path) -
         ("make test:ci 2>&1 | tail -60", "--- FAIL: TestWaits (0.01s)\nFAIL", "make lint"),
         ("make docs", "Exit code 2\nE: no such page", "make lint`, `make test"),
         ("make test", "Exit code 2\nE: 1 failed", "make lint"),
+        ("cat Makefile && make test", "Exit code 2\nE: 1 failed", "make lint"),
+        ("make test || exit 1", "Exit code 1\nE: 1 failed", "make lint"),
     ],
 )
 def test_no_check_of_which_a_part_may_have_failed_since(
@@ -232,6 +234,14 @@ def test_no_check_of_which_a_part_may_have_failed_since(
     run("memory", "archive", str(edited(tmp_path, "three", (command, printed), hour=11)))
     told = start(run)
     assert (f"**Works:** `{works}`\n" in told) is (works != "none") and ("Works" in told) is (works != "none"), told
+
+
+def test_a_check_stands_behind_a_failure_that_was_mended(run: Run, tmp_path: Path) -> None:
+    for session in ("one", "two"):
+        run("memory", "archive", str(edited(tmp_path, session, ("make test", "3 passed"))))
+    tried = ("pytest tests/a.py", "Exit code 1\nFAILED tests/a.py::test_a"), ("pytest tests/a.py", "1 passed")
+    run("memory", "archive", str(edited(tmp_path, "three", *tried, hour=11)))
+    assert "`make test`" in start(run)
 
 
 def test_a_task_that_only_chooses_is_told_with_what_it_chooses_from(run: Run, tmp_path: Path) -> None:
