@@ -198,11 +198,12 @@ def _is_number(part: str) -> bool:
 
 
 def defined_in(line: str) -> str:
-    """The name that a line of source defines (`func (s *S) Close(`, `def load`, `BASE = 2.0` in front), or ""."""
-    name, _, value = line.partition(" =")
-    constant = name.partition(":")[0].rstrip()
-    if value[:1] not in ("", "=", ">") and constant.isupper() and constant.isidentifier():
-        return constant
+    """The name that a line of source defines (`func (s *S) Close(`, `def load`, not indented `BASE = 2.0`), or ""."""
+    if line.lstrip("_")[:1].isupper():
+        name, _, value = line.partition(" =")
+        constant = name.partition(":")[0].rstrip()
+        if value[:1] not in ("", "=", ">") and constant.isupper() and constant.isidentifier():
+            return constant
     rest = line.lstrip()
     while True:
         word, _, behind = rest.partition(" ")

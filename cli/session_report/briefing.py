@@ -42,8 +42,8 @@ def run(options: dict[str, Any]) -> Answer:
     }  # fmt: skip
     lines = [f"# {one_line(name)}"]
     lines += [f"{key.replace('_', ' ').capitalize()}: {told or '–'}" for key, told in heading.items()]
-    told = (f"{one['title']} — {one['description']} ({runnable(one['pointer'])})" for one in entries)
-    lines += [f"{at}. {one}" for at, one in enumerate(told, 1)]
+    shown = (f"{one['title']} — {one['description']} ({runnable(one['pointer'])})" for one in entries)
+    lines += [f"{at}. {one}" for at, one in enumerate(shown, 1)]
     text = enclose(startup.CUSTOM_TYPE, lines) if options["format"] == "text" else None
     return Answer(result, [step("joelclaw session list", "its sessions")], text, framed=True)
 

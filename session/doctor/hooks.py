@@ -40,7 +40,7 @@ _SILENCE_MS = clock.HOUR_MS
 """A session in which no hook is called for so long has none."""
 _ERROR_CHARS = 200
 _FAULTS = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
-"""Outcomes of a call in which a hook did not do all of its work, in words; `HOOK_FAILED` … tells of them."""
+"""Outcomes of a call in which a hook did not do all of its work, in words; the code of its finding is `HOOK_…`."""
 LONGEST_S = 5.0
 _LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
 _LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")

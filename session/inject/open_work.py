@@ -21,7 +21,7 @@ _CALLS = 200
 """That are looked at, of each session."""
 _EDITED_CHARS, _ERROR_CHARS, _WORKS_CHARS = 240, 110, 200
 _LEAST_SESSIONS, _MOST_CHECKS = 2, 3
-_TOLD = ("ok", "failed", "printed")
+_KNOWN = ("ok", "failed", "printed")  # outcomes
 
 
 def left_of(db: apsw.Connection, sessions: Sequence[Session], folder: str, now: int) -> list[str]:
@@ -80,9 +80,9 @@ def _checks(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> list[str]:
     worked: dict[str, set[int]] = {}
     last: dict[str, tuple[int, int, bool]] = {}  # of each command, sorted the newest first; whether it worked
     for at, ran in enumerate(sessions):
-        told = [(number, command, outcome == "ok") for number, command, outcome in ran if outcome in _TOLD]
-        last = {command: (at, -number, is_ok) for number, command, is_ok in told} | last
-        for _, command, is_ok in told:
+        known = [(number, command, outcome == "ok") for number, command, outcome in ran if outcome in _KNOWN]
+        last = {command: (at, -number, is_ok) for number, command, is_ok in known} | last
+        for _, command, is_ok in known:
             if is_ok:
                 worked.setdefault(command, set()).add(at)
     red = {command: run for command, run in last.items() if not run[2]}

@@ -199,19 +199,23 @@ def test_on_a_terminal(run: Run, home: Path) -> None:
     assert "not a readable database" in " ".join(without_style(broken.out).split())
 
 
-def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(run: Run, home: Path) -> None:
+def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "person" / ".claude").mkdir(parents=True)  # has Claude Code
+    env = {"HOME": str(tmp_path / "person")}
     run("memory", "write", "the deploy script needs the staging key")
     run("hook", "claude", stdin="{")
-    assert without_style(on_terminal(home, "status").out).startswith("no error, but warnings\n")
+    assert without_style(on_terminal(home, "status", env=env).out).startswith("no error, but warnings\n")
     with write_lock(home):
-        result, doctor = run("status").result, run("doctor", ok=False)
+        result, doctor = run("status", env=env).result, run("doctor", env=env, ok=False)
     assert result["counts"]["observations"]["total"] == 1
     assert "STORE_BUSY" in [one["code"] for one in result["problems"]]
     assert (doctor.code, doctor.json["result"]["healthy"]) == (1, False)
     assert "STORE_BUSY" in [one["code"] for one in doctor.json["result"]["findings"]]
     calls = [one["calls24h"] for one in doctor.json["result"]["clients"]["claude"]["events"]]
     assert sum(calls) == 1, "it can be read"
-    assert run("doctor").result["healthy"]
+    assert run("doctor", env=env).result["healthy"]
 
 
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:

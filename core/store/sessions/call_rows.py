@@ -26,8 +26,8 @@ def calls(db: apsw.Connection, session: str, *, last: int = 1000, passages: bool
 
 
 def outcomes(db: apsw.Connection, session: str, *, last: int) -> list[tuple[int, str, str]]:
-    """Number, command and outcome of those among the last calls of a session that are commands, oldest first. Of one
-    that ended well, and printed an error, that is `printed`."""
+    """Number, command and outcome of those among the last calls of a session that are commands, oldest first. The
+    outcome of one that ended well and printed an error is `printed`."""
     told = "CASE WHEN outcome = 'ok' AND error <> '' THEN 'printed' ELSE outcome END"
     among = f"SELECT number, command, {told} FROM call WHERE session_id = ? ORDER BY number DESC LIMIT ?"
     return db.execute(f"SELECT * FROM ({among}) WHERE command <> '' ORDER BY number", (session, last)).fetchall()  # type: ignore[return-value]  # columns that are not null
