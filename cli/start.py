@@ -10,8 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from cli.bytecode_pack import Pack
-
 _OBJECTS_PER_COLLECTION = 100_000
 """A hot command makes some 10,000 that stay, and looking through them for cycles took 4 of its 90 ms."""
 _INTERRUPTED = 130
@@ -24,20 +22,10 @@ def start() -> NoReturn:
     if sys.stdout is None or sys.stderr is None or sys.stdin is None:
         _open_closed()
     try:
-        pack = None
-        try:
-            from cli import bytecode_pack
-
-            pack = bytecode_pack.Pack()
-            if pack.open():
-                sys.meta_path.insert(0, pack)
-        except ImportError:  # a later Python, that calls its parts otherwise
-            pack = None
-        already = frozenset(sys.modules)
         from cli.main import main
 
         code = main()
-        _end(pack, already)
+        _flush()
     except KeyboardInterrupt:  # before the command or after it: within, it says so itself
         pass
     if "threading" in sys.modules:
@@ -62,15 +50,9 @@ def _open_closed() -> None:
         sys.stderr = open(2, "w", closefd=False)
 
 
-def _end(pack: Pack | None, already: frozenset[str]) -> None:
+def _flush() -> None:
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:
             stream.flush()
-        except OSError:  # nobody reads any more; Python, where it ends itself, would flush once more and complain
+        except OSError:  # the reader is gone; without this, Python would flush again at its exit and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-    try:
-        if pack is not None:
-            pack.complete(already)
-    except Exception:  # the next start is as slow as this one, and no worse
-        if os.environ.get("JOELCLAW_DEBUG"):
-            raise
