@@ -114,9 +114,6 @@ class CandidateSource(Protocol):
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
         """The segments around episodes: BM25, and how much of the query's weight they cover."""
 
-    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """What each term of `candidates` adds to the BM25 of these documents: term → row → weight above 0."""
-
     def absent(self, terms: Sequence[str]) -> float:
         """The share of a query's single words that no document has, 0 to 1; asked after `candidates`."""
 
@@ -192,8 +189,6 @@ class RecallResult(TypedDict):
     preferredProject: str | None
     """The project whose hits go before near equals of other projects."""
     fallback: NotRequired[dict[str, str]]
-    explanation: NotRequired[dict[str, Any]]
-    """With `explain`: see `recall.score_trace`."""
     warnings: NotRequired[list[str]]
     """Says that the store was lost, and how to restore it."""
 

@@ -134,10 +134,6 @@ def _answer(found_in: CandidateSource, db: apsw.Connection, query: Query, now: i
         "found": len(ranked) + (len(asked.beside) + len(asked.places) if asked else 0),
         "backend": found_in.backend, "preferredProject": query.prefer or None,
     }  # fmt: skip
-    if query.explain:
-        from recall import score_trace
-
-        result["explanation"] = score_trace.explanation(found_in, order, query, ranked, dropped, hits)
     return result
 
 

@@ -46,21 +46,20 @@ class Query:
             holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
         own: with `by_name`, the session that asks: its work in a place goes before that of others; "" for none.
         raw: with `by_name`, nothing but the texts will be shown.
-        explain: say in `explanation` how each score came about, and why each candidate was dropped.
     """
 
     def __init__(
         self, text: str, *, limit: int | None = None, min_score: float = 0.0, budget: str = "auto", category: str = "",
         collections: Sequence[str] = (), tags: Sequence[str] = (), session: str = "", project: str = "",
         strictly: bool = False, apart: bool = False, prefer: str = "", include_hold: bool = False,
-        include_discard: bool = False, by_name: bool = False, own: str = "", raw: bool = False, explain: bool = False,
+        include_discard: bool = False, by_name: bool = False, own: str = "", raw: bool = False,
         between: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.text, self.limit, self.min_score, self.budget = text, limit, min_score, budget
         self.category, self.collections, self.tags, self.session = category, collections, tags, session
         self.project, self.strictly, self.apart, self.prefer = project, strictly, apart, prefer
         self.include_hold, self.include_discard = include_hold, include_discard
-        self.by_name, self.own, self.raw, self.explain = by_name, own, raw, explain
+        self.by_name, self.own, self.raw = by_name, own, raw
         self.between = between
 
     def profile(self) -> Budget:

@@ -30,7 +30,6 @@ COMMANDS: tuple[Command, ...] = (
         P("since", ("--since",), _TIME, metavar="TIME"),
         P("until", ("--until",), "only what is older", metavar="TIME"),
         P("by", ("--by",), "only the best hit of each session, and how many more it has", choices=("session",)),
-        P("explain", ("--explain",), "how scores were computed, and why others were dropped", kind="flag"),
         P("exit_code", ("--exit-code",), "exit 1 if nothing is found", kind="flag"),
         P("batch", ("--batch",), _BATCH, metavar="FILE", file=True),
         ADAPTER,

@@ -30,8 +30,6 @@ def run(options: dict[str, Any]) -> Answer | int:
     names = collections(options["collection"] or "", CODE, also=("calls",))
     if options["everywhere"] and options["project"]:
         raise usage(CODE, "--project and --everywhere cannot be used together", "give one of them")
-    if options["explain"] and (options["raw"] or options["verbatim"]):
-        raise usage(CODE, "--explain prints more than --raw can", "leave --raw and --verbatim out")
     if options["batch"] is not None:
         if options["query"] is not None or options["by"]:
             raise usage(CODE, "--batch takes no query and no --by", "give one of them")
@@ -48,7 +46,7 @@ def run(options: dict[str, Any]) -> Answer | int:
         from cli.recall import narrowed
 
         narrowed.by_session(result, options["limit"])
-    recalls.save(counting=not options["explain"])  # who asks why has not used the memory
+    recalls.save(counting=True)
     if options["verbatim"]:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
@@ -146,7 +144,7 @@ def query_of(options: dict[str, Any], names: tuple[str, ...], recalls: RecordedR
             category=options["category"] or "", collections=names, tags=options["tag"], session=session,
             project=project, prefer=prefer, include_hold=options["include_hold"],
             include_discard=options["include_discard"], by_name=True, own=own,
-            raw=bool(options["raw"] or options["verbatim"]), explain=options["explain"], between=between,
+            raw=bool(options["raw"] or options["verbatim"]), between=between,
         )  # fmt: skip
 
     return asked

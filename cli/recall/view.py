@@ -1,7 +1,7 @@
 """`recall` and `search` on a terminal: the hits, the best one last, and how their scores came about."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -10,13 +10,13 @@ from rich.text import Text
 
 from cli.answer import Answer, quoted, step
 from cli.recall import narrowed, past, show
-from cli.terminal import console, drawn, next_steps, pairs, plain, rows_table, safe
+from cli.terminal import console, drawn, next_steps, rows_table, safe
 from core import clock, ids
 from core.output import shown
 from core.words import query_terms
 from recall.hit import is_of_another, written
 
-_BAR, _MOST_DROPPED = 10, 15
+_BAR = 10
 _LEAST_ROWS, _AROUND_TEXT, _AROUND_HITS = 2, 1, 3
 """Rows of a hit's text at least; beside its text; below all hits, with the prompt's."""
 _NEAR = 5  # entries that have rows beside each other: a hit, and two before and after it
@@ -71,18 +71,16 @@ def _summary(screen: Console, result: dict[str, Any]) -> None:
     """How many there are, what was left out and why, and who was asked."""
     words = f"{result['count']} of {result['found']} found"
     if result.get("droppedByTrustPass"):
-        words += f" · {result['droppedByTrustPass']} left out: --explain says why"
+        words += f" · {result['droppedByTrustPass']} left out"
     if own := result.get("preferredProject"):
         [foreign] = [is_of_another(hit, own) for hit in result["hits"][:1]] or [False]
         words += f" · hit 1 is of {result['hits'][0]['project']}, not {own}" if foreign else f" · hits of {own} first"
     if result["hits"] or result.get("droppedByTrustPass"):
         screen.print(safe(words, "dim"), no_wrap=True, overflow="ellipsis")
-    for dropped in () if result["hits"] or "explanation" in result else result.get("droppedDiagnostics", ()):
+    for dropped in () if result["hits"] else result.get("droppedDiagnostics", ()):
         screen.print(safe(f"  left out ({', '.join(dropped['reasons'])}): {dropped['observation'][:100]}", "dim"))
     if "fallback" in result:
         screen.print(safe(f"The cluster was not asked or did not answer: {result['fallback']['reason']}", "yellow"))
-    if "explanation" in result:
-        _explanation(screen, result["explanation"])
 
 
 def _marked(query: str) -> re.Pattern[str]:
@@ -220,27 +218,6 @@ def everywhere(screen: Console, result: Any) -> None:
         counted = ", ".join(f"{one['value']} {one['count']}" for one in counts)
         screen.print(safe(f"{name}: {counted or '–'}", "dim"))
     screen.print(safe(f"{len(result['hits'])} of {result['totalFound']} found", "dim"))
-
-
-def _explanation(screen: Console, told: Mapping[str, Any]) -> None:
-    """The terms, each hit's way to its score, and those that were left out, the best first."""
-    screen.print(safe("how the scores were computed", "bold cyan"))
-    screen.print(safe(told["formula"], "dim"))
-    screen.print(safe(f"searched for: {', '.join(told['terms'])}", "dim"))
-    for hit in told["hits"]:
-        screen.print(safe(f"{hit['rank']:>2}  {hit['score']:.2f}  {hit['id']}", "bold"))
-        parts = {
-            name: value for name, value in hit.items() if name not in ("rank", "score", "id") and value is not None
-        }
-        if "words" in parts:
-            parts["words"] = {word["term"]: word["weight"] for word in parts["words"]}
-        screen.print(Padding(pairs(parts), _INDENTED))
-    if told["dropped"]:
-        screen.print(safe("left out", "bold cyan"))
-        columns = ("score", "id", "reasons", "observation")
-        rows = [{**one, "observation": " ".join(one["observation"].split())[:100]} for one in told["dropped"]]
-        screen.print(rows_table(rows, columns, most=_MOST_DROPPED))
-        screen.print(safe(f"in total: {plain(told['droppedCount'])}", "dim"))
 
 
 def bar(score: float) -> Text:

@@ -98,19 +98,6 @@ class LocalCandidates:
                 covered[segment] += weight
         return {row: (scores[segment], covered[segment] / total if total else 0.0) for row, segment in placed.items()}
 
-    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """What each search term adds to the BM25 of these documents."""
-        small = self.size() <= _SMALL
-        scored = "" if small or not terms else self._selective(terms)
-        found: dict[str, dict[int, float]] = {}
-        for term in terms if rowids else ():
-            if small:
-                scores = self._lexical_small([term], {}, None)
-                found[term] = {rowid: scores[rowid] for rowid in rowids if rowid in scores}
-            elif _quoted(term) in scored:
-                found[term] = self._scored(f" AND +rowid IN ({marks(rowids)})", rowids, _quoted(term), len(rowids))
-        return {term: rows for term, rows in found.items() if rows}
-
     def absent(self, terms: Sequence[str]) -> float:
         """The share of a query's single words that no document has."""
         single = [term for term in terms if " " not in term]

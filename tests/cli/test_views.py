@@ -52,7 +52,6 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("exclude --list", ["No folder is excluded."]),
         ("idle schedule --session s", ["No timer: give --minutes", "scheduled no"]),
         ("recall zebra", ["No results for 'zebra'."]),
-        ("recall staging --explain", ["how the scores were computed", "words"]),
         ("memory list", ["staging queue drains at noon", "1 of 1"]),
         ("memory search staging", ["staging queue drains at noon"]),
         ("memory stats", ["observations", "total"]),

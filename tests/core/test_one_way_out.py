@@ -77,7 +77,7 @@ TABLE: dict[str, list[list[str]] | str] = {
         ["recall", "harbour gauge"], ["recall", "harbour gauge", "--raw", "--limit", "50"],
         ["recall", "harbourGauge"], ["recall", "harbourGauge", "--raw"], ["recall", "quay.py commands", "--raw"],
         ["recall", "--batch", "{queries}"], ["recall", "harbour", "--include-hold", "--include-discard"],
-        ["recall", "harbour gauge", "--explain", "--limit", "3"], ["recall", "harbour", "--tag", NASTY["title"][:60]],
+        ["recall", "harbour", "--tag", NASTY["title"][:60]],
     ],
     "lost": [["lost", SESSION], ["lost", SESSION, "--raw"]],
     "show": [["show", name] for name in ("nasty-0", "nasty-e", SESSION, f"call:{SESSION}:1")],

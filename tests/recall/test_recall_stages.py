@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claude_transcript import Transcript
@@ -28,25 +27,11 @@ def made(tmp_path: Path) -> Transcript:
     return session
 
 
-def stages(run: Run, query: str) -> list[tuple[str, Any]]:
-    hits = run("recall", query, "--explain", env=NOW).result["explanation"]["hits"]
-    return [(one["id"], one.get("stage")) for one in hits]
-
-
 def test_what_a_turn_ends_with_goes_before_what_was_said_on_the_way(run: Run, made: Transcript) -> None:
     run("memory", "archive", str(made.path), env=NOW)
     asked = run("recall", "why did the sluice gate leak at spring tide", env=NOW).result["hits"]
     said = [hit["observation"] for hit in asked if "sluice" in hit["observation"]]
     assert ["cut short" in text for text in said] == [True, False, False]
-    assert [stage for _, stage in stages(run, "sluice gate leak spring tide")][:3] == ["ended", "under way", "asked"]
-
-
-def test_a_talk_without_calls_has_no_stages(run: Run, made: Transcript) -> None:
-    lines = [json.loads(line) for line in made.path.read_text().splitlines()]
-    talk = [line for line in lines if "tool_use" not in str(line) and "tool_result" not in str(line)]
-    made.path.write_text("".join(json.dumps(line) + "\n" for line in talk))
-    run("memory", "archive", str(made.path), env=NOW)
-    assert {stage for _, stage in stages(run, "sluice gate leak spring tide")} == {None}
 
 
 def test_of_two_conclusions_on_the_same_thing_the_later_goes_first(run: Run, tmp_path: Path) -> None:

@@ -151,13 +151,6 @@ class ClusterSource:
         length = _K1 * (1 - _B + _B * int(row.get("terms", 0)) / self._average)
         return self._idf[key] * count * (_K1 + 1) / (count + length)
 
-    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
-        """See `core.records.CandidateSource`."""
-        known = {key: term for key, term in _keys(terms).items() if key in self._idf}
-        weights = {term: {row: self._weight(key, self._rows[row][0]) for row in rowids} for key, term in known.items()}
-        shown = {term: {row: one for row, one in of.items() if one > 0} for term, of in weights.items()}
-        return {term: of for term, of in shown.items() if of}
-
     def absent(self, terms: Sequence[str]) -> float:
         """See `core.records.CandidateSource`; for the terms that were searched."""
         counts = [self._counts[key] for key in _keys(terms) if key in self._counts and " " not in key]

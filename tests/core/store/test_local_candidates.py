@@ -105,32 +105,6 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
 
 
-@pytest.mark.parametrize("small", [64, 0])
-def test_what_each_term_adds_is_told_of_the_rows_that_hold_it(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch, small: int
-) -> None:
-    monkeypatch.setattr(candidates, "_SMALL", small)
-    rows = [
-        add(db, "a", "queue drains"),
-        add(db, "b", "queue"),
-        add(db, "c", "drains"),
-        *(add(db, f"m{n}", "other") for n in range(6)),
-    ]
-    source = LocalCandidates(db, vectors=False)
-    told = source.weights(rows[:2], ["queue", "drains", "other", "absent"])
-    assert {term: list(of) for term, of in told.items()} == {
-        "queue": [rows[1], rows[0]] if not small else rows[:2],
-        "drains": rows[:1],
-    }
-    assert sum(of[rows[0]] for of in told.values()) == pytest.approx(found(db, "queue", "drains")["a"][0])
-    assert source.weights([], ["queue"]) == source.weights(rows, []) == {}
-    if not small:
-        monkeypatch.setattr(candidates, "_AFFORDABLE", 5)
-        assert set(source.weights(rows, ["queue", "other"])) == {"queue"}, (
-            "a term that was not searched for is left out"
-        )
-
-
 def test_rows_of_two_collections_with_one_number_are_told_apart(db: apsw.Connection) -> None:
     """Row 1 of the observations is admitted, row 1 of the episodes is not, and is the nearest."""
     add(db, "ours", "a note", direction(1, 2), project="p")
