@@ -69,7 +69,6 @@ WORDS = {
     "otel emit": "otel emit bench.tick",
     "otel search": "otel search tick",
     "otel export": "otel export --status",
-    "otel import": "otel import /dev/null",
     "checkpoint save": "checkpoint save --session s --message 'mend the queue' --percent 20",
     "checkpoint flush": "checkpoint flush --session s",
     "checkpoint show": "checkpoint show s",

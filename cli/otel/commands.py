@@ -73,16 +73,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "otel export",
-        "cli.otel.export:run",
+        "cli.otel.search:export",
         "Send pending events to an OTLP collector (the OTEL_* variables): logs and traces.",
         P("status", ("--status",), "only say what is pending, and how it went", kind="flag"),
-        P("to", ("--to",), "write all events as OTLP/JSON (- is stdout)", metavar="FILE", file=True),
-    ),
-    Command(
-        "otel import",
-        "cli.otel.export:import_",
-        "Import the OTLP/JSON lines of a collector's file exporter.",
-        P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),
     ),
     *(
         Command(

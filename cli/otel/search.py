@@ -1,4 +1,4 @@
-"""`joelclaw otel list`, `search`, `stats` and `prune`."""
+"""`joelclaw otel list`, `search`, `stats`, `prune` and `export`."""
 
 import select
 from contextlib import suppress
@@ -7,10 +7,12 @@ from typing import Any
 from cli.answer import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, files, home_files, json_text
 from core.errors import usage
+from core.process import background_process
 from core.store import sqlite
 from core.store.upkeep import retention
 from otel import search as finding
 from otel import unstored
+from otel.otlp import export as exporting
 
 _POLL_MS = 250
 
@@ -120,3 +122,18 @@ def prune(options: dict[str, Any]) -> Answer:
         deleted, kept = retention.prune_events(db, before)
     done = {"deleted": deleted, "kept": kept, "before": clock.iso(before), "days": int(days) if days % 1 == 0 else days}
     return Answer(done, [step("joelclaw otel stats", "what is left")])
+
+
+def export(options: dict[str, Any]) -> Answer | int:
+    """Send pending events, or report on them with `--status`; also run in the background of other commands."""
+    background = background_process.stop_in_time()
+    settings = config.load()
+    if options["status"]:
+        about = exporting.status(sqlite.open_reading(), settings)
+        return Answer(about, [step("joelclaw otel export", "send pending events now")])
+    if background:
+        exporting.run_in_background(settings)
+        return 0
+    done = exporting.run(settings)
+    again = step("joelclaw otel export --status", "what is pending, and how the last attempts went")
+    return Answer({"disabled": done is None, "destinations": done or []}, [again])

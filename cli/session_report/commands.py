@@ -4,8 +4,6 @@ import clients
 from cli.parameter import HOURS, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_HTML = P("html", ("--html",), "write one HTML page, and open it in a browser", kind="flag")
-_TO = P("to", ("--to",), "the file to write (- is stdout; default: a temporary one)", metavar="FILE", file=True)
 _OF_CLIENT = "only of this client"
 
 _LIST = (
@@ -17,8 +15,6 @@ _LIST = (
 _SHOW = (
     P("id", (), "session id, or its beginning (default: this session, else the newest of this project)"),
     P("full", ("--full",), "every turn, and injected texts in full", kind="flag"),
-    _HTML,
-    _TO,
 )
 
 
@@ -39,7 +35,7 @@ COMMANDS: tuple[Command, ...] = (
         "report",
         "report",
         "The sessions of the last hours: what hooks cost, what was injected, found and used, errors.",
-        (HOURS, _HTML, _TO),
+        (HOURS,),
     ),
     Command(
         "briefing",

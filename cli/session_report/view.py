@@ -1,30 +1,21 @@
-"""`session show` and `report`: on a terminal, and as a page that rich exports of the same."""
+"""What `session list`, `session show` and `report` print on a terminal."""
 
-import io
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
-from cli.answer import Answer
 from cli.recall.view import age
-from cli.terminal import drawn, pairs, plain, rows_table, safe, told
+from cli.terminal import drawn, pairs, plain, rows_table, safe
 from core import clock, ids
-from core.output import shown_line
 from core.quoting import clip
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""Stands in every page of ours: a browser loads nothing for it, and runs no script."""
 ZONES = {"cold": "blue", "warm": "yellow", "hot": "red"}
 _KINDS = {
     "zone": "yellow", "compaction": "bold magenta", "checkpoint": "magenta", "injection": "green", "recall": "cyan",
     "feedback": "green", "error": "bold red", "skipped": "dim", "start": "dim", "event": "dim",
 }  # fmt: skip
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_CURVE = 60
 _LINE_CHARS, _ERROR_CHARS, _TEXT_LINES = 150, 100, 4
 _INDENT = " " * 18
 _OUTCOMES = {"echo": "used", "fizzle": "ignored"}
@@ -32,7 +23,6 @@ _CHOSEN = {
     "project": "The newest of this folder's project. For another: joelclaw session show ID",
     "last": "None of this folder's project is known; this is the newest of all. For another: joelclaw session show ID",
 }
-_PAGE_WIDTH = 132
 
 
 @drawn
@@ -51,35 +41,8 @@ def list_(screen: Console, result: Any) -> None:
         screen.print(safe("No session is known.", "yellow"))
 
 
-def show(answer: Answer) -> None:
-    """One session: who and what for, the context as a curve, its turns, what its hooks cost; or where its page is."""
-    _draw(answer, draw_session)
-
-
-def report(answer: Answer) -> None:
-    """The figures, then what hooks cost by client and event, injections by kind, and the last errors; or the page."""
-    _draw(answer, draw_report)
-
-
-def _draw(answer: Answer, draw: Callable[[Console, Any], None]) -> None:
-    result: Any = answer.result
-    (told if "file" in result else drawn(draw))(answer)
-
-
-def page(draw: Callable[[Console, Any], None], result: Any, title: str) -> str:
-    """What `draw` draws as one self-contained page."""
-    screen = Console(
-        record=True, file=io.StringIO(), width=_PAGE_WIDTH, force_terminal=True, color_system="truecolor",
-        highlight=False, no_color=False, legacy_windows=False,
-    )  # fmt: skip
-    draw(screen, result)
-    screen.print(safe("\nTimes are UTC. Written by joelclaw from its records on this machine.", "dim"))
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    head = f"<head>\n{policy}\n<title>{escape(shown_line(title))}</title>"
-    return screen.export_html(theme=DEFAULT_TERMINAL_THEME).replace("<head>", head, 1)
-
-
-def draw_session(screen: Console, life: Any) -> None:
+@drawn
+def show(screen: Console, life: Any) -> None:
     """One session; `full` says whether every turn is told."""
     for said, style in ((_CHOSEN.get(life["chosen"]), "dim"), (life["problem"], "yellow")):
         if said:
@@ -103,9 +66,6 @@ def draw_session(screen: Console, life: Any) -> None:
         + f", median {_ms(hooks['p50'])}, {_ms(hooks['totalMs'])} in all" * bool(hooks["count"]),
     ]
     screen.print(safe(" · ".join(filter(None, parts))))
-    curve = [turn for turn in life["turns"] if turn["contextPercent"] is not None]
-    if len(curve) > 1:
-        screen.print(_curve(curve))
     quiet: list[Any] = []
     for turn in life["turns"]:
         if turn["moments"] or life["full"]:
@@ -118,7 +78,8 @@ def draw_session(screen: Console, life: Any) -> None:
     _table(screen, life["hooksByEvent"], ("event", "count", "p50", "p95", "totalMs", "late", "failed"))
 
 
-def draw_report(screen: Console, result: Any) -> None:
+@drawn
+def report(screen: Console, result: Any) -> None:
     """The figures of the last hours."""
     hooks, recalls, given = result["hooks"], result["recalls"], result["injections"]
     feedback, errors = result["feedback"], result["errors"]
@@ -137,16 +98,6 @@ def draw_report(screen: Console, result: Any) -> None:
     _table(screen, hooks["byEvent"], ("client", "event", "count", "p50", "p95", "late", "failed"))
     _table(screen, given["byType"])
     _table(screen, [{**one, "error": clip(" ".join(one["error"].split()), _ERROR_CHARS)} for one in errors["latest"]])
-
-
-def _curve(turns: Sequence[Any]) -> Text:
-    """The context as a row of blocks, each in the colour of its zone: the fullest of neighbouring turns."""
-    line = Text.assemble(("context  ", "dim"))
-    size = -(-len(turns) // _CURVE)
-    for at in range(0, len(turns), size):
-        fullest = max(turns[at : at + size], key=lambda turn: turn["contextPercent"])
-        line.append(_BLOCKS[min(7, int(fullest["contextPercent"] / 12.5))], ZONES.get(fullest["zone"], ""))
-    return line
 
 
 def _turn(screen: Console, turn: Any, *, full: bool) -> None:

@@ -178,7 +178,7 @@ def test_a_value_may_stand_right_behind_a_short_flag(run: Run) -> None:
     assert run("knowledge", "search", "-n3", "lease").result["query"] == "lease"
 
 
-@pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope", "otel import nope"])
+@pytest.mark.parametrize("words", ["recall --batch nope", "memory import nope"])
 def test_a_file_that_is_not_there_is_wrong_usage(run: Run, words: str) -> None:
     done = run(*words.split(), ok=False)
     assert done.code == 2
@@ -204,3 +204,9 @@ def test_any_word_is_answered_with_an_envelope(run: Run, told: Told, word: str) 
 def test_nothing_in_a_mistyped_word_reaches_the_terminal(home: Path) -> None:
     told = on_terminal(home, "\x1b[31mred").err
     assert without_style(told) == told
+
+
+@pytest.mark.parametrize("words", [("memory", "import"), ("recall", "--batch")], ids=" ".join)
+def test_a_device_is_refused_as_a_file_to_read(run: Run, words: tuple[str, ...]) -> None:
+    failed = run(*words, "/dev/zero", ok=False)
+    assert failed.code == 2 and "device" in failed.json["error"]["message"]

@@ -20,7 +20,7 @@ __all__ = ["places"]
 ROOMS = ("core", "clients", "recall", "otel", "memory", "session", "cli")
 MORE = (
     ("install", "claude", "codex", "--yes"), ("memory", "archive", "--all"), ("trust", "{repo}"),
-    ("otel", "export", "--to", "{copy}"), ("knowledge", "sync", "{notes}"),
+    ("knowledge", "sync", "{notes}"),
 )  # fmt: skip
 
 
@@ -29,14 +29,13 @@ def filled(run: Run, home: Path, places: dict[str, str], tmp_path: Path) -> Path
     """A home in which every declared command ran, with all that it may leave there."""
     (home / "config.toml").write_text("[recall]\nlimit = 3\n")
     env = {**environment(tmp_path / "somebody"), **NOW, "VAULT_PATH": places["notes"]}
-    copy = {"copy": str(tmp_path / "copy.otlp")}
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "h", "prompt": "harbour", "cwd": places["repo"]}
     for words in asked(places):
         plain = [word.replace("\0", "").encode("utf-8", "replace").decode() for word in words]
         with suppress(AssertionError):  # some fail, and leave something all the same
             run(*plain, stdin=json.dumps(prompt) if plain == ["hook", "claude"] else None, env=env)
     for row in MORE:
-        run(*(word.format(**places, **copy) for word in row), env=env)
+        run(*(word.format(**places) for word in row), env=env)
     (home / "sessions" / "h.json").write_text("{")
     run("checkpoint", "save", "--session", "h", "--percent", "75", env=env)
     return home

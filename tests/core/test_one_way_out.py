@@ -131,8 +131,7 @@ TABLE: dict[str, list[list[str]] | str] = {
     "o11y session": [["o11y", "session", SESSION]],
     "o11y system": [["o11y", "system", "elsewhere"]],
     "otel prune": [["otel", "prune"]],
-    "otel export": [["otel", "export", "--status"], ["otel", "export", "--to", "-"]],
-    "otel import": [["otel", "import", "{otlp}"]],
+    "otel export": [["otel", "export", "--status"]],
     "checkpoint save": [["checkpoint", "save", "--session", "s", "--percent", "70", "-m", STORED, "--file", ALL]],
     "checkpoint flush": [["checkpoint", "flush", "--session", "s", "--percent", "80"]],
     "checkpoint show": [["checkpoint", "show", "s"]],
@@ -150,10 +149,8 @@ TABLE: dict[str, list[list[str]] | str] = {
     "session list": [["session", "list"], ["session", "list", "--client", "claude"]],
     "session show": [
         ["session", "show", SESSION], ["session", "show", SESSION, "--full"], ["session", "show", "s"],
-        ["session", "show", SESSION, "--html", "--to", "-"], ["session", "show", "s", "--html", "--to", "-"],
-        ["session", "show", "m1", "--html", "--to", "-"],
     ],
-    "report": [["report"], ["report", "--html", "--to", "-"], ["report", "--hours", "800000"]],
+    "report": [["report"], ["report", "--hours", "800000"]],
     "briefing": [["briefing", "--repo", "{repo}"], ["briefing", "--repo", "{repo}", "--format", "text"]],
     "compaction decide": [["compaction", "decide", _COMPACTION]],
     "compaction prepare": [["compaction", "prepare", _COMPACTION]],
@@ -258,11 +255,8 @@ def fill(run: Callable[..., Any], tmp_path: Path) -> dict[str, str]:
     (repo / ".git").mkdir(parents=True)
     (repo / "package.json").write_text(json.dumps({"name": f"harbour {ALL}", "description": f"gauge {ALL}"}))
     (tmp_path / "queries.txt").write_text("harbour gauge\nharbourGauge\n")
-    otlp = tmp_path / "events.otlp"
-    run("otel", "export", "--to", str(otlp), env=NOW)
     return {"lines": str(path), "transcript": str(made.path), "notes": str(notes), "repo": str(repo),
-            "queries": str(tmp_path / "queries.txt"), "otlp": str(otlp),
-            "backup": str(tmp_path / "harbour.tar")}  # fmt: skip
+            "queries": str(tmp_path / "queries.txt"), "backup": str(tmp_path / "harbour.tar")}  # fmt: skip
 
 
 def asked(places: dict[str, str]) -> list[list[str]]:

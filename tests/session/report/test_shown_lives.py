@@ -49,13 +49,3 @@ def test_turns_in_which_nothing_happened_are_one_line() -> None:
     assert turns({"number": 7})[0].startswith("#7     12:13:20"), "one such turn stands as it is"
     for seconds, told in ((40, "40 s"), (9000, "2 h"), (24_936_116, "289 days")):
         assert f" · {told}  " in turns({"number": 7, "seconds": seconds})[0]
-
-
-def test_the_context_as_a_curve() -> None:
-    def curve(*percents: float | None) -> list[str]:
-        told = [{**TURN, "contextPercent": percent} for percent in percents]
-        return [line for line in drawn(life.show, {**LIFE, "turns": told}) if line.startswith("context")]
-
-    assert curve() == curve(50) == [], "one turn makes no curve"
-    assert curve(0, 12.4, None, 12.5, 50, 99, 100, 130) == ["context  ▁▁▂▅███"]
-    assert curve(5, 95, 5, 5, *[5] * 57) == ["context  █" + "▁" * 30], "a block is as high as its highest turn"
