@@ -6,7 +6,6 @@ import os
 import time
 
 from core import TYPE_CHECKING, files
-from session import session_event
 from session.checkpoint import Checkpoint
 from session.faults import errors_of, fault_boundary
 from session.session_store import TASK_TAGS
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from session.records import SessionState
 
 TASK_CATEGORY = "ops"
-_STOP_S = 5
 
 
 class WorkingCheckpoint(Checkpoint):
@@ -75,30 +73,11 @@ def save(session_id: str, turn: dict[str, Any], config: Config, *, flush: bool =
     return _run(WorkingCheckpoint(Context(session_id, config, role=turn["role"]), turn, flush=flush))
 
 
-def begin_task_job(context: Context) -> None:
-    """Start a process that does what is left, since the agent waits for this one; where none can be, do it here."""
-    from core.process import background_process
-
+def work_for_task(context: Context) -> None:
+    """Recall for the task of a turn that was just recorded, and write it to memory, as its zone calls for."""
     with fault_boundary(context.faults, Checkpoint.name):
-        lock = work_lock(context.session_id, Checkpoint.name)
-        if not background_process.begin(lock, ["background", "task", context.session_id], _STOP_S):
-            context.read_previous()  # this event has written
-            _run(WorkingCheckpoint(context, None))
-
-
-def task_job(context: Context, *, holds_lock: bool) -> dict[str, Any]:
-    """What the process does, by the context usage that the hook wrote down; it may hold the lock of that work."""
-    if context.previous is None and not state_file.exists(context.session_id):
-        raise state_file.unknown_session(context.session_id)
-    step = WorkingCheckpoint(context, None)
-    step.takes_lock = not holds_lock
-    result = _run(step)
-    for fault in context.faults[:1]:
-        role = str(result["role"])
-        event = session_event.event("checkpoint.degraded", role, context.session_id, fault, context.now, level="warn")
-        context.note([event])
-    context.close(silent=True)
-    return result
+        context.read_previous()  # this event has written
+        _run(WorkingCheckpoint(context, None))
 
 
 def sessions() -> list[dict[str, Any]]:

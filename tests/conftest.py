@@ -111,7 +111,7 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
         if not k.startswith(("JOELCLAW", "SLOG", "PI_", "TYPESENSE", "OTEL", "VAULT"))
     }
     kept["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
-    patient = {"JOELCLAW_HOOK_DEADLINE_MS": "60000", "JOELCLAW_HOOK_WAIT": "true"}
+    patient = {"JOELCLAW_HOOK_DEADLINE_MS": "60000"}
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
 
 

@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 
     from cli.answer import Answer
 
-_WORDS = {"task": 2, "notice": 1, "observe": 1}
-"""The jobs, and how many words each takes: `task` a session."""
+_JOBS = ("notice", "observe")
 
 
 def is_job(words: Sequence[str]) -> bool:
-    """Whether words name a job, and for `task` a session."""
-    return bool(words) and _WORDS.get(words[0]) == len(words)
+    """Whether words name a job."""
+    return len(words) == 1 and words[0] in _JOBS
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -26,7 +25,7 @@ def run(options: dict[str, Any]) -> Answer:
     from core import config, files
     from core.process import background_process
 
-    job, *session = options["words"]
+    (job,) = options["words"]
     holds_lock = background_process.stop_in_time()
     if job == "observe":  # nothing that a repository holds is to choose the model, or what that runs or reads
         os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
@@ -36,13 +35,6 @@ def run(options: dict[str, Any]) -> Answer:
         from session.compaction import client_compaction
 
         return Answer(client_compaction.notify(settings))
-    if job == "observe":
-        from session import observation
+    from session import observation
 
-        return Answer(observation.observe_waiting(settings, alone=holds_lock))
-    from session import checkpoint_run
-    from session.state import state_file
-    from session.step import Context
-
-    context = Context(state_file.identity(session[0]), settings)
-    return Answer(checkpoint_run.task_job(context, holds_lock=holds_lock))
+    return Answer(observation.observe_waiting(settings, alone=holds_lock))

@@ -86,7 +86,6 @@ SETTINGS: dict[str, Setting] = {
     "refresh.named": Setting(True, "say where the names in a prompt stand"),
     "workspace.folder": Setting("", "folder of the daily log; default: workspace in the home", trusted=True),
     "hook.deadline_ms": Setting(2_000, "after this time a hook gives an empty answer", 50, 60_000),
-    "hook.wait": Setting(False, "a hook without an answer ends when its work is done, not before"),
     "compaction.reserve_tokens": Setting(16_384, "tokens to keep free, if no client says", 0, 100_000_000),
     "compaction.keep_recent_tokens": Setting(20_000, "recent tokens to keep, if no client says", 0, 100_000_000),
     "compaction.summary": Setting("client", "who writes the summary", choices=("client", "joelclaw"), trusted=True),

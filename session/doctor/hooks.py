@@ -303,7 +303,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Trial
         home = os.path.join(folder, "home")
         # That of the client, as far as it is ours: nothing of it may lead out of the home of the trial.
         kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
-        around = {**kept, "JOELCLAW_HOME": home, "JOELCLAW_HOOK_WAIT": "true"}
+        around = {**kept, "JOELCLAW_HOME": home}
         if client.events.get(event) == "start":
             said = [executable, "memory", "write", "--global", _SAID]
             process_group.run(said, seconds=LONGEST_S, environment=around)

@@ -101,7 +101,7 @@ def flush(event: HookEvent, context: Context, steps: list[Step], turn: dict[str,
     if last.has_work:
         from session import checkpoint_run
 
-        checkpoint_run.begin_task_job(context)
+        checkpoint_run.work_for_task(context)
     daily_log.before_compaction(context, state)
     observe(event, context, "compaction")
 

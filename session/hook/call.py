@@ -25,17 +25,12 @@ if TYPE_CHECKING:
 COMPONENT = "hook"
 _ARCHIVE_SHARE = 0.6
 """Of the time until the deadline, for a transcript that has grown by megabytes."""
-_LAST_WORDS_S, _LAST_WORDS_SHARE = 0.3, 0.15
-"""The share is of the time that the answer had: who allows a slow machine more time allows it here too."""
-_UNTIL_ALONE_S, _LAST_WORDS_ALONE_S = 2.0, 20.0
-"""Where a child says them, for which nobody waits; and what the fork before it may take on a machine with too much to
-do."""
-_SHORTEST_S, _PATIENCE_S = 0.05, 60
-_EARLIER_S = 0.4
-"""So long a hook waits for one of its session that has let its client go and is still at work."""
-_AGAIN = frozenset(("prompt", "tool", "turn", "start"))
-"""The next one catches up, but for what a start tells: of these counts what they waited, where a transcript has the
-rest."""
+_SHORTEST_S = 0.05
+_PATIENCE_S = 60
+_GRACE_S = 0.3
+"""How long a hook that is late, or whose answer is out, may take to store its event before it is ended."""
+_GRACE_SHARE = 0.15
+"""The same as a share of the deadline: a machine that gets more time for an answer gets more for the event too."""
 
 
 class Call:
@@ -45,8 +40,7 @@ class Call:
         self._agent = agent
         self._name = name
         self._began = began
-        self._watched, self._waited = time.monotonic(), waited_s()
-        """When the deadline begins, and what was waited before: what is waited behind it, it sees itself."""
+        self._watched = time.monotonic()
         self._config = config.Config({})
         self._deadline: Deadline | None = None
         self._event: HookEvent | None = None
@@ -55,9 +49,7 @@ class Call:
         self._texts: list[Text] = []
         self._told = ""  # the id of the event about this call, once it is kept
         self._is_silent = False  # the agent is never told anything at such an event
-        self._at_work: files.FileLock | None = None  # of the session, until this process ends
         self._has_claimed = False
-        self._is_alone = False  # the client is gone with its answer, and this goes on in a child
 
     def watch(self) -> None:
         """Start the deadline (`hook.deadline_ms`); settings that cannot be read are noted, and the defaults hold."""
@@ -71,8 +63,6 @@ class Call:
         except Failure as failure:
             spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()
-        if not self._config.get_bool("hook.wait"):
-            self._deadline.last_words = _UNTIL_ALONE_S
 
     def answer(self, data: bytes) -> str:
         """What is printed for a payload."""
@@ -94,44 +84,11 @@ class Call:
             role = os.environ.get("JOELCLAW_ROLE", "")
             context = Context(session_id, self._config, role=role, agent=self._agent)
             if not context.is_off(event["cwd"]):
-                waited = 0.0
-                if self._deadline is not None and event["kind"] in _AGAIN and event["transcript"]:
-                    waited = self._deadline.waited = self._waited
-                    if waited >= self._seconds():
-                        time.sleep(_PATIENCE_S)  # late before it begins: the deadline says so, and ends this
                 self._context = context
-                self._begin(event, context, client.answer(event, []))
-                until = self._watched + (self._seconds() - waited) * _ARCHIVE_SHARE
+                self._is_silent = pipeline.says_nothing(event, context)
+                until = self._watched + self._seconds() * _ARCHIVE_SHARE
                 self._texts = pipeline.answer(event, context, silent=client.silent, until=until)
         return client.answer(event, self._texts)
-
-    def _begin(self, event: HookEvent, context: Context, empty: str) -> None:
-        """Wait for an earlier hook of the session; where nothing is to be said, let the client go at once.
-
-        What that event calls for is done in a child, before the session's next hook begins: it waits for the lock.
-        """
-        from session.hook import pipeline
-        from session.step import work_lock
-
-        path = work_lock(context.session_id, COMPONENT)
-        self._is_silent = pipeline.says_nothing(event, context)
-        silent = self._is_silent and not self._config.get_bool("hook.wait")
-        if not silent and not os.path.exists(path):
-            return
-        lock = files.FileLock(path, _EARLIER_S)
-        try:
-            lock.__enter__()
-        except (files.LockTimeout, OSError, Failure):  # side by side, as hooks of tools at once are
-            return
-        if not silent or self._deadline is None:
-            lock.__exit__()
-            return
-        self._deadline.over()  # a fork takes one thread along; and before the claim, see `Deadline`
-        self.claim()
-        self._at_work, self._is_alone = lock, True
-        _say(empty)
-        _go_on_in_child()
-        self._deadline = Deadline(self._seconds(), self._late, _LAST_WORDS_ALONE_S)
 
     def empty(self) -> str:
         """The answer that says nothing."""
@@ -176,21 +133,13 @@ class Call:
 
     def _late(self) -> None:
         """The deadline is over: the empty answer first, then what may not be lost, and the event."""
-        if not self._is_alone:
-            _say(self.empty())
-            if self._config.get_bool("hook.wait"):
-                _close_streams()
-            else:
-                # What this process is importing just now cannot be imported in the child any more.
-                _go_on_in_child()
-                start_new_thread(_leave, (_LAST_WORDS_ALONE_S,))
+        _say(self.empty())
         try:
             if self._context is not None and self._context.on_deadline is not None:
                 self._context.on_deadline()
         except Exception as error:
             self.failed(error)
-        what = "not done" if self._is_alone else "no answer"
-        told = self._about("hook.timeout", "error", {}, error=f"{what} within {self._seconds():g} s")
+        told = self._about("hook.timeout", "error", {}, error=f"no answer within {self._seconds():g} s")
         # One id: it takes the place of the event that says the call was answered.
         self._keep({**told, "id": self._told or told["id"]})
 
@@ -231,13 +180,11 @@ class Deadline:
     What hangs in `late` is left behind. The watcher is a bare thread (`threading` costs 1 ms to import).
     """
 
-    __slots__ = ("_answered", "_began", "_late", "_over", "last_words", "seconds", "waited")
+    __slots__ = ("_answered", "_began", "_late", "_over", "seconds")
 
-    def __init__(self, seconds: float, late: Callable[[], None], last_words: float = _LAST_WORDS_S) -> None:
+    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         self.seconds = seconds
-        """May be changed, as `waited` of them may: the settings that say it are read while the watcher runs."""
-        self.waited = 0.0
-        self.last_words = last_words
+        """May be changed: the settings that say it are read while the watcher runs."""
         self._began = time.monotonic()
         self._late = late
         self._answered = allocate_lock()
@@ -258,23 +205,16 @@ class Deadline:
         while wait > 0:
             if self._over.acquire(timeout=min(wait, _SHORTEST_S)):
                 return
-            wait = self._began + self.seconds - self.waited - time.monotonic()
+            wait = self._began + self.seconds - time.monotonic()
         is_late = self.claim()
         if not is_late and self._over.acquire(False):
             return
         try:
             if is_late:  # else the answer was out in time, and what comes after it (an event) hangs
-                most = max(self.last_words, _LAST_WORDS_SHARE * max(self.seconds, self.waited))
-                start_new_thread(_leave, (most,))
+                start_new_thread(_leave, (max(_GRACE_S, _GRACE_SHARE * self.seconds),))
                 self._late()
         finally:
             os._exit(0)
-
-
-def waited_s() -> float:
-    """Seconds that this process waited for a processor since its start (Linux), be it a shell's before; else 0."""
-    told = files.start_of(f"/proc/{os.getpid()}/schedstat", 100).split()
-    return int(told[1]) / 1e9 if len(told) > 1 else 0.0
 
 
 def _say(text: str) -> None:
@@ -289,25 +229,3 @@ def _say(text: str) -> None:
 def _leave(seconds: float) -> None:
     time.sleep(seconds)
     os._exit(0)
-
-
-def _go_on_in_child() -> None:
-    """End this process with status 0; a child returns, in a session of its own and without the standard streams.
-
-    Locks that are held (`flock`) pass to the child. Without a process left, this one goes on without the streams.
-    """
-    try:
-        if os.fork():
-            os._exit(0)
-        os.setsid()  # a client that ends its hook's group, or its terminal, does not end this
-    except OSError:
-        pass
-    _close_streams()
-
-
-def _close_streams() -> None:
-    """Lead stdin, stdout and stderr nowhere: who reads them is at their end."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(null, stream)
-    os.close(null)

@@ -117,7 +117,7 @@ def _turn(event: HookEvent, context: Context, items: Sequence[Item], *, silent: 
     if kind != "prompt" and step.has_work:
         from session import checkpoint_run
 
-        checkpoint_run.begin_task_job(context)
+        checkpoint_run.work_for_task(context)
     for injection in injections:
         texts += injection.message()
     return texts

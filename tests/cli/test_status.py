@@ -221,7 +221,7 @@ def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(
 def test_settings_that_differ_from_the_defaults_are_listed(run: Run, home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text("[recall]\nlimit = 9\n")
-    unlisted = {"JOELCLAW_HOOK_DEADLINE_MS": "", "JOELCLAW_HOOK_WAIT": ""}  # the tests' own
+    unlisted = {"JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own
     env = {"JOELCLAW_CHECKPOINT_WARM_PERCENT": "35", **unlisted}
     changed = run("status", env=env).result["config"]["changed"]
     assert changed == {"recall.limit": 9, "checkpoint.warm_percent": 35}

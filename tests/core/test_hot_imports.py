@@ -107,7 +107,6 @@ CALLS: dict[str, tuple[list[str], str | None]] = {
     "checkpoint save, of a known session": ([*SAVE, "--session", "known", "--percent", "30"], None),
     "checkpoint save from stdin": (["checkpoint", "save", "--stdin"], TURN),
     "checkpoint flush": (["checkpoint", "flush", "--session", "known", "--percent", "85"], None),
-    "the job for a task": (["background", "task", "known"], None),
     "checkpoint show": (["checkpoint", "show", "known"], None),
     "checkpoint list": (["checkpoint", "list"], None),
     "checkpoint clear": (["checkpoint", "clear", "other"], None),

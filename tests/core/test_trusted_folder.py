@@ -76,7 +76,7 @@ def read_on_terminal(home: Path, repo: Path) -> str:
 
 
 def test_status_says_what_comes_from_the_folder(run: Run, repo: Path, tmp_path: Path) -> None:
-    env = {"JOELCLAW_HOOK_DEADLINE_MS": "", "JOELCLAW_HOOK_WAIT": ""}  # the tests' own
+    env = {"JOELCLAW_HOOK_DEADLINE_MS": ""}  # the tests' own
     assert run("status", cwd=tmp_path, env=env).result["config"]["project"] is None
     about = run("status", cwd=repo, env=env).result["config"]["project"]
     assert about == {

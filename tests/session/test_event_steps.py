@@ -12,7 +12,6 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from core.process import background_process
 from otel import unstored
 from session import checkpoint, checkpoint_run
 from session.hook import call
@@ -107,14 +106,6 @@ def test_a_note_that_the_deadline_took_is_handed_out_at_the_next_prompt(
     answers = [hook("prompt", prompt="go on please", percent=20)._texts for _ in range(2)]
     assert [[text["customType"] for text in texts] for texts in answers] == [["compaction-recovery"], []]
     assert (state(here)["noteOwed"], state(here)["checkpoint"]["compactionCount"]) == (False, 1)
-
-
-def test_a_task_job_that_cannot_be_started_is_done_here(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("memory", "write", MEMORY, env=NOW)
-    monkeypatch.setattr(background_process, "begin", lambda *_: False)
-    hook("turn_end", messages=[TASK], percent=85)
-    counts = state(here)["counts"]
-    assert (counts["recalls"], counts["writes"]) == (1, 1)
 
 
 def test_the_end_of_a_session_asks_nothing_of_a_state_that_it_does_not_change(run: Run, home: Path) -> None:

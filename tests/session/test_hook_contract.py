@@ -8,14 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, clean_environment
+from conftest import JOELCLAW, ROOT, Run, clean_environment
 from faults import DEADLINES_MS, SLOWEST_S
-
-from session.hook import call
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
 OWN = ("pi", "opencode")  # whose extension takes one line of JSON in any case
@@ -143,55 +140,6 @@ def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path,
     assert event["metadata"]["agent"] == agent
 
 
-_WAITED = """
-import sys
-from cli import piped
-from session.hook import call
-waited = [float(one) for one in sys.argv.pop(1).split()]
-call.waited_s = lambda: waited[0]
-read = piped.read_object
-piped.read_object = lambda most: (waited.reverse(), read(most))[1]  # it has begun: from now on it waited for the last
-from cli.main import main
-main()
-"""
-
-
-@pytest.mark.parametrize(
-    ("kind", "transcript", "waited", "works"),
-    [
-        ("UserPromptSubmit", "t.jsonl", "1", True), ("UserPromptSubmit", "t.jsonl", "70", False),
-        ("UserPromptSubmit", "", "70", True), ("PreCompact", "t.jsonl", "70", True),
-        ("SessionStart startup", "t.jsonl", "70", False), ("SessionStart compact", "t.jsonl", "70", True),
-        ("UserPromptSubmit", "t.jsonl", "0 70", True), ("UserPromptSubmit", "t.jsonl", "70 71", False),
-    ],
-)  # fmt: skip
-def test_one_that_waited_too_long_for_a_processor_says_nothing(
-    run: Run, home: Path, tmp_path: Path, kind: str, transcript: str, waited: str, works: bool
-) -> None:
-    """A prompt stands in the transcript for the next event; where there is none, and at a compaction, it works.
-
-    What it waits after its start (the second figure) is in the time that it takes already.
-    """
-    kind, _, source = kind.partition(" ")
-    payload = {
-        "hook_event_name": kind, "session_id": SESSION, "cwd": str(tmp_path), "prompt": "sort the tide tables",
-        "source": source,
-        "transcript_path": str(tmp_path / transcript) if transcript else "",
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", _WAITED, waited, "hook", "claude"],
-        input=json.dumps(payload).encode(),
-        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="60000", PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        cwd=tmp_path,
-        check=True,
-    )
-    assert done.stdout + done.stderr == b""
-    late = [(event["error"], event["metadata"]["event"]) for event in events(run, "hook.timeout")]
-    assert late == ([] if works else [("no answer within 60 s", kind)])
-    assert works == any(event["sessionId"] == SESSION for event in events(run, "hook.completed"))
-
-
 def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: Path) -> None:
     script = (
         "import os, time; from session.hook import call; it = call.Call('claude', '', time.perf_counter())\n"
@@ -238,77 +186,6 @@ def test_a_fault_is_told_beside_what_came_of_the_call(run: Run, home: Path, fail
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
     found = [one["action"] for name in told for one in events(run, name) if one["sessionId"] == SESSION]
     assert sorted(found) == told
-
-
-_IMPORTING = """
-import sys, time
-class Slow:
-    def find_spec(self, name, path=None, target=None):
-        if name == "otel.event":
-            time.sleep(1)
-sys.meta_path.insert(0, Slow())
-from cli.main import main
-main()
-"""
-
-
-def test_one_whose_event_takes_long_to_import_leaves_it(run: Run, home: Path) -> None:
-    """What one thread is importing when another forks stays locked in the child, which is to tell the event."""
-    payload = {"hook_event_name": "UserPromptSubmit", "session_id": SESSION, "prompt": "sort the tide tables"}
-    subprocess.run(
-        [sys.executable, "-c", _IMPORTING, "hook", "claude"],
-        input=json.dumps(payload).encode(), cwd=ROOT, check=True,
-        env=clean_environment(home, JOELCLAW_HOOK_DEADLINE_MS="400", JOELCLAW_HOOK_WAIT="false"),
-    )  # fmt: skip
-    until = time.monotonic() + PATIENCE_S
-    told: list[str] = []
-    while SESSION not in told and time.monotonic() < until:
-        told = [one["sessionId"] for name in ("hook.timeout", "hook.completed") for one in events(run, name)]
-    assert told.count(SESSION) == 1
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="this system does not tell")
-def test_a_process_that_shares_a_processor_waits() -> None:
-    script = (
-        "import os; from session.hook import call; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
-        "parent = os.getpid()\nif not os.fork():\n    while os.getppid() == parent: pass\n    os._exit(0)\n"
-        "while call.waited_s() < 0.02: pass"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE_S, cwd=ROOT)
-
-
-@pytest.mark.parametrize(("seconds", "last_words"), [(0.3, 0.3), (2.0, 0.3), (60.0, 9.0)])
-def test_a_longer_deadline_leaves_more_time_for_the_last_words(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, last_words: float
-) -> None:
-    begun: list[tuple[Any, ...]] = []
-    now = [0.0]
-    monkeypatch.setattr(call, "start_new_thread", lambda _, given: begun.append(given))
-    monkeypatch.setattr(call, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(call, "os", SimpleNamespace(_exit=lambda code: begun.append((code,))))
-    told: list[str] = []
-    watched = call.Deadline(seconds, lambda: told.append("late"))
-    now[0] = seconds
-    watched._watch()
-    assert told == ["late"]
-    assert begun[1] == (pytest.approx(last_words),)
-
-
-def test_one_that_is_let_go_in_the_moment_of_its_deadline_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(call, "start_new_thread", lambda *_: None)
-    monkeypatch.setattr(call, "os", SimpleNamespace(_exit=ended.append))
-    watched = call.Deadline(0.0, lambda: ended.append(-1))
-
-    def late() -> float:
-        watched.over()
-        assert watched.claim()
-        return 9.0
-
-    monkeypatch.setattr(call, "time", SimpleNamespace(monotonic=late))
-    watched._began = 0.0
-    watched._watch()
-    assert ended == []
 
 
 def test_the_deadline_can_be_longer_than_the_default(run: Run, home: Path) -> None:
