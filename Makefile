@@ -5,8 +5,6 @@ BIN := $(VENV)/bin
 AGENT ?= pi
 # Tests wait nearly as long as they work: two workers a core keep it busy; many more than eight only collect.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
-SINCE ?= main
-BUDGET ?= 35
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal
 STAMP := $(VENV)/.stamp
 DEMO := $(VENV)/.demo-stamp
@@ -14,7 +12,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check check-lint check-tests e2e lint format docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all e2e lint format docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
@@ -42,19 +40,6 @@ test: $(STAMP)  ## run the tests
 
 test-all: $(STAMP)  ## run the tests, also those that take minutes
 	$(PYTEST) -m "thorough or not thorough" -o faulthandler_timeout=3600
-
-check: $(STAMP)  ## lint, and the tests nearest to what changed since main, a minute of them: make check SINCE=HEAD~1
-	@$(MAKE) --no-print-directory --jobs=2 check-lint check-tests
-
-check-lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-
-# File by file, so that the nearest come first; what would begin after BUDGET seconds is left out, and listed.
-check-tests: $(STAMP)
-	$(BIN)/python tests/affected.py $(SINCE) | xargs --no-run-if-empty \
-	  $(PYTEST) --dist loadfile --no-loadscope-reorder --budget $(BUDGET)
 
 e2e: $(STAMP)  ## real agents with a scripted model, through a compaction: make e2e AGENT=pi|claude|codex|gemini|opencode|all
 	$(BIN)/python tests/agents/agents.py install $(AGENT)

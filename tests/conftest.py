@@ -1,11 +1,9 @@
-"""Every test runs the installed command in a throwaway home: in this process, or spawned where the process matters."""
+"""Fixtures. Every test runs the installed command in a throwaway home: in this process, or spawned if marked so."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
-import importlib
 import json
 import os
 import shutil
@@ -13,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,53 +27,49 @@ if TYPE_CHECKING:
     from otlp_receiver import Receiver
     from typesense_server import Server
 
-# How long an example takes says nothing on a busy machine. In CI the same examples every time: a rare one is found, and
-# mended, on a developer's machine, where every run tries other ones, and fewer.
+# No deadline: how long an example takes says nothing on a busy machine. CI draws the same examples every time;
+# developers' machines draw fewer, but different ones in each run, and find the rare failures.
 settings.register_profile("any", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any"), max_examples=100, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "any")
 
-gc.disable()  # what is collected stays: until then there is nothing to look for (`pytest_collection_finish`)
+gc.disable()  # until `pytest_collection_finish`: collected tests are never garbage
 
-# Which session of a client the tests themselves are run in.
+# The tests may themselves run inside an agent's session.
 for variable in ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
     os.environ.pop(variable, None)
 
-# `nohup make test &` ignores both, and every command that a test spawns would inherit it.
+# `nohup make test &` ignores both signals, and every spawned command would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-MEMORY = "/dev/shm"
-_ROOM_MB = 4096
+SHARED_MEMORY = "/dev/shm"
+ROOM_MB = 4096  # free space that a full run needs
 
 
 def _holds_tests(folder: str) -> bool:
-    """Whether there is room for what tests write, and a script in it may be run."""
+    """Whether the folder has room for the tests' files and allows scripts to run."""
     if "TMPDIR" in os.environ or not os.access(folder, os.W_OK):
         return False
     disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize >> 20 >= _ROOM_MB and not disk.f_flag & os.ST_NOEXEC
+    return disk.f_bavail * disk.f_frsize >> 20 >= ROOM_MB and not disk.f_flag & os.ST_NOEXEC
 
 
-# Thousands of homes are made and thrown away: in memory that costs the system half as much, and no disk is waited for.
-if _holds_tests(MEMORY):
-    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+# Thousands of homes are created and thrown away; in memory that takes half the time.
+if _holds_tests(SHARED_MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = SHARED_MEMORY
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = sorted((ROOT / "tests").rglob("test_*.py"))
-FOLDERS = sorted({path.parent for path in FILES})
-sys.path.extend(map(str, FOLDERS))  # a test file may use what another made, in whichever room it stands
-# Said by the first process, before its workers begin: whether the test files were never compiled.
-FRESH = os.environ.setdefault("TESTS_FRESH", str(any(not (one / "__pycache__").exists() for one in FOLDERS)))
+# A test file may import helpers from a test file in another folder.
+sys.path.extend(sorted({str(path.parent) for path in (ROOT / "tests").rglob("test_*.py")}))
 JOELCLAW = str(Path(sys.executable).parent / "joelclaw")
-PATIENCE_S = 240.0
-"""How long a test waits for what must come to pass: it bounds a hang, and says nothing about speed."""
-NOW_MS = 1_790_000_000_000  # 2026-09-21, the time at which tests stand still
+PATIENCE_S = 240.0  # how long a test waits before it counts as hung; says nothing about speed
+NOW_MS = 1_790_000_000_000  # 2026-09-21, the frozen time of most tests
 
 
 @dataclass(frozen=True)
 class Spawned:
-    """What a spawned command left."""
+    """What a command returned."""
 
     code: int
     out: str
@@ -84,7 +77,7 @@ class Spawned:
 
     @property
     def json(self) -> Any:
-        """Its whole stdout as one JSON value."""
+        """The whole of stdout as one JSON value."""
         return json.loads(self.out)
 
     @property
@@ -101,9 +94,9 @@ class Run(Protocol):
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
-    """An environment without anything of the developer's that changes what a command does, and with ours on its PATH.
+    """The developer's environment without any variable that changes what a command does, and with `joelclaw` on PATH.
 
-    A hook takes its time in it, and has done its work when it ends.
+    Hooks get a deadline of a minute, and finish all their work before they exit.
     """
     kept = {
         k: v
@@ -115,36 +108,8 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
 
 
-_BEGAN = time.monotonic()
-_LEFT_OUT = "left out: the time of --budget is over"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--budget SECONDS`: leave out the tests that would begin later (`make check`)."""
-    parser.addoption("--budget", type=float, default=0.0)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say what was left out."""
-    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if _LEFT_OUT in str(one.longrepr)]
-    files = sorted({one.nodeid.partition("::")[0].removeprefix("tests/") for one in skipped})
-    if skipped:
-        terminalreporter.write_sep("-", f"LEFT OUT, {len(skipped)} tests of {len(files)} files; `make test` runs them")
-        terminalreporter.write_line(" ".join(files))
-
-
-def pytest_sessionstart() -> None:
-    """In a fresh clone each worker first loads, and compiles, other test files; all would compile them all."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if FRESH == "True" and worker:
-        number, workers = int(worker.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-        for path in FILES[number::workers]:
-            with contextlib.suppress(Exception):  # it is told where pytest loads it
-                importlib.import_module(path.stem)
-
-
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests are no garbage: looked through again in every collection they cost an eighth."""
+    """Exclude the thousands of collected tests from garbage collection, which saves an eighth of the run."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -152,22 +117,19 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tell which tests are about a process of its own, before their fixtures run any."""
-    budget: float = item.config.getoption("--budget")
-    if budget and time.monotonic() - _BEGAN > budget:
-        pytest.skip(_LEFT_OUT)
+    """Note whether this test is about processes, before its fixtures run a command."""
     in_process.about_processes = item.get_closest_marker("spawned") is not None
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What a command leaves in the folder for temporary files, a report's page say, goes with the tests' homes."""
+    """Put temporary files that commands leave behind into pytest's folder, which pytest cleans up."""
     os.environ["TMPDIR"] = tempfile.tempdir = str(tmp_path_factory.mktemp("t"))
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A collector that keeps what it is sent."""
+    """An OTLP collector that keeps what it receives."""
     from otlp_receiver import Receiver
 
     started = Receiver().start()
@@ -177,13 +139,13 @@ def receiver() -> Iterator[Receiver]:
 
 @functools.cache
 def _schema() -> bytes:
-    made = apsw.Connection(":memory:")
-    _take_steps(made)
-    return made.serialize("main")
+    empty = apsw.Connection(":memory:")
+    _take_steps(empty)
+    return empty.serialize("main")
 
 
 def _take_steps_at_once(db: apsw.Connection) -> None:
-    """An empty store in memory is a copy of one: to take all steps of the schema takes longer."""
+    """Copy an empty store in memory instead of running every migration, which takes longer."""
     if db.filename or migrate.version_of(db):
         _take_steps(db)
     else:
@@ -204,7 +166,7 @@ def db() -> Iterator[apsw.Connection]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A node of Typesense for the tests of a file."""
+    """A Typesense node for all tests of a file."""
     from typesense_server import one_node
 
     with one_node(tmp_path_factory.mktemp("node")) as started:
@@ -213,25 +175,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Where this test's memory lies; not made yet."""
+    """The path of this test's home, which does not exist yet."""
     return tmp_path / "home"
 
 
 @pytest.fixture(scope="session")
 def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with an empty store, to be copied: to make one takes longer."""
-    made = tmp_path_factory.mktemp("made")
+    """A home with an empty store, to be copied, which is faster than creating one."""
+    folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as changed:
-        changed.setenv("JOELCLAW_HOME", str(made))
+        changed.setenv("JOELCLAW_HOME", str(folder))
         db = sqlite.open_writing(busy_ms=0, durable=False)
         fold_log(db, over=0)
         db.close()
-    return made
+    return folder
 
 
 @pytest.fixture
 def opened_store(made_home: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
-    """The empty store of this test's home, open for writing at the time at which tests stand still."""
+    """The empty store of this test's home, open for writing, with time frozen."""
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
     shutil.copytree(made_home, home, dirs_exist_ok=True)
@@ -242,10 +204,10 @@ def opened_store(made_home: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def run(home: Path, tmp_path: Path) -> Run:
-    """Run `joelclaw` to its end; `ok` says whether exit 0 is expected (otherwise anything else).
+    """Run `joelclaw`; `ok` says whether exit code 0 is expected.
 
-    In this process (`in_process`); spawned in tests marked so, in a thread, and where a variable counts when Python
-    starts.
+    It runs in this process (`in_process`), unless the test is marked `spawned`, runs in a thread, or sets a variable
+    that only counts when Python starts.
     """
 
     def command(
