@@ -10,7 +10,7 @@ from cli.stdout import write_bytes
 from core import clock, config
 from core.errors import FAILED, Failure, usage
 from core.store import sqlite
-from memory import importing
+from memory import transfer
 
 _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 500  # memories that are held, and printed, at once
@@ -21,18 +21,17 @@ def import_(options: dict[str, Any]) -> Answer:
     """Take in a file, or stdin for `-`; bad lines are reported and the good ones kept. `--preview` stores nothing."""
     file, form, preview = options["file"], options["format"], options["preview"]
     if form == "auto":
-        form = importing.OURS if file == "-" else importing.form_of(file)
-    settings = config.load()
-    is_ours = form == importing.OURS
-    about = {"preview": preview, "now": clock.now_ms(), "config": settings}
+        form = transfer.LINES if file == "-" else transfer.detect_format(file)
+    is_ours = form == transfer.LINES
+    about = {"preview": preview, "now": clock.now_ms(), "config": config.load()}
     if is_ours:
         with bulk.numbered(file, longest=_LONGEST_LINE, code=_CODE, holds="JSON lines") as (lines, advance):
-            report = importing.import_file(lines, form, **about, progress=advance)
+            report = transfer.import_lines(lines, **about, progress=advance)
     elif file == "-":
         raise usage(_CODE, f"{form} is read from a file", "name the file; stdin takes only joelclaw's own JSON lines")
     else:
         with bulk.bar("importing") as (_, advance):
-            report = importing.import_file(file, form, **about, progress=advance)
+            report = transfer.import_markdown(file, **about, progress=advance)
     if is_ours and 0 < report["failed"] == report["lines"]:
         first = report["errors"][0]
         message = f"none of {report['lines']} lines is a memory; line {first['line']}: {first['reason']}"
@@ -57,7 +56,7 @@ def export(options: dict[str, Any]) -> int:
     """Print every memory as a JSON line, oldest first, a block of them at a time; ends where nobody reads on."""
     names = collections(options["collection"] or "", _CODE)
     db = sqlite.open_reading()
-    lines = importing.export_lines(db, names) if db is not None else iter(())
+    lines = transfer.export_lines(db, names) if db is not None else iter(())
     while block := list(islice(lines, _BLOCK)):
         if not write_bytes(b"".join(block)):
             return 0

@@ -3,7 +3,7 @@
 from cli.parameter import COLLECTIONS, HITS, HOURS, RAW, VERBATIM, Command
 from cli.parameter import Parameter as P  # noqa: N817  # this file is a table
 
-_FORMS = ("auto", "ours", "markdown", "mem0", "mcp-memory", "claude-mem")
+_FORMS = ("auto", "ours", "markdown")
 _VERDICTS = ("allow", "hold", "discard")
 _TYPES = ("observation", "lesson", "pattern", "failed_target")
 _ID = P("id", (), "its id, or the beginning of it", required=True, metavar="ID")
@@ -144,7 +144,7 @@ COMMANDS: tuple[Command, ...] = (
         "bulk:import_",
         "Import JSON lines ({text, id?, collection?, category?, tags?, project?, ...}), or another tool's memories.",
         P("file", (), "the file (- is stdin)", required=True, metavar="FILE", file=True),
-        P("format", ("--format",), "its format (auto: by its content)", default="auto", choices=_FORMS),
+        P("format", ("--format",), "its format (auto: by its name)", default="auto", choices=_FORMS),
         P("preview", ("--preview",), "only say what would be stored", kind="flag"),
         view=_TOLD,
     ),

@@ -10,7 +10,7 @@ import faults
 import pytest
 from conftest import NOW_MS, Run
 
-from memory.other_stores import LeftOut, bullets
+from memory.transfer import markdown_items
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 PAGE = """\
@@ -68,12 +68,6 @@ def page(tmp_path: Path) -> Path:
     (path.parent / ".git").mkdir(parents=True)
     path.write_text(PAGE)
     return path
-
-
-def told(text: str, path: Path) -> list[Any]:
-    path.write_text(text)
-    found = bullets(str(path))
-    return [one.reason if isinstance(one, LeftOut) else (one.context, one.text) for one in found]
 
 
 def test_each_bullet_and_short_paragraph_is_a_memory(run: Run, page: Path) -> None:
@@ -141,8 +135,32 @@ def test_secrets_are_redacted_and_reserved_tags_do_nothing(run: Run, tmp_path: P
         ("```\nnever closed\n- no\n", []),
     ],
 )  # fmt: skip
-def test_pieces_of_markdown(tmp_path: Path, text: str, wanted: list[Any]) -> None:
-    assert told(text, tmp_path / "a.md") == wanted
+def test_bullets_and_paragraphs_become_items(text: str, wanted: list[Any]) -> None:
+    assert [item.left_out or (item.context, item.text) for item in markdown_items(text)] == wanted
+
+
+@pytest.mark.parametrize("data", [b"a\0b", b"# only a heading", None])
+def test_a_file_without_readable_items_fails_with_a_fix(
+    run: Run, home: Path, tmp_path: Path, data: bytes | None
+) -> None:
+    if data is not None:
+        (tmp_path / "x.md").write_bytes(data)
+    failed = run("memory", "import", str(tmp_path / "x.md"), env=NOW, ok=False)
+    assert (failed.json["error"]["code"], bool(failed.json["fix"])) == ("IMPORT_FAILED", True)
+    assert not (home / "store.db").exists()
+
+
+def test_a_bullet_that_is_too_long_is_left_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_text("- " + "Prefers morning meetings " * 8 + "\n- Prefers tabs over spaces in Go\n")
+    done = run("memory", "import", str(tmp_path / "x.md"), env={**NOW, "JOELCLAW_MEMORY_MAX_CHARS": "150"})
+    (left_out,) = done.result["leftOut"]
+    assert (done.result["added"], left_out["where"]) == (1, "line 1")
+    assert "the limit is 150" in left_out["reason"]
+
+
+def test_a_folder_is_refused(run: Run, tmp_path: Path) -> None:
+    refused = run("memory", "import", str(tmp_path), ok=False).json
+    assert refused["error"]["code"] == "MEMORY_INVALID_ARGS" and "knowledge sync" in refused["fix"]
 
 
 def test_killed_within_a_batch_it_goes_on_where_it_was(run: Run, home: Path, tmp_path: Path) -> None:

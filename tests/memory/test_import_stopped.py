@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from faults import Attempt, attempt
 
-from memory import importing
+from memory import transfer
 
 MANY = 3_000
 FULL = {"STORE_FULL", "STORE_IO"}
@@ -48,7 +48,7 @@ def test_how_much_is_in_and_how_to_go_on(home: Path, lines: Path) -> None:
     attempt(home, "status")
     done = attempt(home, "memory", "import", str(lines), largest_file=LIMIT)
     stored = assert_told(done, home)
-    assert 0 < stored < MANY and stored % importing.BATCH_OF_LINES == 0
+    assert 0 < stored < MANY and stored % transfer.LINES_PER_COMMIT == 0
     again = attempt(home, "memory", "import", str(lines)).envelope["result"]
     assert (again["added"], again["unchanged"], again["failed"]) == (MANY - stored, stored, 1)
     assert len(set(texts(home))) == len(texts(home)) == MANY

@@ -54,6 +54,18 @@ def test_bad_lines_are_told_by_number_and_the_good_ones_kept(run: Run) -> None:
     assert all(error["reason"] for error in result["errors"])
 
 
+def test_a_preview_of_lines_reports_what_the_import_then_does(run: Run, home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ours.jsonl"
+    path.write_text('{"id": "one", "text": "the ferry leaves at noon"}\n{"memory": 3}\n{"text": "ok"}\n')
+    preview = run("memory", "import", str(path), "--preview", env=AT).result
+    assert not home.exists()
+    assert (preview["added"], preview["failed"], preview["errors"][0]["line"]) == (2, 1, 2)
+    result = run("memory", "import", str(path), env=AT, ok=False).result
+    assert {**preview, "preview": None} == {**result, "preview": None}
+    piped = run("memory", "import", "-", "--preview", stdin=path.read_text(), env=AT).result
+    assert (piped["added"], piped["unchanged"]) == (0, 2)
+
+
 def test_where_no_line_is_a_memory_it_fails(run: Run) -> None:
     error = run("memory", "import", "-", stdin="not json\n[1]\n", ok=False).json["error"]
     assert error["code"] == "IMPORT_FAILED"

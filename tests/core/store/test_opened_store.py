@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import events, fold_log, foreign_file, history, migrations, sqlite
+from core.store import events, fold_log, history, migrations, sqlite
 from core.store.upkeep import completeness
 
 
@@ -212,28 +211,3 @@ def test_a_store_with_a_smaller_number_than_its_mark_is_older(
     assert completeness.look(db, marked) == (2 if found else marked)
     emit(db, "c")
     assert mark(store) == "3".zfill(20)
-
-
-def test_a_file_of_another_program_is_read_and_never_written(tmp_path: Path) -> None:
-    path = tmp_path / "a ?.db"
-    other = apsw.Connection(str(path))
-    other.execute("CREATE TABLE a (n, c, t); CREATE VIEW v AS SELECT 1 AS n; CREATE VIRTUAL TABLE f USING fts5 (n)")
-    other.execute("INSERT INTO a VALUES (2, ?, ?), (1, NULL, x'00')", ("x" * 20_001, "x" * 20_000))
-    other.close()
-    before = path.read_bytes()
-    with foreign_file.opened(str(path)) as file:
-        assert foreign_file.columns(file, "a") == {"n", "c", "t"}
-        assert not any(foreign_file.columns(file, name) for name in ("v", "none", "f"))
-        assert list(foreign_file.rows(file, "a", ["t", "n", "c", "absent"])) == [
-            {"t": "x" * 20_000, "n": 2, "c": "x" * 20_000, "absent": None},
-            {"t": b"\0", "n": 1, "c": None, "absent": None},
-        ]
-        assert list(foreign_file.rows(file, "v", ["n"])) == []
-    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a ?.db"]
-    path.write_bytes(b"rubbish" * 999)
-    assert code_of(lambda: _rows_of(path)) == code_of(lambda: _rows_of(tmp_path / "none")) == "IMPORT_FAILED"
-
-
-def _rows_of(path: Path) -> Any:
-    with foreign_file.opened(str(path)) as file:
-        return list(foreign_file.rows(file, "t", ["n"]))
