@@ -26,9 +26,6 @@ _Misused: type[Exception] = typer.BadParameter.__mro__[1]
 
 def run_app(words: list[str], *, as_json: bool) -> int:
     """Run what the words ask for; returns the exit code (0 done, 1 failed, 2 wrong usage)."""
-    refused = complaints.outside(words)
-    if refused is not None:
-        return complaints.report(complaints.named(words), refused, as_json=as_json)
     if not words or " ".join(words) in GROUPS:
         if as_json:
             reference.print_overview(" ".join(words))

@@ -1,23 +1,20 @@
 """What is said when something is wrong: a failure, words that are not understood, and what a command met on the way."""
 
-import os
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import cache
 
 from cli import commands
 from cli.answer import failed, print_envelope, runnable, step
 from cli.parameter import Command
 from cli.reference import GROUPS, every
 from cli.stdout import StdoutFullError, tell
-from core import clock, files, json_text
+from core import clock, files
 from core.errors import FAILED, Failure, usage
 from core.output import shown
 from otel import spool
 from otel.event import new_event
 
-NOT_MIRRORED = "NOT_MIRRORED"
 _OTHERS = {
     **dict.fromkeys(("version", "verson", "verion", "v"), "--version"), "help": "--help", "hlep": "--help",
     **dict.fromkeys(("setup", "init", "configure", "add", "enable"), "install"),
@@ -80,49 +77,9 @@ def tell_corrected(paths: list[str], *, quiet: bool) -> None:
         tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 
 
-@cache
-def mirrored() -> dict[str, dict[str, str]]:
-    """The calls of the mirrored CLI that are outside, as `mirrored.json` beside this has them.
-
-    `families`: what it belongs to → first words; `parts`: commands of groups that are here → what they belong to;
-    `flags`: a command → options of the original's later one; `instead`: a call → what is here instead.
-    """
-    with open(os.path.join(os.path.dirname(__file__), "mirrored.json"), encoding="utf-8") as file:
-        found: dict[str, dict[str, str]] = json_text.loads(file.read())
-    return found
-
-
-def outside(words: Sequence[str]) -> Failure | None:
-    """The `NOT_MIRRORED` failure of a call of the mirrored CLI that is not done here; None of any other."""
-    name, table = _name_outside(words), mirrored()
-    if not name:
-        return None
-    if name in table["flags"]:
-        flag = next(flag for word in words if (flag := word.partition("=")[0]) in table["flags"][name].split())
-        about = f"{flag} is an option of the original `joelclaw {name}`, which uses services of its own"
-        fix = f"leave the option out; see joelclaw {name} --help"
-    else:
-        of = table["parts"].get(name) or next(of for of, names in table["families"].items() if name in names.split())
-        about = f"`joelclaw {name}` is not part of this joelclaw: it belongs to {of}"
-        here = table["instead"].get(name, "joelclaw --help")
-        fix = f"leave the call out, or use the original joelclaw; here instead: {here}"
-    return usage(NOT_MIRRORED, about, fix)
-
-
-def _name_outside(words: Sequence[str]) -> str:
-    table, first = mirrored(), words[0] if words else ""
-    for length in (3, 2):
-        if " ".join(words[:length]) in table["parts"]:
-            return " ".join(words[:length])
-    if {word.partition("=")[0] for word in words[1:]} & set(table["flags"].get(first, "").split()):
-        return first
-    is_told = first not in commands.FOLDERS and first in " ".join(table["families"].values()).split()
-    return first if is_told else ""
-
-
 def named(words: Sequence[str]) -> str:
     """What the envelope calls this call."""
-    return f"joelclaw {_name_outside(words) or _path_of(words) or _short(words[0])}"
+    return f"joelclaw {_path_of(words) or _short(words[0])}"
 
 
 def _path_of(words: Sequence[str]) -> str:

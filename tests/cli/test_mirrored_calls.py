@@ -1,7 +1,4 @@
-"""The calls that programs written for the mirrored CLI make: answered, or refused by name with what to do instead.
-
-`mirrored_calls.txt` holds them, `runs` or `outside` each; what is here says which keys an answer has.
-"""
+"""The calls in `mirrored_calls.txt`, which programs written for the mirrored CLI make, are answered with its keys."""
 
 from __future__ import annotations
 
@@ -14,9 +11,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import ROOT, Run
-
-from cli import complaints
+from conftest import Run
 
 CALLS = Path(__file__).with_name("mirrored_calls.txt")
 KEYS = {
@@ -50,11 +45,13 @@ OVERVIEWS = {"memory": "commands", "sessions": "commands", "knowledge": "command
              "subcommands", "vault adr": "subcommands"}  # fmt: skip
 
 
-def calls(kind: str) -> list[str]:
-    """The calls of a kind, as they are typed behind `joelclaw`."""
-    rows = [line for line in CALLS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    assert all(row.split()[0] in ("runs", "outside") for row in rows)
-    return [row.partition(" ")[2] for row in rows if row.split()[0] == kind]
+def calls() -> dict[str, list[str]]:
+    """The calls as they are typed after `joelclaw`, by their first word."""
+    found: dict[str, list[str]] = {}
+    for line in CALLS.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            found.setdefault(line.split()[0], []).append(line)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +94,8 @@ def ask(run: Run, home: Path, filled: Path) -> Any:
     return spawn
 
 
-def groups(kind: str) -> dict[str, list[str]]:
-    """The calls by their first word."""
-    found: dict[str, list[str]] = {}
-    for line in calls(kind):
-        found.setdefault(line.split()[0] if line else "", []).append(line)
-    return found
-
-
-@pytest.mark.parametrize("lines", groups("runs").values(), ids=groups("runs"))
-def test_it_is_answered(ask: Any, lines: list[str]) -> None:
+@pytest.mark.parametrize("lines", calls().values(), ids=calls())
+def test_a_mirrored_call_is_answered_with_its_keys(ask: Any, lines: list[str]) -> None:
     for line in lines:
         done = ask(line, ok=True)
         words = [word for word in shlex.split(re.sub("^session ", "sessions ", line)) if word[:2] != "--"]
@@ -121,32 +110,3 @@ def test_it_is_answered(ask: Any, lines: list[str]) -> None:
         elif path in KEYS:
             assert set(KEYS[path].split()) <= set(envelope["result"]), line
         assert all(action["command"] and action["description"] for action in envelope["next_actions"]), line
-
-
-def test_what_is_outside_is_refused_by_name(run: Run) -> None:
-    for line in calls("outside"):
-        done = run(*shlex.split(line), ok=False)
-        envelope = json.loads(done.out)
-        told = (done.code, envelope["ok"], envelope["result"], envelope["error"]["code"])
-        assert told == (2, False, None, complaints.NOT_MIRRORED), line
-        assert "original" in envelope["error"]["message"] + envelope["fix"] and "joelclaw" in envelope["fix"]
-
-
-def test_every_name_outside_stands_in_the_docs() -> None:
-    page = (ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8")
-    table = complaints.mirrored()
-    names = [name for listed in table["families"].values() for name in listed.split()]
-    for name in (*names, *table["parts"], *(flag for flags in table["flags"].values() for flag in flags.split())):
-        assert f"`{name}`" in page, name
-
-
-def test_the_docs_have_the_counts() -> None:
-    page = " ".join((ROOT / "docs" / "mirrored.md").read_text(encoding="utf-8").split())
-    answered, refused = len(calls("runs")), len(calls("outside"))
-    assert f"{answered + refused} different calls, {answered} are answered and {refused} are refused" in page
-
-
-def test_what_is_offered_instead_is_a_command(run: Run) -> None:
-    for instead in {*complaints.mirrored()["instead"].values()}:
-        words = instead.split()[1:]
-        assert run(*words, *([] if "--help" in words else ["--help"])).code == 0
