@@ -23,7 +23,7 @@ def edited(call: object, hunks: list[Hunk]) -> list[Item]:
 def of_content(file: str, text: str) -> list[Hunk]:
     """A file that was written as a whole."""
     lines = text.removesuffix("\n").split("\n", _LINES)[:_LINES]
-    return [{**_hunk(file, 1, [("+", line) for line in lines]), "whole": True}] if file and text else []
+    return [_hunk(file, 1, [("+", line) for line in lines])] if file and text else []
 
 
 def of_patch(file: str, patch: object) -> list[Hunk]:
@@ -80,32 +80,18 @@ def of_numbered(file: str, diff: str) -> list[Hunk]:
 
 def _hunk(file: str, start: int, lines: Sequence[tuple[str, str]]) -> Hunk:
     text = "\n".join([text for sign, text in lines if sign != "-"])
-    return {"file": file, "start": start, "signs": "".join([sign for sign, _ in lines]), "text": text, "whole": False}
+    return {"file": file, "start": start, "signs": "".join([sign for sign, _ in lines]), "text": text}
 
 
-def changed(hunk: Hunk) -> tuple[int, int]:
-    """The first and the last line that is new; where lines are only gone, the one behind them, twice."""
-    number, first, last = hunk["start"], 0, 0
+def changed_range(hunk: Hunk) -> tuple[int, int]:
+    """The first and last new line of a hunk. If it only deletes lines, both are the line after the gap."""
+    number = hunk["start"]
+    first = last = 0
     for sign in hunk["signs"]:
         if sign != " ":
             first, last = first or number, max(last, number)
         number += sign != "-"
     return first, last
-
-
-def now_at(hunk: Hunk, line: int) -> int:
-    """The number of a line after the edit, 0 where it is gone. Hunks of one edit are asked from the top down."""
-    if hunk["whole"]:
-        return 0
-    before = after = hunk["start"]
-    if line < before:
-        return line
-    for sign in hunk["signs"]:
-        if before == line and sign != "+":
-            return after if sign == " " else 0
-        before += sign != "+"
-        after += sign != "-"
-    return line + after - before
 
 
 def of_changes(changes: object) -> list[Hunk]:

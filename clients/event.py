@@ -42,16 +42,13 @@ class Hunk(TypedDict):
     """Neighbouring lines that an edit changed.
 
     `start` is the number of the first one as they are then; of each line `signs` holds "+", "-" or " ", in order;
-    `text` holds those that are there then. `whole`: nothing of the file from before is left. `before`: the whole
-    file as it was, where the client says so, on the first of an edit.
+    `text` holds those that are there then.
     """
 
     file: str
     start: int
     signs: str
     text: str
-    whole: bool
-    before: NotRequired[str]
 
 
 class Edited(TypedDict):

@@ -138,8 +138,6 @@ def _edited(call: object, result: dict[str, Any]) -> list[Item]:
 
     file = string(result.get("filePath"))
     patch = edits.of_patch(file, result["structuredPatch"])
-    if patch and isinstance(before := result.get("originalFile"), str) and before:
-        patch[0]["before"] = before
     if not patch and result.get("type") == "create":
         patch = edits.of_content(file, string(result.get("content")))
     return edits.edited(call, patch)

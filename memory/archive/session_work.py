@@ -14,7 +14,7 @@ from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import place_in, place_of, tells, told
 from core.store.sessions import call_rows, name_rows, session_rows
-from memory.archive import shown_places
+from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from clients.event import Hunk, Item, Outcome, Plan, Tool
     from core.records import Call, Name, Session
-    from memory.archive.session_places import SessionPlaces
 
 TOOL_CHARS = 100
 _PROCESS_CHARS = 40
@@ -226,7 +225,7 @@ class SessionWork:
         before, number = about["calls"], 0
         if self._before and (last := call_rows.by_key(db, session, self._before)) is not None:
             number = last["number"]
-        places = _Places(db, session, about["folder"])
+        places = SessionPlaces(db, session, about["folder"])
         names = _Names(db, about, [value for value, _ in self._events if isinstance(value, CallDraft)])
         for value, extra in self._events:
             if isinstance(value, CallDraft):
@@ -238,8 +237,7 @@ class SessionWork:
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
         name_rows.save_names(db, session, names.changed.values())
-        if places.opened is not None:
-            places.opened.save()
+        places.save()
         about["prompts"] += prompts
         about["ended_at"] = max(about.get("ended_at", 0), self._ended)
         # a transcript may be read long after it was written
@@ -253,7 +251,7 @@ def _key(call: str) -> str:
     return ids.fingerprint(call)[:16] if call else ""
 
 
-def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Places, draft: CallDraft) -> int:
+def _store_call(db: apsw.Connection, about: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
     call = call_rows.by_key(db, about["id"], draft.key)
     if call is None and draft.is_late:
@@ -267,13 +265,9 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: _Pla
         edited = draft.hunks[0]["file"] or file
         if edited.startswith("/"):
             about["worktree"] = worktree_of(edited, about["folder"])
-        places.open().edited(number, [{**hunk, "file": hunk["file"] or file} for hunk in draft.hunks])
-    if draft.returned and (is_new or places.open().reached < number):
-        lines = shown_places.lines(draft.returned, file=file, first=draft.first, command=command)
-        if lines:
-            places.open().shown(number, lines)
-        if any(changed := shown_places.formatted(draft.returned, command)):
-            places.open().formatted(*changed)
+        places.note_edit(number, [{**hunk, "file": hunk["file"] or file} for hunk in draft.hunks])
+    if draft.returned and is_new:
+        places.note_shown(number, shown_lines(draft.returned, file=file, first=draft.first, command=command))
     if call is not None and not is_new:
         return call["number"]
     folder = about["folder"]
@@ -303,22 +297,6 @@ def _is_news(call: Call, draft: CallDraft) -> bool:
     if call["outcome"] == "failed":
         return draft.outcome == "failed" and bool(draft.error) and not call["error"]
     return draft.outcome not in ("", call["outcome"]) and call["outcome"] in ("", RUNNING)
-
-
-class _Places:
-    """The places of a session, loaded where a call shows or changes one."""
-
-    def __init__(self, db: apsw.Connection, session: str, folder: str) -> None:
-        self._of = db, session, folder
-        self.opened: SessionPlaces | None = None
-
-    def open(self) -> SessionPlaces:
-        """Them."""
-        if self.opened is None:
-            from memory.archive.session_places import SessionPlaces
-
-            self.opened = SessionPlaces(*self._of)
-        return self.opened
 
 
 class _Names:

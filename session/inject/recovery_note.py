@@ -88,8 +88,7 @@ def of(
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
-    sure = [place for place in places if place["shown"] or os.path.isdir(folder)]
-    now = places_now.look_up(folder, _nearest(sure, room), time.monotonic() + _LOOK_UP_S)
+    now = places_now.look_up(folder, _nearest(places, room), time.monotonic() + _LOOK_UP_S)
     while True:
         found = where.lines(now, shown_as, max(room, 0))
         kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))

@@ -1,4 +1,4 @@
-"""Where names stand: the lines that results show with their numbers, moved by the edits above them."""
+"""Places: the lines that outputs show with their numbers, and those that edits change, as they were last seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pi_session import call as pi_call
 
 from core.names import defined_in
 from core.store.sessions import place_rows
-from memory.archive import shown_places
+from memory.archive.places import shown_lines
 
 DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
 
@@ -65,11 +65,7 @@ PICKED = (
     ],
 )  # fmt: skip
 def test_lines_whose_place_is_known(text: str, given: dict[str, Any], expected: list[tuple[str, int, str]]) -> None:
-    assert [(file, number, line) for file, number, line, _ in shown_places.lines(text, **given)] == expected
-
-
-def test_a_message_about_a_line_is_not_the_line() -> None:
-    assert [whole for *_, whole in shown_places.lines("3:x\nb.py:9: y\n", file="a.py")] == [True, False]
+    assert [(file, number, line) for file, number, line, _ in shown_lines(text, **given)] == expected
 
 
 @pytest.mark.parametrize(
@@ -97,8 +93,8 @@ def test_what_a_line_defines(line: str, name: str) -> None:
 
 
 def test_a_number_of_any_length_is_read_past() -> None:
-    assert shown_places.lines(f"a.py:{'9' * 20}: fooBar")[0][1] < 10**8
-    assert shown_places.lines(f"+++ b/a.py\n@@ -1 +{'9' * 5000}\n+x")[0][1] < 10**8
+    assert shown_lines(f"a.py:{'9' * 20}: fooBar")[0][1] < 10**8
+    assert shown_lines(f"+++ b/a.py\n@@ -1 +{'9' * 5000}\n+x")[0][1] < 10**8
 
 
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
@@ -118,19 +114,14 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path / "projects" / "-home-u-gateway" / f"{SESSION}.jsonl")
 
 
-def edit(
-    transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False, before: str | None = None
-) -> None:
+def edit(transcript: Transcript, call: str, patch: list[dict[str, Any]], *, failed: bool = False) -> None:
     transcript.call(call, "Edit", file_path=f"{CWD}/src/pool.go", old_string="a", new_string="b")
-    entry = transcript.entry(
-        "user",
-        [{"type": "tool_result", "tool_use_id": call, "content": "updated", "is_error": failed}],
-        toolUseResult={"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch, "originalFile": before},
-    )
-    transcript.write(entry)
+    result = {"type": "tool_result", "tool_use_id": call, "content": "updated", "is_error": failed}
+    changed = {"filePath": f"{CWD}/src/pool.go", "structuredPatch": patch}
+    transcript.write(transcript.entry("user", [result], toolUseResult=changed))
 
 
-def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Transcript) -> None:
+def test_a_place_is_the_line_that_was_seen_last(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
     transcript.outcome("c1", "     3→var idleMs = 1\n    20→func (p *Pool) closeAll() {\n    30→\tcloseAll(idleMs)")
@@ -143,7 +134,7 @@ def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Trans
     edit(transcript, "c2", [two_more])
     edit(transcript, "c3", [two_more], failed=True)
     transcript.call("c4", "Grep", pattern="closeAll", path=f"{CWD}/src/pool.go")
-    transcript.outcome("c4", "32:\tcloseAll(idleMs)")
+    transcript.outcome("c4", "22:func (p *Pool) closeAll() {\n32:\tcloseAll(idleMs)")
     assert run("memory", "archive", str(transcript.path)).code == 0
     after = {
         ("src/pool.go", "idleMs"): (3, 2, True),
@@ -152,7 +143,7 @@ def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Trans
     }
     assert places(home) == after
     assert edits(home) == [("src/pool.go", 2, 10, 11)]
-    # read again from its beginning, it changes nothing
+    # reading it again from its beginning changes nothing
     with apsw.Connection(str(home / "store.db")) as db:
         db.execute("UPDATE transcript SET head = ''; DELETE FROM seen_file")
     assert run("memory", "archive", str(transcript.path)).code == 0
@@ -163,124 +154,15 @@ def test_an_edit_moves_what_stands_below(run: Run, home: Path, transcript: Trans
     assert places(home) == {} and edits(home) == []
 
 
-def test_lines_that_an_edit_takes_out_keep_no_place(run: Run, home: Path, transcript: Transcript) -> None:
+def test_a_diff_moves_no_place_since_it_may_be_of_any_commit(run: Run, home: Path, transcript: Transcript) -> None:
     transcript.user("mend the pool")
     transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
-    shown = ["3→var idleMs = 1", "4→var mostOpen = 2", "5→var leastOpen = 3", "6→var spareOpen = 1", "9→closeAll()"]
-    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
-    two = [
-        {
-            "newStart": 3,
-            "newLines": 3,
-            "lines": [" var idleMs = 1", "-var mostOpen = 2", " var leastOpen = 3", "+x", " var spareOpen = 1"],
-        },
-        {"newStart": 9, "newLines": 2, "lines": ["+before", " closeAll()"]},
-    ]
-    edit(transcript, "c2", two)
-    edit(transcript, "c3", [{"newStart": 4, "newLines": 1, "lines": ["-var leastOpen = 3", "-x", "+leastOpen := 4"]}])
+    transcript.outcome("c1", "    40→func openAll() {")
+    transcript.call("c2", "Bash", command="git show")
+    added = "@@ -40,2 +44,3 @@ type Pool\n func openAll() {\n-}\n+}\n+func leastOpen() {\n"
+    transcript.outcome("c2", f"diff --git a/src/pool.go b/src/pool.go\n--- a/src/pool.go\n+++ b/src/pool.go\n{added}")
     assert run("memory", "archive", str(transcript.path)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
-        "idleMs": 3, "leastOpen": 4, "spareOpen": 5, "closeAll": 9,
-    }  # fmt: skip
-    assert edits(home) == [("src/pool.go", 2, 4, 4), ("src/pool.go", 2, 8, 8), ("src/pool.go", 3, 4, 4)]
-    transcript.call("c4", "Write", file_path=f"{CWD}/src/pool.go", content="freshStart := 1")
-    answer = [{"type": "tool_result", "tool_use_id": "c4", "content": "created", "is_error": False}]
-    written = {"type": "create", "filePath": f"{CWD}/src/pool.go", "content": "freshStart := 1", "structuredPatch": []}
-    transcript.write(transcript.entry("user", answer, toolUseResult=written))
-    assert run("memory", "archive", str(transcript.path)).code == 0
-    assert list(places(home)) == [("src/pool.go", "freshStart")]
-
-
-def test_what_is_shown_otherwise_now_keeps_no_place(run: Run, home: Path, transcript: Transcript) -> None:
-    def read(call: str, *lines: str) -> dict[str, int]:
-        transcript.call(call, "Read", file_path=f"{CWD}/src/pool.go")
-        transcript.outcome(call, "\n".join(f"     {line}" for line in lines))
-        assert run("memory", "archive", str(transcript.path)).code == 0
-        return {name: line for (_, name), (line, _, _) in places(home).items()}
-
-    transcript.user("mend the pool")
-    read("c1", "3→idleMs := 1", "4→mostOpen := 2", "5→leastOpen := 3", "9→spareOpen := 4", "20→closeAll()")
-    assert read("c2", "4→x, leastOpen := 3") == {"idleMs": 3, "leastOpen": 4, "spareOpen": 9, "closeAll": 20}
-    # a second line that is another one: something changed the file that the session does not tell
-    assert read("c3", "4→", "5→leastOpen := 3", "9→") == {"leastOpen": 5}
-
-
-def test_definitions_that_are_shown_elsewhere_tell_that_the_file_was_changed(
-    run: Run, home: Path, transcript: Transcript
-) -> None:
-    def grep(call: str, *lines: str) -> dict[str, int]:
-        transcript.call(call, "Bash", command="grep -n func src/pool.go")
-        transcript.outcome(call, "\n".join(lines))
-        assert run("memory", "archive", str(transcript.path)).code == 0
-        return {name: line for (_, name), (line, _, _) in places(home).items()}
-
-    transcript.user("mend the pool")
-    every = ("3:func openAll() {", "9:func closeAll() {", "20:func spareOpen() {", "90:func farAway() {")
-    before = grep("c1", *every)
-    # one may be another of that name, and two far from where they were too
-    assert grep("c2", "24:func spareOpen() {") == {**before, "spareOpen": 24}
-    assert grep("c3", "200:func openAll() {", "300:func farAway() {") == {
-        **before,
-        "spareOpen": 24,
-        "openAll": 200,
-        "farAway": 300,
-    }
-    assert grep("c4", "11:func closeAll() {", "29:func spareOpen() {") == {"closeAll": 11, "spareOpen": 29}
-
-
-def read_of(transcript: Transcript, call: str, *lines: str) -> None:
-    transcript.call(call, "Read", file_path=f"{CWD}/src/pool.go")
-    transcript.outcome(call, "\n".join(f"     {line}" for line in lines))
-
-
-def lines_of(run: Run, home: Path, transcript: Transcript) -> dict[str, int]:
-    assert run("memory", "archive", str(transcript.path)).code == 0
-    return {name: line for (_, name), (line, _, _) in places(home).items()}
-
-
-POOL = ("40→func openAll() {", "47→func closeAll() {", "52→func spareOpen() {", "190→func farAway() {")
-MOVED = (
-    "diff --git a/src/pool.go b/src/pool.go\n--- a/src/pool.go\n+++ b/src/pool.go\n@@ -40,2 +44,3 @@ type Pool\n"
-    " func openAll() {\n-}\n+}\n+func leastOpen() {\n@@ -52 +56 @@ x\n-spare\n+func spareOpen() {\n"
-)
-NOW = {"openAll": 44, "closeAll": 51, "spareOpen": 56, "leastOpen": 46}
-THEN = {"leastOpen": 46, "openAll": 40, "closeAll": 47, "spareOpen": 52, "farAway": 190}
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        *(
-            (one, NOW)
-            for one in ("git diff", "git diff -U9 -- src/pool.go | head -50", "git add x; git diff src/pool.go")
-        ),
-        *((one, THEN) for one in ("git show", "git diff main...", "git diff --cached", "git log -p", "git diff | tac")),
-    ],
-)
-def test_a_diff_of_the_working_tree_tells_where_lines_stand_now(
-    run: Run, home: Path, transcript: Transcript, command: str, expected: dict[str, int]
-) -> None:
-    transcript.user("mend the pool")
-    read_of(transcript, "c1", *POOL)
-    transcript.call("c2", "Bash", command=command)
-    transcript.outcome("c2", MOVED)
-    assert lines_of(run, home, transcript) == expected
-
-
-def test_the_file_before_an_edit_tells_what_a_formatter_moved(run: Run, home: Path, transcript: Transcript) -> None:
-    transcript.user("mend the pool")
-    transcript.call("c1", "Read", file_path=f"{CWD}/src/pool.go")
-    shown = ["3→var idleMs = 1", "5→func openAll() {", "9→func (p *Pool) closeAll() {", "12→\tspareOpen()"]
-    transcript.outcome("c1", "\n".join(f"     {line}" for line in shown))
-    transcript.call("c2", "Bash", command="make format")
-    transcript.outcome("c2", "formatted")
-    before = "\n\nvar idleMs = 1\n// openAll\n\nfunc openAll() {\n\n\n\nfunc (p *Pool) closeAll() {\n\n\n"
-    patch = {"oldStart": 8, "oldLines": 1, "newStart": 8, "newLines": 2, "lines": [" ", "+", " "]}
-    edit(transcript, "c3", [patch], before=before)
-    assert run("memory", "archive", str(transcript.path)).code == 0
-    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {
-        "idleMs": 3, "openAll": 6, "closeAll": 11,
-    }  # fmt: skip
+    assert {name: line for (_, name), (line, _, _) in places(home).items()} == {"openAll": 40, "leastOpen": 46}
 
 
 def test_a_comment_and_a_key_are_no_place(run: Run, home: Path, transcript: Transcript) -> None:
@@ -347,6 +229,6 @@ def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) ->
     assert run("memory", "archive", str(session.path)).code == 0
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
         found = {one["name"]: one["line"] for one in place_rows.places(db, "s-1", files=["src/pool.py"])}
-        assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 5}
+        assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 4}
         edited = [(one["file"], one["first"]) for one in place_rows.edits(db, "s-1")]
     assert edited == [("src/pool.py", 1), ("src/pool.py", 2)]

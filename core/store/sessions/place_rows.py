@@ -1,7 +1,6 @@
 """Where names stand in the files of an archived session, and what it edited there. Hot path.
 
-A row tells the last line in which a call showed a name in a file, one that defines it before one that uses it; lines
-move with the edits above them.
+A row holds the line in which a call last showed a name in a file; a line that defines the name goes before others.
 """
 
 from __future__ import annotations
@@ -77,19 +76,8 @@ def sessions_in(db: apsw.Connection, files: Sequence[str], among: Sequence[str],
     return [str(session) for (session,) in rows]
 
 
-def reached(db: apsw.Connection, session: str) -> int:
-    """The last call with a stored place or edit, 0 for none."""
-    last = (
-        "SELECT max(number) FROM (SELECT max(number) AS number FROM place WHERE file_id IN {0}"
-        " UNION ALL SELECT max(number) FROM edit WHERE file_id IN {0})"
-    ).format("(SELECT id FROM place_file WHERE session_id = ?1)")
-    return int(db.execute(last, (session,)).get or 0)
-
-
-def save(
-    db: apsw.Connection, session: str, given: Iterable[Place], edited: Iterable[Edit], gone: Iterable[tuple[str, str]]
-) -> None:
-    """Delete what is `gone` (file and name), insert or replace the rest, inside the caller's transaction."""
+def save(db: apsw.Connection, session: str, given: Iterable[Place], edited: Iterable[Edit]) -> None:
+    """Insert or replace places and edits, inside the caller's transaction."""
     known: dict[str, int] = {}
 
     def file_id(path: str) -> int:
@@ -101,7 +89,6 @@ def save(
             ).get
         return known[path]
 
-    db.executemany("DELETE FROM place WHERE file_id = ? AND name = ?", [(file_id(file), name) for file, name in gone])
     db.executemany(
         "INSERT OR REPLACE INTO place (file_id, name, line, number, shown, defines) VALUES (?, ?, ?, ?, ?, ?)",
         [

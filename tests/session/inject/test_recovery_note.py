@@ -214,33 +214,6 @@ def test_the_summary_s_names_keep_their_places_and_alone_it_says_all(run: Run, t
     assert compacted(run, made.path, f"Task: {TASK}.", session_id=OTHER) == ""
 
 
-@pytest.mark.parametrize(
-    ("command", "printed", "shown_since", "told"),
-    [
-        ("npx biome check --write src/tide_import.py", "Checked 1 file in 6ms. Fixed 1 file.", False, False),
-        ("npm run check", "> biome check --write .\n\nChecked 9 files in 4ms. Fixed 1 file.", False, False),
-        ("ruff format", "1 file reformatted, 7 files left unchanged", False, False),
-        ("black .", "reformatted /home/u/gateway/src/tide_import.py", False, False),
-        ("ruff format", "1 file reformatted, 7 files left unchanged", True, True),
-        ("npm run check", "Checked 9 files in 4ms. No fixes applied.", False, True),
-        ("npx biome check --write src/other.py", "Checked 1 file in 6ms. Fixed 1 file.", False, True),
-    ],
-)
-def test_lines_that_a_formatter_may_have_moved_are_not_told(
-    run: Run, path: Path, command: str, printed: str, shown_since: bool, told: bool
-) -> None:
-    made = Transcript(path)
-    made.path.write_text(path.read_text())
-    made.call("f", "Bash", command=command)
-    made.outcome("f", printed)
-    if shown_since:
-        made.call("again", "Read", file_path=f"{CWD}/src/tide_import.py")
-        made.outcome("again", SOURCE)
-    text = compacted(run, path)
-    assert ("RetryPolicy:40" in text) is told
-    assert 'recall "tide_import.py' in text
-
-
 OPTIONS = (
     "Both were found wanting.\n\n1. It waits too long\n\nWould you like to:\n"
     "1. **Double the delay** after each failure\n2. Write the tests of the gauge\n- **Option 3: Stop here**\n\nWhich?"
