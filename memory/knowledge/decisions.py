@@ -1,11 +1,15 @@
-"""What lies in a vault: its parts, its folders, its decision records (`docs/decisions/NNNN-name.md`), and their links.
+"""The decision records of a vault, `docs/decisions/NNNN-name.md`: what `joelclaw vault adr …` returns.
 
-A link is `[[target]]` or `[[target#heading]]`.
+The fields, bands and the score are those of the mirrored CLI. A link between records is `[[target]]` or
+`[[target#heading]]`.
 """
 
 import os
 import re
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from core import words
@@ -13,154 +17,56 @@ from core.errors import Failure
 from memory.knowledge import markdown, markdown_files
 
 FOLDER = "docs/decisions"
-SECTIONS = {"projects": "Projects", "decisions": FOLDER, "inbox": "inbox", "resources": "Resources"}
-"""The parts, and the folder of each."""
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
-BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}
-"""Of priority: each with its least score."""
-_NAME = re.compile(r"(\d{4})-(.+)\.md$")
+OPEN_STATUSES = ("accepted", "proposed")
+BANDS = {"do-now": 80, "do-next": 60, "de-risk": 40, "park": 0}  # the lowest score of each band
+WEIGHTS = {"need": 0.5, "readiness": 0.3, "confidence": 0.2}  # of the score; each part is 0 to 5
+MAX_BODY_CHARS = 400
+MAX_CONTEXT_CHARS = 240
+
+_FILE_NAME = re.compile(r"(\d{4})-(.+)\.md$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*$")
-_NUMBERED_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
-_ASKED_NUMBER = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
-_NUMBERS = ("score", "need", "readiness", "confidence", "novelty")
-_NOVELTY = ("novelty", "interest", "interestingness", "cool-factor")
-_BODY_CHARS = 400
-_LEAST_COVERED = 0.5
+_NUMBER_IN_TITLE = re.compile(r"(?:adr[- ]?)?\d{1,4}[:.—–-]?\s+", re.IGNORECASE)
+_NUMBER_ASKED = re.compile(r"(?:adr[- _#]*)?0*(\d{1,4})$", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_NUMBER = re.compile(r"(?<!\d)\d{4}(?!\d)")
-_ENDING = ".md"
-_MOST_MATCHES, _MOST_SUGGESTED, _CONTEXT_CHARS = 6, 5, 240
+_FOUR_DIGITS = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_INDEX_ROW = re.compile(r"\|\s*\[(\d{4})\]\(([^)\s]+)\)\s*\|")
+_LIST_THEM = "list them: joelclaw vault adr list"
 
 
-class Record(NamedTuple):
-    """A decision record. `status` and `date` are None where it does not say."""
+class Record:
+    """A decision record. `status` and `date` are None if it does not say."""
 
-    number: str
-    title: str
-    status: str | None
-    date: str | None
-    filename: str
-    path: str
-    text: str
-
-
-def every(vault: str) -> list[Record]:
-    """The records of a vault by number and name; what cannot be read is left out."""
-    found = []
-    for path in _below(os.path.join(vault, FOLDER)):
-        match = _NAME.match(os.path.basename(path))
-        text = markdown_files.text_of(path) if match else None
-        if match is None or text is None:
-            continue
-        told = _told(text)
+    def __init__(self, path: str, number: str, text: str) -> None:
+        self.path = path
+        self.filename = os.path.basename(path)
+        self.stem = self.filename.removesuffix(".md")
+        self.number = number
+        self.text = text
+        self.front, body = markdown.front_matter(text)
+        told = markdown.told(self.front, body)
+        self.status = told["status"].lower() if "status" in told else None
+        self.date = told.get("date")
         headings = (head[2] for line in text.splitlines() if (head := _HEADING.match(line)))
         title = " ".join((told.get("title") or next(headings, "")).split())
-        title = _NUMBERED_TITLE.sub("", title, count=1) or match[2].replace("-", " ")
-        found.append(Record(match[1], title, told.get("status"), told.get("date"), match[0], path, text))
-    return found
+        self.title = _NUMBER_IN_TITLE.sub("", title, count=1) or self.stem[5:].replace("-", " ")
 
-
-def _told(text: str) -> dict[str, str]:
-    """Title, status and date of a note; the status in lower case."""
-    told = markdown.told(*markdown.front_matter(text))
-    return {key: value.lower() if key == "status" else value for key, value in told.items()}
-
-
-def priority(record: Record) -> dict[str, Any]:
-    """The priority that a record declares, None where it says nothing; without a band, that of its score."""
-    front = markdown.front_matter(record.text)[0]
-    said = {name.removeprefix("priority-"): str(told) for name, told in front.items() if name.startswith("priority-")}
-    said["novelty"] = next((said[name] for name in _NOVELTY if name in said), "")
-    numbers = {name: told for name in _NUMBERS if (told := said.get(name, "")).replace(".", "", 1).isdecimal()}
-    made = {name: float(numbers[name]) if name in numbers else None for name in _NUMBERS}
-    band = next((name for name, least in BANDS.items() if (made["score"] or 0) >= least), "")
-    own = said.get("band") or (band if "score" in numbers else None)
-    return {**made, "band": "do-next" if own == "next" else own, "reviewed": said.get("reviewed")}
-
-
-def collisions(records: list[Record]) -> list[dict[str, Any]]:
-    """Numbers that several records have."""
-    by_number: dict[str, list[str]] = {}
-    for one in records:
-        by_number.setdefault(one.number, []).append(one.filename)
-    return [{"number": number, "files": names} for number, names in by_number.items() if len(names) > 1]
-
-
-def locate(records: list[Record], query: str, most: int) -> list[dict[str, Any]]:
-    """The records and sections that a number, a name, a title or a heading means, best first, and why."""
-    wanted, asked = words.split(query), query.strip().lower()
-    number = _ASKED_NUMBER.match(asked)
-    found = []
-    for section in (section for record in records for section in _sections(record)):
-        is_file, name = section["kind"] == "file", section["id"].lower()
-        is_numbered = number is not None and int(number[1]) == int(section["number"])
-        own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
-        covered = sum(word in own for word in wanted) / max(len(wanted), 1)
-        if is_file and (is_numbered or asked in (name, section["filename"].lower())):
-            score, reason = 1000, "exact ADR"
-        elif not is_file and asked in (name, section["title"].lower()):
-            score, reason = 950, "exact section"
-        elif number is None and covered >= _LEAST_COVERED:
-            score, reason = round(600 * covered) + 100 * is_file, "title" if is_file else "heading"
-        else:
-            continue
-        found.append({**section, "reason": reason, "score": score})
-    found.sort(key=lambda one: (-one["score"], one["filename"], one["start_line"]))
-    return found[:most]
-
-
-def _sections(record: Record) -> Iterator[dict[str, Any]]:
-    """A record, and its parts under headings; lines count from 1."""
-    lines = record.text.splitlines()
-    stem = os.path.splitext(record.filename)[0]
-    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
-    parts = [("file", stem, record.title, 0, len(lines), lines)]
-    for (at, heading), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
-        if at != heads[0][0] or not heading.endswith(record.title):
-            parts.append(("section", f"{stem}#{heading}", heading, at, end, lines[at + 1 : end]))
-    for kind, name, title, start, end, body in parts:
-        yield {
-            "id": name, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
-            "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
-            "body": " ".join(" ".join(body).split())[:_BODY_CHARS],
-        }  # fmt: skip
-
-
-def entries(vault: str, section: str) -> list[Any]:
-    """The entries of a part: paths, of projects and decisions with the status that the note says it has."""
-    folder = os.path.join(vault, SECTIONS[section])
-    paths = _below(folder)
-    if section == "inbox":
-        return paths
-    if section == "resources":
-        return [path for path in paths if os.path.isdir(path)]
-    if section == "projects":
-        notes = [os.path.join(one, "index.md") for one in [folder, *filter(os.path.isdir, paths)]]
-        paths = [path for path in notes if not os.path.islink(path)]
-    notes = [path for path in paths if path.endswith(".md") and os.path.isfile(path)]
-    return [{"path": path, "status": _told(markdown_files.text_of(path) or "").get("status")} for path in notes]
-
-
-def folders(vault: str) -> list[dict[str, Any]]:
-    """The vault (a real path) and its folders, two deep, each with how deep it lies. No hidden ones, no links."""
-    found: list[dict[str, Any]] = [{"path": ".", "depth": 0}]
-    for first in filter(os.path.isdir, _below(vault)):
-        found.append({"path": os.path.relpath(first, vault), "depth": 1})
-        found += [{"path": os.path.relpath(one, vault), "depth": 2} for one in filter(os.path.isdir, _below(first))]
-    return found
-
-
-def _below(folder: str) -> list[str]:
-    """What lies in a folder, by name; nothing hidden, no links."""
-    try:
-        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith(".")]
-    except OSError:
-        return []
-    return [path for path in paths if not os.path.islink(path)]
+    @cached_property
+    def priority(self) -> dict[str, Any]:
+        """Its score, parts and band; None for what it does not declare. Without a band, that of its score."""
+        fields = {name.removeprefix("priority-"): str(value) for name, value in self.front.items()
+                  if name.startswith("priority-")}  # fmt: skip
+        novelty = ("novelty", "interest", "interestingness", "cool-factor")
+        fields["novelty"] = next((fields[name] for name in novelty if name in fields), "")
+        names = ("score", *WEIGHTS, "novelty")
+        numbers = {name: fields.get(name, "") for name in names}
+        parts = {name: float(n) if n.replace(".", "", 1).isdecimal() else None for name, n in numbers.items()}
+        band = fields.get("band") or (band_of(parts["score"]) if parts["score"] is not None else None)
+        return {**parts, "band": "do-next" if band == "next" else band, "reviewed": fields.get("reviewed")}
 
 
 class Link(NamedTuple):
-    """A link in a record. `target` is as written, without what follows a `|`."""
+    """A link in a record, in line `line` (from 1); `target` is what it names, without the text behind a `|`."""
 
     source: Record
     line: int
@@ -168,49 +74,107 @@ class Link(NamedTuple):
     context: str
 
 
-def links(records: list[Record]) -> Iterator[Link]:
-    """The links of all records, in order; lines count from 1."""
-    for record in records:
-        for number, line in enumerate(record.text.splitlines(), 1):
-            for match in _LINK.finditer(line):
-                yield Link(record, number, _target(match[1]), line.strip()[:_CONTEXT_CHARS])
+def read_all(vault: str) -> list[Record]:
+    """The records of a vault, sorted by file name; unreadable files are left out."""
+    records = []
+    folder = os.path.join(vault, FOLDER)
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        match, path = _FILE_NAME.match(name), os.path.join(folder, name)
+        text = markdown_files.text_of(path) if match and not os.path.islink(path) else None
+        if match and text is not None:
+            records.append(Record(path, match[1], text))
+    return records
 
 
-def is_custom(target: str) -> bool:
-    """Whether a link is none to a note: of another scheme, a placeholder, or spoken text."""
-    return ":" in target or "..." in target or target.startswith("tts")
+def band_of(score: float) -> str:
+    """The priority band of a score, 0 to 100."""
+    return next(name for name, lowest in BANDS.items() if score >= lowest)
 
 
-def meant(vault: str, records: list[Record], listed: Iterable[str], target: str) -> list[str]:
-    """The files that a link may mean: records by number or name, else a path of the vault, else of `listed` by name."""
-    name, _, heading = target.partition("#")
-    wanted = os.path.basename(name).removesuffix(_ENDING).lower()
-    number = _NUMBER.search(name)
-    named = [one for one in records if number is not None and one.number == number[0]]
-    if named:
-        exact = [one for one in named if os.path.splitext(one.filename)[0].lower() == wanted]
-        return [one.path for one in exact or named if not heading or _has_heading(one, heading)]
-    for folder in (vault, os.path.join(vault, FOLDER)):
-        path = os.path.realpath(os.path.join(folder, name.removesuffix(_ENDING) + _ENDING))
-        if markdown_files.is_below(path, vault) and os.path.isfile(path):
-            return [path]
-    return [path for path in listed if os.path.splitext(os.path.basename(path))[0].lower() == wanted]
+def listing(records: list[Record], status: str, limit: int) -> dict[str, Any]:
+    """The records with a status ("" for any)."""
+    chosen = [record for record in records if not status or record.status == status]
+    keys = ("number", "title", "status", "date", "filename")
+    return {
+        "total": len(records), "filtered": len(chosen), "status_filter": status or None, "limit": limit,
+        "collisions": len(_collisions(records)),
+        "items": [{key: getattr(record, key) for key in keys} for record in chosen[:limit]],
+    }  # fmt: skip
+
+
+def collisions(records: list[Record]) -> dict[str, Any]:
+    """The numbers that several records share."""
+    shared = _collisions(records)
+    return {"total": len(records), "collision_count": len(shared), "collisions": shared}
+
+
+def _collisions(records: list[Record]) -> list[dict[str, Any]]:
+    counts = Counter(record.number for record in records)
+    return [
+        {"number": number, "files": [record.filename for record in records if record.number == number]}
+        for number, count in counts.items()
+        if count > 1
+    ]
+
+
+def locate(records: list[Record], query: str, limit: int) -> dict[str, Any]:
+    """The records and sections that a number, name, title or heading fits, best first. Raises Failure NO_MATCH."""
+    matches = _matches(records, query, limit)
+    if not matches:
+        raise Failure("NO_MATCH", f"there is no decision record {query[:200]!r}", _LIST_THEM)
+    return {"query": query, "limit": limit, "total_matches": len(matches), "matches": matches}
+
+
+def _matches(records: list[Record], query: str, limit: int) -> list[dict[str, Any]]:
+    """An exact number or name scores 1000, an exact heading 950, a title or heading with half of the words less."""
+    wanted, asked = words.split(query), query.strip().lower()
+    number = _NUMBER_ASKED.match(asked)
+    found = []
+    for section in (section for record in records for section in _sections(record)):
+        is_file, name = section["kind"] == "file", section["id"].lower()
+        has_number = number is not None and int(number[1]) == int(section["number"])
+        own = {*words.split(section["title"]), *(words.split(name) if is_file else ())}
+        covered = sum(word in own for word in wanted) / max(len(wanted), 1)
+        if is_file and (has_number or asked in (name, section["filename"].lower())):
+            section |= {"reason": "exact ADR", "score": 1000}
+        elif not is_file and asked in (name, section["title"].lower()):
+            section |= {"reason": "exact section", "score": 950}
+        elif number is None and covered >= 0.5:
+            section |= {"reason": "title" if is_file else "heading", "score": round(600 * covered) + 100 * is_file}
+        else:
+            continue
+        found.append(section)
+    return sorted(found, key=lambda match: (-match["score"], match["filename"], match["start_line"]))[:limit]
+
+
+def _sections(record: Record) -> Iterator[dict[str, Any]]:
+    """The record as a whole, and its parts under headings; lines count from 1."""
+    lines = record.text.splitlines()
+    heads = [(at, match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
+    parts = [("file", record.stem, record.title, 0, len(lines), lines)]
+    for (at, heading), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
+        if at != heads[0][0] or not heading.endswith(record.title):
+            parts.append(("section", f"{record.stem}#{heading}", heading, at, end, lines[at + 1 : end]))
+    for kind, identifier, title, start, end, body in parts:
+        yield {
+            "id": identifier, "kind": kind, "number": record.number, "title": title, "filename": record.filename,
+            "path": record.path, "start_line": start + 1, "end_line": max(end, 1),
+            "body": " ".join(" ".join(body).split())[:MAX_BODY_CHARS],
+        }  # fmt: skip
 
 
 def refs(records: list[Record], query: str) -> dict[str, Any]:
-    """The record or section that a query means, and the links of other records to it.
+    """The links of other records to the record or section that a query fits.
 
-    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS where several records fit and none exactly.
+    Raises Failure NO_MATCH, or ADR_REF_AMBIGUOUS if several records fit and none exactly.
     """
-    found = locate(records, query, _MOST_SUGGESTED)
-    exact = [one for one in found if one["reason"].startswith("exact")]
-    if not found:
-        raise Failure("NO_MATCH", f"no decision record is called {query[:200]!r}", "list them: joelclaw vault adr list")
-    if len(exact) != 1 and len(found) != 1:
-        several = ", ".join(one["id"] for one in found)
+    matches = locate(records, query, limit=5)["matches"]
+    exact = [match for match in matches if match["reason"].startswith("exact")]
+    if len(exact) != 1 and len(matches) != 1:
+        several = ", ".join(match["id"] for match in matches)
         raise Failure("ADR_REF_AMBIGUOUS", f"{query[:200]!r} may be {several}", "name one of these")
-    target = (exact or found)[0]
-    linked = [link for link in links(records) if _links_to(records, link, target)]
+    target = (exact or matches)[0]
+    linked = [link for link in _links(records) if _leads_to(records, link, target)]
     return {
         "query": query,
         "target": {key: target[key] for key in ("id", "kind", "filename", "title", "path")},
@@ -223,46 +187,168 @@ def refs(records: list[Record], query: str) -> dict[str, Any]:
             }
             for link in linked
         ],
-        "suggestions": [one for one in found if one is not target],
+        "suggestions": [match for match in matches if match is not target],
     }  # fmt: skip
 
 
 def expand(records: list[Record], text: str) -> dict[str, Any]:
-    """A prompt with each `[[…]]` replaced by the record that it means, and those records behind it as context.
+    """A prompt with each `[[link]]` replaced by the id of its record, and these records as context.
 
-    Raises Failure ADR_PROMPT_REF_MISSING at the first link that means no record.
+    Raises Failure ADR_PROMPT_REF_MISSING for a link that fits no record.
     """
-    told: list[dict[str, Any]] = []
+    resolved: dict[str, list[dict[str, Any]]] = {}
     for raw in dict.fromkeys(_LINK.findall(text)):
-        matches = locate(records, _target(raw), _MOST_MATCHES)
-        if not matches:
-            message = f"[[{raw[:200]}]] is the name of no decision record"
-            raise Failure("ADR_PROMPT_REF_MISSING", message, "list them: joelclaw vault adr list")
-        told.append({"raw": raw, "resolved": matches[0]["id"], "matches": matches})
-    by_raw = {one["raw"]: one["resolved"] for one in told}
-    parts = [f"## {one['matches'][0]['id']}\n{one['matches'][0]['body']}" for one in told]
+        resolved[raw] = _matches(records, _target(raw), limit=6)
+        if not resolved[raw]:
+            raise Failure("ADR_PROMPT_REF_MISSING", f"[[{raw[:200]}]] is not a decision record", _LIST_THEM)
+    parts = [f"## {matches[0]['id']}\n{matches[0]['body']}" for matches in resolved.values()]
     return {
         "text": text,
-        "expanded_text": _LINK.sub(lambda match: by_raw[match[1]], text),
-        "refs": told,
+        "expanded_text": _LINK.sub(lambda match: str(resolved[match[1]][0]["id"]), text),
+        "refs": [{"raw": raw, "resolved": matches[0]["id"], "matches": matches} for raw, matches in resolved.items()],
         "context": "<adr-context>\n" + "\n\n".join(parts) + "\n</adr-context>" if parts else "",
     }
+
+
+def audit(vault: str, records: list[Record]) -> dict[str, Any]:
+    """What is wrong with the records: statuses, shared numbers, links, and the index in README.md. `ok` if nothing."""
+    broken: list[dict[str, Any]] = []
+    ambiguous: list[dict[str, Any]] = []
+    links = list(_links(records))
+    to_notes = [link for link in links if not _is_custom(link.target)]
+    notes = list(markdown_files.below(vault, until=time.monotonic() + 5).files) if to_notes else []
+    for link in to_notes:
+        about = {"source": link.source.filename, "line": link.line, "target": link.target}
+        paths = _files_linked(vault, records, notes, link.target)
+        if not paths:
+            broken.append(about)
+        elif len(paths) > 1:
+            ambiguous.append({**about, "candidates": sorted(paths)})
+    index_path = os.path.join(vault, FOLDER, "README.md")
+    index = markdown_files.text_of(index_path)
+    rows = [os.path.basename(match[2]) for match in _INDEX_ROW.finditer(index or "")]
+    names = [record.filename for record in records]
+    numbers = {record.number for record in records}
+    superseded = [(record, str(record.front.get("superseded-by") or "")) for record in records]
+    result: dict[str, Any] = {
+        "missing_status": [record.filename for record in records if record.status is None],
+        "non_canonical_status": [
+            {"filename": record.filename, "status": record.status}
+            for record in records if record.status is not None and record.status not in STATUSES
+        ],
+        "collisions": _collisions(records),
+        "superseded_by_missing_targets": [
+            {"from": record.filename, "target": target} for record, target in superseded
+            if target and ((n := re.search(r"\d{1,4}", target)) is None or n[0].zfill(4) not in numbers)
+        ],
+    }  # fmt: skip
+    missing = [] if index is None else [name for name in names if name not in rows]
+    extra = [name for name in rows if name not in names]
+    return {
+        "ok": not any((*result.values(), broken, ambiguous, missing, extra)),
+        "decisions_dir": os.path.join(vault, FOLDER),
+        "index_path": index_path,
+        "total": len(records),
+        "canonical_statuses": list(STATUSES),
+        "status_counts": dict(Counter(record.status for record in records if record.status is not None)),
+        **result,
+        "wiki_links": {"broken": broken, "ambiguous": ambiguous, "skipped_custom": len(links) - len(to_notes)},
+        "index": {
+            "exists": index is not None, "rows": len(rows), "missing_from_index": missing, "extra_in_index": extra,
+        },
+    }  # fmt: skip
+
+
+def _links(records: list[Record]) -> Iterator[Link]:
+    for record in records:
+        for number, line in enumerate(record.text.splitlines(), 1):
+            for match in _LINK.finditer(line):
+                yield Link(record, number, _target(match[1]), line.strip()[:MAX_CONTEXT_CHARS])
 
 
 def _target(inner: str) -> str:
     return inner.partition("|")[0].strip()
 
 
-def _has_heading(record: Record, heading: str) -> bool:
-    wanted = heading.strip().lower()
-    return any(wanted == line.lstrip("#").strip().lower() for line in record.text.splitlines() if line[:1] == "#")
+def _is_custom(target: str) -> bool:
+    """Whether a link does not lead to a note: another scheme, a placeholder, or text to speak."""
+    return ":" in target or "..." in target or target.startswith("tts")
 
 
-def _links_to(records: list[Record], link: Link, target: dict[str, Any]) -> bool:
-    if is_custom(link.target):
-        return False
+def _leads_to(records: list[Record], link: Link, target: dict[str, Any]) -> bool:
     name, _, heading = link.target.partition("#")
-    wanted = target["id"].partition("#")[2]
-    if target["kind"] == "section" and heading.strip().lower() != wanted.lower():
+    if target["kind"] == "section" and heading.strip().lower() != target["id"].partition("#")[2].lower():
         return False
-    return any(one["filename"] == target["filename"] for one in locate(records, name, 1))
+    linked = [] if _is_custom(link.target) else _matches(records, name, limit=1)
+    return bool(linked) and linked[0]["filename"] == target["filename"]
+
+
+def _files_linked(vault: str, records: list[Record], notes: Iterable[str], target: str) -> list[str]:
+    """The files that a link may mean: records by number or name, else a path in the vault, else notes by name."""
+    name, _, heading = target.partition("#")
+    wanted = os.path.basename(name).removesuffix(".md").lower()
+    number = _FOUR_DIGITS.search(name)
+    numbered = [record for record in records if number is not None and record.number == number[0]]
+    if numbered:
+        exact = [record for record in numbered if record.stem.lower() == wanted]
+        return [record.path for record in exact or numbered if not heading or _has_heading(record, heading)]
+    for folder in (vault, os.path.join(vault, FOLDER)):
+        path = os.path.realpath(os.path.join(folder, name.removesuffix(".md") + ".md"))
+        if markdown_files.is_below(path, vault) and os.path.isfile(path):
+            return [path]
+    return [path for path in notes if os.path.splitext(os.path.basename(path))[0].lower() == wanted]
+
+
+def _has_heading(record: Record, heading: str) -> bool:
+    headings = (line.lstrip("#").strip().lower() for line in record.text.splitlines() if line[:1] == "#")
+    return heading.strip().lower() in headings
+
+
+def rank(records: list[Record], *, band: str, only_unscored: bool, closed_too: bool) -> dict[str, Any]:
+    """The open records by the score that they declare, and those that declare none."""
+    band = "do-next" if band == "next" else band
+    rows = [_row(record) for record in records if closed_too or record.status in OPEN_STATUSES]
+    scored = sorted((row for row in rows if row["score"] is not None), key=lambda row: (-row["score"], row["number"]))
+    missing = [row for row in rows if row["score"] is None]
+    ranked = [row for row in scored if not only_unscored and band in ("", row["band"])]
+    counts = {"total_open": len(rows), "scored": len(scored), "unscored": len(missing)}
+    return {"ranked": ranked, "missing_scores": missing, **counts}
+
+
+def recommend(records: list[Record], count: int) -> dict[str, Any]:
+    """The open records to take on next: by band, then score, need and number. The score is computed from its parts."""
+    rows = [_candidate(record) for record in records if record.status in OPEN_STATUSES]
+    scored = [row for row in rows if row["score"] is not None]
+    order = list(BANDS)
+    scored.sort(key=lambda row: (order.index(row["band"]), -row["score"], -row["need"], row["number"]))
+    candidates = [{"rank": place, **row} for place, row in enumerate(scored[:count], 1)]
+    recommendation = None
+    if candidates:
+        best = candidates[0]
+        recommendation = f"ADR-{best['number']} ({best['title']}) — score {best['score']}, band {best['band']}, "
+        recommendation += f"readiness {best['readiness']:g}/5"
+    counts = {"actionable_count": len(rows), "scored_count": len(scored)}
+    return {"recommendation": recommendation, **counts, "candidates": candidates}
+
+
+def _row(record: Record) -> dict[str, Any]:
+    return {"number": record.number, "title": record.title, "status": record.status, **record.priority}
+
+
+def _candidate(record: Record) -> dict[str, Any]:
+    """A record with score 20(.5 need + .3 readiness + .2 confidence) + 5(novelty - 3), and what is wrong with it."""
+    declared = record.priority
+    parts = {name: declared[name] for name in (*WEIGHTS, "novelty")}
+    issues = [f"priority-{name} is missing" for name, value in parts.items() if value is None]
+    issues += [f"priority-{name} is not 0 to 5" for name, value in parts.items() if (value or 0) > 5]
+    row = {**_row(record), "rationale": record.front.get("priority-rationale"), "issues": issues}
+    if any(parts[name] is None or parts[name] > 5 for name in WEIGHTS):
+        return {**row, "score": None, "band": None}
+    novelty = 3 if parts["novelty"] is None or parts["novelty"] > 5 else parts["novelty"]
+    score = round(20 * sum(weight * parts[name] for name, weight in WEIGHTS.items())) + round(5 * (novelty - 3))
+    score = min(max(score, 0), 100)
+    if declared["score"] not in (None, score):
+        issues.append(f"priority-score says {declared['score']:g}, its parts make {score}")
+    if declared["band"] not in (None, band_of(score)):
+        issues.append(f"priority-band says {declared['band']}, the score makes {band_of(score)}")
+    return {**row, "score": score, "band": band_of(score)}

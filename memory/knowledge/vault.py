@@ -16,9 +16,11 @@ from typing import Any
 from core import clock, config, words
 from core.errors import Failure
 from core.store import curation, documents, sqlite
-from memory.knowledge import markdown_files
+from memory.knowledge import markdown, markdown_files
 from memory.knowledge import search as sections
 
+SECTIONS = {"projects": "Projects", "decisions": "docs/decisions", "inbox": "inbox", "resources": "Resources"}
+"""The sections of a vault, each with its folder."""
 MOST = 3
 """Notes that one reference may mean."""
 MOST_LINES, MOST_CHARS = 500, 400_000
@@ -278,3 +280,42 @@ def by_words(vault: str, query: str, *, limit: int) -> dict[str, Any]:
     return {
         "found": len(hits), "hits": hits[:limit], "files": files, "complete": listed.complete, "skipped": skipped,
     }  # fmt: skip
+
+
+def entries(vault: str, section: str) -> list[Any]:
+    """The entries of a section: paths; for projects and decisions, notes with the status that they state."""
+    folder = os.path.join(vault, SECTIONS[section])
+    paths = _children(folder)
+    if section == "inbox":
+        return paths
+    if section == "resources":
+        return [path for path in paths if os.path.isdir(path)]
+    if section == "projects":
+        notes = [os.path.join(project, "index.md") for project in [folder, *filter(os.path.isdir, paths)]]
+        paths = [path for path in notes if not os.path.islink(path)]
+    return [{"path": path, "status": _status(path)} for path in paths if path.endswith(".md") and os.path.isfile(path)]
+
+
+def _status(path: str) -> str | None:
+    status = markdown.told(*markdown.front_matter(markdown_files.text_of(path) or "")).get("status")
+    return None if status is None else status.lower()
+
+
+def folders(vault: str) -> list[dict[str, Any]]:
+    """The vault (a real path) and its folders down to two levels, without hidden ones and links."""
+    found: list[dict[str, Any]] = [{"path": ".", "depth": 0}]
+    for first in filter(os.path.isdir, _children(vault)):
+        found.append({"path": os.path.relpath(first, vault), "depth": 1})
+        found += [
+            {"path": os.path.relpath(path, vault), "depth": 2} for path in _children(first) if os.path.isdir(path)
+        ]
+    return found
+
+
+def _children(folder: str) -> list[str]:
+    """The paths in a folder, sorted, without hidden ones and links."""
+    try:
+        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith(".")]
+    except OSError:
+        return []
+    return [path for path in paths if not os.path.islink(path)]
