@@ -81,7 +81,6 @@ WORDS = {
     **{f"idle {verb}": f"idle {verb} --session s" for verb in ("schedule", "cancel")},
     "idle run": "idle run --once",
     "hook": "hook claude Stop",
-    "trust": "trust --list",
     "exclude": "exclude --list",
     "install": "install --list",
     "uninstall": "uninstall claude --dry-run",

@@ -22,7 +22,7 @@ FOLDERS = {
         ("compaction", "compaction"),
         ("idle", "idle"),
         ("session", "hook"),
-        ("installation", "trust off on exclude mcp install uninstall"),
+        ("installation", "off on exclude mcp install uninstall"),
         ("store", "store backup restore"),
         ("installation", "status doctor completion"),
     )

@@ -55,11 +55,11 @@ def unprinted(path: str, error: StdoutFullError) -> int:
     return FAILED
 
 
-def tell_faults(dropped: tuple[tuple[str, str], ...], unknown: tuple[tuple[str, str], ...]) -> None:
-    """What is wrong with settings, a project's files and the store: on stderr and as events."""
+def tell_faults(unknown: tuple[tuple[str, str], ...]) -> None:
+    """What is wrong with settings and the store: on stderr and as events."""
     from session import settings_faults
 
-    made = settings_faults.events(dropped, unknown, clock.now_ms())
+    made = settings_faults.events(unknown, clock.now_ms())
     if made and spool.keep(made):
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
     if files.is_store_older():

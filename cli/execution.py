@@ -109,17 +109,17 @@ def run(command: Command, options: dict[str, Any], *, as_json: bool) -> int:
 
 
 def start_due() -> None:
-    """Tell of a project's files that were left out, and start the background jobs that are due."""
+    """Report unknown settings, and start the background jobs that are due."""
     try:
         from core import config
         from core.process import background_jobs
 
         settings = config.load()
         unknown = (*settings.unknown, *config.unknown_variables())
-        if settings.dropped or unknown or files.is_store_older():
+        if unknown or files.is_store_older():
             from cli import complaints
 
-            complaints.tell_faults(settings.dropped, unknown)
+            complaints.tell_faults(unknown)
         background_jobs.start_due(settings)
     except Exception:  # the command is done, and what waits goes with the next one
         if os.environ.get("JOELCLAW_DEBUG"):

@@ -2,7 +2,7 @@
 
 A project is host and path of the repository's remote `origin`, on GitHub only `owner/name`; without a remote the name
 of the repository's folder; of a folder that is gone what its path tells: `X/.worktrees/…`, `X-worktrees/X-…`. Memories
-of before that hold the folder's name, or no host. A submodule is part of the repository around it until it is trusted.
+of before that hold the folder's name, or no host. A submodule is part of the repository around it.
 """
 
 from __future__ import annotations
@@ -86,15 +86,11 @@ def worktree_of(path: str, folder: str) -> str:
 
 
 def _is_submodule(folder: str) -> bool:
-    """Whether a folder is a submodule that the user does not trust, in a repository around it."""
+    """Whether a folder is a submodule of a repository around it."""
     if not os.path.isfile(folder + "/.git"):
         return False
     pointer = start_of(folder + "/.git", _READ_BYTES).strip().removeprefix("gitdir:").strip()
-    if "/modules/" not in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]:
-        return False
-    from core.repository import trust
-
-    return not trust.is_trusted(os.path.realpath(folder))
+    return "/modules/" in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]
 
 
 def repository_of(cwd: str) -> str:

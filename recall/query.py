@@ -40,7 +40,7 @@ class Query:
         budget: lean, balanced, deep or auto.
         category, collections, tags, session: only these (all of the tags); with `by_name` also the collection `calls`.
         between: only what is not before the first of two times (ms), nor after the second.
-        project, strictly, apart, prefer: whose memories, and whose go first: see `Scope`.
+        project, apart, prefer: whose memories, and whose go first: see `Scope`.
         include_hold, include_discard: include what the write gate held back or discarded.
         by_name: tool calls of the sessions in the local file are hits too, a query that is one name gets only what
             holds it, and texts are cut as the budget says. Not for injections: there, traces of tools are noise.
@@ -51,13 +51,13 @@ class Query:
     def __init__(
         self, text: str, *, limit: int | None = None, min_score: float = 0.0, budget: str = "auto", category: str = "",
         collections: Sequence[str] = (), tags: Sequence[str] = (), session: str = "", project: str = "",
-        strictly: bool = False, apart: bool = False, prefer: str = "", include_hold: bool = False,
+        apart: bool = False, prefer: str = "", include_hold: bool = False,
         include_discard: bool = False, by_name: bool = False, own: str = "", raw: bool = False,
         between: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.text, self.limit, self.min_score, self.budget = text, limit, min_score, budget
         self.category, self.collections, self.tags, self.session = category, collections, tags, session
-        self.project, self.strictly, self.apart, self.prefer = project, strictly, apart, prefer
+        self.project, self.apart, self.prefer = project, apart, prefer
         self.include_hold, self.include_discard = include_hold, include_discard
         self.by_name, self.own, self.raw = by_name, own, raw
         self.between = between
@@ -112,7 +112,7 @@ def _skip_reason(text: str) -> str:
 class Scope:
     """Which projects a query asks for; a memory that names none belongs to that of its session, where that is known.
 
-    Of a query it reads `project`: only its memories, and those of none, "" for all; `strictly`: without those of none;
+    Of a query it reads `project`: only its memories, and those of none, "" for all;
     `apart`: as an injection is to be, with `project` "" those of none alone, and what was said in a session that is
     known to belong to no project is nobody's; `prefer`: others' go first only where they are clearly better.
     """
@@ -135,8 +135,8 @@ class Scope:
             known = document_rows.projects(db)
             named = self._meant(known)
             others = [name for name in known if name not in named]
-            none_too = query.strictly or (query.apart and (others or session_rows.has_others(db, named)))
-            self.names = named if query.strictly else (*named, "")
+            none_too = query.apart and (others or session_rows.has_others(db, named))
+            self.names = (*named, "")
             self.others = [*others, ""] if none_too else others
 
     def is_foreign(self, found: str, session: str) -> bool:
@@ -145,8 +145,8 @@ class Scope:
             return False
         if found:
             return found not in self._meant((found,))
-        if self._query.strictly or not self._query.apart or not session:
-            return self._query.strictly
+        if not self._query.apart or not session:
+            return False
         of_session = self._project_of(session)
         return of_session is not None and of_session not in self._meant((of_session,))
 

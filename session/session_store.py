@@ -69,7 +69,7 @@ class SessionStore:
 
     def recall(
         self, query: str, *, project: str = "", everywhere: bool = False, least: str = "inject.min_score",
-        strictly: bool = False, turns: bool = False,
+        turns: bool = False,
     ) -> list[Hit] | None:  # fmt: skip
         """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
 
@@ -77,8 +77,6 @@ class SessionStore:
         tells (`session.inject.selection`)."""
         if self.faults:
             return None
-        if strictly and not project:
-            return []
         with fault_boundary(self.faults, "recall"):
             from recall import engine
             from recall.query import Query
@@ -86,7 +84,7 @@ class SessionStore:
             db, vectors = self.reading()
             asked = Query(
                 query, limit=_ASKED, min_score=self._config.get_float(least), budget="lean", project=project,
-                strictly=strictly, apart=not everywhere, collections=() if turns else _KEPT,
+                apart=not everywhere, collections=() if turns else _KEPT,
             )  # fmt: skip
             found = engine.recall(
                 db, asked, now=self._now, vectors=vectors, config=self._config, patience_ms=_CLUSTER_MS

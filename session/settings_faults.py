@@ -1,4 +1,4 @@
-"""What is told once of the settings, a project's files and the store: as an event, and by `status` while it lasts."""
+"""Faults of the settings and the store that are reported once: as an event, and by `status` while they last."""
 
 import os
 import shlex
@@ -15,7 +15,7 @@ from otel.event import new_event
 
 Places = Sequence[tuple[str, str]]
 """Where something is wrong, and what."""
-DROPPED, UNKNOWN = "project.file_dropped", "config.key_unknown"
+UNKNOWN = "config.key_unknown"
 _MOST_TOLD = 200
 _MOST_UNKNOWN = 20
 """Of one look: a file may hold thousands."""
@@ -24,14 +24,9 @@ _ALIKE = 0.75
 _PREFIX = "JOELCLAW_"
 
 
-def events(dropped: Places, unknown: Places, now: int) -> list[Event]:
-    """The events of what was not told yet, of `Config.dropped` and `Config.unknown`; it counts as told then."""
+def events(unknown: Places, now: int) -> list[Event]:
+    """The events of the unknown settings that were not reported yet; from now on they count as reported."""
     made = []
-    for where, reason in _untold(dropped, "dropped-files.json"):
-        path = where[-_PATH_CHARS:]
-        about = {"path": path, "reason": reason, "message": f"left out: {path} {reason}"}
-        made.append(new_event(DROPPED, component="project", level="warn", success=False, error=f"{path} {reason}",
-                              metadata=about, now=now))  # fmt: skip
     for where, name in _untold(unknown[:_MOST_UNKNOWN], "unknown-settings.json"):
         about = {"path": where[-_PATH_CHARS:], "key": name[:_NAME_CHARS], "meant": meant(name)}
         about["message"] = sentence(where, name)

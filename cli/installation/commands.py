@@ -1,4 +1,4 @@
-"""What `install`, `uninstall`, `mcp`, `status`, `doctor`, `trust`, `off`, `on`, `exclude` and `completion` take."""
+"""What `install`, `uninstall`, `mcp`, `status`, `doctor`, `off`, `on`, `exclude` and `completion` take."""
 
 import clients
 from cli.parameter import Command
@@ -24,11 +24,6 @@ _EXCLUDED = (
     P("folder", (), "the folder (default: the current one)", metavar="FOLDER", file=True),
     P("list", ("--list",), "show the folders that are excluded", kind="flag"),
     P("remove", ("--remove",), "archive them again", metavar="FOLDER", file=True),
-)
-_TRUSTED = (
-    P("folder", (), "a folder of the project (default: the current one)", metavar="FOLDER", file=True),
-    P("list", ("--list",), "show the folders that are trusted", kind="flag"),
-    P("revoke", ("--revoke",), "stop trusting the folder", kind="flag"),
 )
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -67,12 +62,6 @@ COMMANDS: tuple[Command, ...] = (
         P("project", ("--project",), "this project's hooks instead of the user's", kind="flag"),
         P("fix", ("--fix",), "fix what is safe to fix", kind="flag"),
         view="cli.installation.view:report",
-    ),
-    _switch(
-        "trust",
-        "Let a project's files choose what is recalled: also from global memories.",
-        _TRUSTED,
-        "TRUST_INVALID_ARGS",
     ),
     _switch(
         "off",

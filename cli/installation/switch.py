@@ -1,4 +1,4 @@
-"""`joelclaw off`, `on`, `exclude` and `trust`: what is left alone, and whose files may choose like the user."""
+"""`joelclaw off`, `on` and `exclude`: which sessions, projects and folders hooks leave alone."""
 
 import os
 from contextlib import suppress
@@ -7,10 +7,8 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from core import clock, project
-from core.config.file import choices
 from core.errors import Failure, usage
 from core.repository import switches
-from core.repository import trust as trusted
 from core.store import sqlite
 from core.store.sessions import session_lists
 from otel import unstored
@@ -19,11 +17,6 @@ from session.state import state_file
 
 _CODE = "SWITCH_INVALID_ARGS"
 _MOST_SHOWN = 20
-_LET_IN = (
-    "what its files choose (queries, scores, scopes, descriptions) is recalled from all that is global, too, now and"
-    " whatever is added to them later; what deletes, is run, or says where things are sent stays yours"
-)
-_NOT_LET_IN = "its files now choose only among its own memories"
 
 
 def off(options: dict[str, Any]) -> Answer:
@@ -126,33 +119,3 @@ def exclude(options: dict[str, Any]) -> Answer:
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))
     told = {"path": path, "exists": exists, "excluded": True, "changed": changed, "archivedBefore": found}
     return Answer(told, actions, said="" if exists else f"There is no folder {path}; its sessions are left out.")
-
-
-def trust(options: dict[str, Any]) -> Answer:
-    """Trust a folder's project, or no more; or list those that are trusted."""
-    if options["list"]:
-        if options["revoke"] or options["folder"]:
-            raise usage("TRUST_INVALID_ARGS", "--list takes no other option", "give --list alone")
-        rows = [_row(row) for row in trusted.every()]
-        return Answer({"trusted": rows}, said="" if rows else "No folder is trusted.")
-    try:
-        folder = options["folder"] or os.getcwd()
-    except OSError:
-        raise Failure("TRUST_NO_FOLDER", "the current folder is gone", "name the folder of a project") from None
-    if options["revoke"]:
-        path = trusted.revoke(folder)
-        if not path:
-            raise Failure("TRUST_NOT_TRUSTED", f"{folder} is not trusted", "see joelclaw trust --list")
-        undo = step(f"joelclaw trust {quoted(path)}", "undo")
-        return Answer({"path": path, "trusted": False, "changed": True, "means": _NOT_LET_IN}, [undo])
-    row, changed = trusted.trust(folder)
-    undo = step(f"joelclaw trust --revoke {quoted(row['path'])}", "stop trusting it")
-    found = choices(folder)
-    chosen = found and {name: value for name, value in found.items() if name not in ("trusted", "withheld")}
-    result = {**_row(row), "trusted": True, "changed": changed, "means": _LET_IN, "chooses": chosen}
-    return Answer(result, [undo])
-
-
-def _row(row: "trusted.Trusted") -> dict[str, Any]:
-    """A folder; `stands` is false where something else lies in its place, which is not trusted."""
-    return {"path": row["path"], "at": clock.iso(row["at"]), "stands": trusted.stands(row)}

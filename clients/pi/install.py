@@ -1,7 +1,7 @@
 """Where pi looks for extensions, and what its own `settings.json` says of compactions. Hot path before a compaction.
 
 A project's `settings.json` is a repository's: read within the project, and a fault in it leaves it out. It says
-numbers, and may switch compactions off; on again, against the user, only in a folder that the user trusts.
+numbers, and may switch compactions off, but not on again against the user.
 """
 
 from __future__ import annotations
@@ -66,10 +66,8 @@ def compaction(client: Client, folder: str) -> CompactionSettings:
     except ValueError:
         dropped = ((path, "is not a JSON object"),)
     enabled = own.get("enabled") is not False
-    if isinstance(projects.get("enabled"), bool) and projects["enabled"] != enabled:
-        from core.repository import trust
-
-        enabled = not enabled and trust.is_trusted(root)
+    if projects.get("enabled") is False:
+        enabled = False
     return {
         "reserve": _tokens(projects, own, "reserveTokens"),
         "keep": _tokens(projects, own, "keepRecentTokens"),

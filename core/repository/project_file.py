@@ -8,8 +8,6 @@ import os
 import stat
 
 SETTINGS_BYTES = 65_536
-TRUSTED = "trusted.json"
-"""The file in the user's home that `trust` keeps; without it nothing is trusted."""
 _MOST_LEVELS = 40
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, clock, files, json_text, project
+from core.errors import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +41,9 @@ _MOST_ENDED = 500
 
 class Damaged(Exception):
     """The file is damaged. `args[0]` says what is wrong."""
+
+
+_CHANGE_WAIT_S = 2.0  # how long a change waits for another process
 
 
 def path() -> str:
@@ -163,6 +167,13 @@ def _means(stored: str, name: str) -> bool:
 
 def _change(change: Callable[[Switches], Switches]) -> bool:
     """Write the file if this changes anything; returns whether it does."""
-    from core.repository.trust import change_json
-
-    return change_json(path(), lambda: sound()[0], change, "SWITCHES_UNWRITABLE")
+    try:
+        with files.FileLock(path() + ".lock", _CHANGE_WAIT_S):
+            before = sound()[0]
+            after = change(before)
+            if after == before:
+                return False
+            files.write_whole(path(), json_text.dumps(after).encode("utf-8", "surrogatepass"))
+            return True
+    except (OSError, files.LockTimeout) as error:
+        raise Failure("SWITCHES_UNWRITABLE", f"{path()} cannot be written: {error}", "check its folder") from None

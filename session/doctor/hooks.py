@@ -24,7 +24,7 @@ from core import VERSION, clock, files
 from core.errors import Failure
 from core.process import process_group
 from core.process.process_group import Ended
-from core.repository import project_file, switches, trust
+from core.repository import switches
 from core.store import history, migrate
 from core.store.history import Called
 from memory.archive import known_files
@@ -107,7 +107,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
         return
     result.since = os.stat(path).st_mtime_ns // 1_000_000
     about["command"] = found[0].executable
-    chosen_by_others = project and not listed["current"] and not trust.is_trusted(project_file.root_of(os.getcwd()))
+    chosen_by_others = project and not listed["current"]
     told += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
     if twice:
         said = "joelclaw is installed for the user and for this project: every event is reported twice"
@@ -119,7 +119,7 @@ def _look(client: Client, result: Condition, *, project: bool) -> None:
     about["enabled"], about["trusted"] = not off, not untrusted
     if chosen_by_others:
         said = f"{path} belongs to the project, differs from what an installation writes, and was not run"
-        told.append(warning("HOOK_NOT_TRIED", name, said, "joelclaw trust"))
+        told.append(warning("HOOK_NOT_TRIED", name, said, install))
     else:
         about["trialMs"], tried = _tried(client, found, install)
         told += tried

@@ -17,8 +17,7 @@ from typing import Any, Literal
 import apsw
 
 from core import VERSION, clock, config, files
-from core.config import SETTINGS, variable
-from core.config.file import choices
+from core.config import SETTINGS
 from core.errors import Failure
 from core.process import extras
 from core.repository import switches
@@ -220,22 +219,10 @@ def _config(seen: Look) -> dict[str, Any]:
     except Failure as failure:
         seen.failed("settings", failure)
         return about
-    for path, reason in settings.dropped:
-        told = f"{path} is left out: it {reason}"
-        seen.findings.append(warning("PROJECT_FILE_DROPPED", "settings", told, "correct it, or move it away"))
     unknown = (*settings.unknown, *config.unknown_variables())
     values = {name: getattr(settings, f"get_{type(one.default).__name__}")(name) for name, one in SETTINGS.items()}
     about |= {
         "changed": {name: value for name, value in values.items() if value != SETTINGS[name].default},
-        "withheld": list(settings.withheld),
         "unknown": [settings_faults.sentence(*one) for one in unknown[:_MOST_UNKNOWN]],
-        "project": None,
     }
-    found: Any = None
-    with suppress(OSError):  # the current folder was removed
-        found = choices(os.getcwd())
-    if found is not None:  # what its own file decides here, and what it would
-        chosen, held = found.pop("settings"), [] if found["trusted"] else found["withheld"]
-        in_force = [name for name in chosen if name not in held and not os.environ.get(variable(name))]
-        about["project"] = {**found, "inForce": {name: chosen[name] for name in in_force}, "withheld": held}
     return about

@@ -56,10 +56,10 @@ class Call:
         self._deadline = Deadline(self._seconds(), self._late)
         try:
             self._config = config.load()
-            if self._config.dropped or self._config.unknown:
+            if self._config.unknown:
                 from session import settings_faults
 
-                spool.keep(settings_faults.events(self._config.dropped, self._config.unknown, clock.now_ms()))
+                spool.keep(settings_faults.events(self._config.unknown, clock.now_ms()))
         except Failure as failure:
             spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()

@@ -1,8 +1,7 @@
 """Memories about a file that an agent begins to edit, once each (ADR-0204, change 4).
 
-Where the configuration's table `[scopes]` has a folder that the file is in, the user has said what is recalled for it;
-such an entry of a project's own settings is asked of that project's memories, until the user trusts it. Of any other
-file the memories are those that name it.
+Where the configuration's table `[scopes]` has a folder that the file is in, the user has said what is recalled for it.
+Of any other file the memories are those that name it.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
         query: str
         is_set: bool
         """The settings have it."""
-        foreign: bool
-        """Somebody else chose the query: it is asked of the project's own memories."""
 
 
 NAME = "project"
@@ -61,7 +58,7 @@ def due(state: SessionState, situation: Situation) -> Decision:
             continue
         if found["is_set"] or store.names([found["query"]]):
             about = {"scope": name, "query": found["query"], "by": "settings" if found["is_set"] else "file"}
-            return Decision(query=found["query"], subject=name, strictly=found["foreign"], about=about)
+            return Decision(query=found["query"], subject=name, about=about)
         reason = FAILED if store.faults else NO_RESULTS
     return Decision(reason, about={"scope": next(iter(scopes), None)})
 
@@ -109,7 +106,7 @@ def of_file(path: str, cwd: str, config: Config) -> Scope | None:
         query = (query[: QUERY_CHARS + 1].rpartition(" ")[0] or query[:QUERY_CHARS]).rstrip()
     if not name or len(query) < 2:
         return None
-    return {"name": name, "query": query, "is_set": bool(entry), "foreign": entry in config.foreign_scopes}
+    return {"name": name, "query": query, "is_set": bool(entry)}
 
 
 def tells_of(text: str, path: str) -> bool:

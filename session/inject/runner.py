@@ -66,19 +66,17 @@ class Decision:
         reason: why it is not, "" where it is.
         query: what to recall for it; "" for nothing.
         subject: what the text is on, where there are several.
-        strictly: the query is somebody else's: it is asked of the project's own memories alone.
         event: the event that tells why it is not due, "" for none.
         about: what result and event say of the occasion.
     """
 
     def __init__(
-        self, reason: str = "", *, query: str = "", subject: str = "", strictly: bool = False, event: str = "",
+        self, reason: str = "", *, query: str = "", subject: str = "", event: str = "",
         about: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.reason = reason
         self.query = query
         self.subject = subject
-        self.strictly = strictly
         self.event = event
         self.about = about or {}
 
@@ -120,7 +118,7 @@ class InjectionStep(Step):
             project = situation.project_of(state)
             found = situation.context.store.recall(
                 decision.query, project=project, everywhere=not project and situation.context.serves_all(state),
-                least=self._injection.LEAST, strictly=decision.strictly,
+                least=self._injection.LEAST,
             )  # fmt: skip
         if found is not None:
             self.text = self._injection.compose(state, situation, decision, found)

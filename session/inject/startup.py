@@ -31,9 +31,8 @@ def due(state: SessionState, situation: Situation) -> Decision:
     setting = "inject.gateway_query" if state["role"] == GATEWAY else "inject.query"
     config = situation.context.config
     query = situation.query or config.get_str(setting)
-    strictly = not situation.query and setting in config.foreign
     reason = ALREADY if CUSTOM_TYPE in state["injectedKinds"] else ""
-    return Decision(reason, query=query, strictly=strictly, about={"query": query})
+    return Decision(reason, query=query, about={"query": query})
 
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:

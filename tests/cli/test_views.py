@@ -35,7 +35,6 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
         ("off --everywhere", ["Everything is off: hooks inject", "off yes", "resume"]),
         ("on --everywhere", ["scope everywhere"]),
         ("exclude .", ["excluded yes", "archive its sessions again"]),
-        ("trust --list", ["No folder is trusted."]),
         ("otel list", ["queue.failed", "bad worse", "1 to 1 of 1"]),
         ("otel list --level fatal", ["No event matches"]),
         ("otel stats", ["errors"]),

@@ -112,14 +112,12 @@ def test_switched_off_is_never_above_the_threshold(pi: Folders) -> None:
     assert (decided["compact"], decided["reason"], decided["enabled"]) == (False, "switched-off", False)
 
 
-def test_a_project_switches_off_and_on_only_where_it_is_trusted(pi: Folders) -> None:
+def test_a_project_switches_off_but_not_on(pi: Folders) -> None:
     pi.project(enabled=False)
     assert pi.ask("decide")["enabled"] is False
     pi.own(enabled=False)
     pi.project(enabled=True)
     assert pi.ask("decide")["enabled"] is False
-    pi.run("trust", str(pi.repo), env=NOW)
-    assert pi.ask("decide")["enabled"] is True
 
 
 def hook(pi: Folders, event: str) -> None:

@@ -7,37 +7,13 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from claude_transcript import Transcript
 from conftest import Run
 
 SAID = "the quaggabeacon is read at noon"
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "clone"
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    (folder / ".joelclaw").mkdir()
-    return folder
-
-
-def test_trust_marks_no_other_file(run: Run, repository: Path) -> None:
-    source = repository / "main.py"
-    source.write_text("print(1)\n")
-    os.link(source, repository / ".git" / "joelclaw-trusted")  # as an archive may unpack it
-    run("trust", str(repository))
-    assert source.read_text() == "print(1)\n"
-    assert len((repository / ".git" / "joelclaw-trusted").read_text()) == 32
-    assert run("trust", "--list").result["trusted"][0]["stands"]
-
-
-def test_files_of_a_project_and_of_clients(run: Run, repository: Path, tmp_path: Path) -> None:
-    (tmp_path / "kept.toml").write_text('[inject]\nquery = "tides"\n')
-    os.link(tmp_path / "kept.toml", repository / ".joelclaw" / "config.toml")
-    about = run("status", cwd=repository).result["config"]["project"]
-    assert (about["fault"], about["inForce"]) == (None, {"inject.query": "tides"})
+def test_files_of_clients(run: Run, tmp_path: Path) -> None:
     made = Transcript(tmp_path / "a" / "s-1.jsonl")
     made.user(SAID)
     (tmp_path / "b").mkdir()

@@ -19,8 +19,7 @@ __all__ = ["places"]
 
 ROOMS = ("core", "clients", "recall", "otel", "memory", "session", "cli")
 MORE = (
-    ("install", "claude", "codex", "--yes"), ("memory", "archive", "--all"), ("trust", "{repo}"),
-    ("knowledge", "sync", "{notes}"),
+    ("install", "claude", "codex", "--yes"), ("memory", "archive", "--all"), ("knowledge", "sync", "{notes}"),
 )  # fmt: skip
 
 
@@ -45,7 +44,7 @@ def test_every_command_leaves_what_is_known(run: Run, filled: Path) -> None:
     found = sorted(entry.name for entry in filled.iterdir())
     assert [name for name in found if not home_files.is_in_homes(name)] == []
     assert {"cache", "config.toml", "install.lock", "installs", "knowledge.json", "knowledge.json.lock", "sessions",
-            "store.db", "trusted.json", "trusted.json.lock"} <= set(found)  # fmt: skip
+            "store.db"} <= set(found)  # fmt: skip
     for path in (filled, *filled.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
     run("otel", "emit", "a.b", env=NOW)
@@ -72,7 +71,7 @@ def test_every_name_in_the_code_is_known() -> None:
                     named.add(own[ast.unparse(name)])
                 else:  # imported
                     named |= {every[ast.unparse(name)] for every in constants if ast.unparse(name) in every}
-    assert {"store.db", "trusted.json", "outbox.lock", "spool", "knowledge.json"} <= named
+    assert {"store.db", "outbox.lock", "spool", "knowledge.json"} <= named
     assert [name for name in named if not home_files.is_in_homes(str(name))] == []
 
 

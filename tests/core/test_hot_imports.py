@@ -42,7 +42,6 @@ DEAR = {
     ),
     *("socket", "inspect", "logging", "asyncio", "threading", "traceback", "importlib.util", "importlib.metadata"),
     *("cli.app", "cli.reference", "cli.installation.completion", "cli.terminal", "core.store.overview"),
-    "core.repository.trust",
 }
 
 NOTES = [

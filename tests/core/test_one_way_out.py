@@ -179,7 +179,6 @@ TABLE: dict[str, list[list[str]] | str] = {
     "restore": [["restore", "{backup}", "--verify-only"]],
     "status": [["status"]],
     "doctor": "calls the hooks of the user's clients; test_doctor_memory.py has it print what was stored",
-    "trust": [["trust", "--list"]],
     "off": [["off", "--session", ALL[:60]]],
     "on": [["on", "--session", ALL[:60]]],
     "exclude": [["exclude", "{repo}"], ["exclude", "--list"], ["exclude", "--remove", "{repo}"]],

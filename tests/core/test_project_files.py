@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from core.config import file as settings_file
 from core.repository import project_file
 from core.repository.project_file import Unusable, is_below, read, root_of, status_of
 
@@ -102,71 +99,3 @@ def test_the_project_around_a_folder(project: Path, tmp_path: Path, monkeypatch:
     assert root_of(str(levels / "d")) == str(levels / "d")
     monkeypatch.setenv("HOME", str(plain))
     assert root_of(str(plain)) == os.path.realpath(plain)
-
-
-@pytest.mark.parametrize(
-    ("value", "kept"),
-    [
-        ("t", "t"), (1.5, 1.5), (True, True), (2**64 - 1, 2**64 - 1), (2**64, None), (-(2**64) + 1, -(2**64) + 1),
-        (-(2**64), None), ([1], None), (None, None), (float("inf"), float("inf")),
-    ],
-)  # fmt: skip
-def test_of_a_table_single_values_are_kept(value: Any, kept: Any) -> None:
-    assert settings_file.flat({"a": value, "b": {"c": value}}) == {"a": kept, "b.c": kept}
-    assert settings_file.flat({"b": {"c": {"d": 1}}, "e": {}}) == {"b.c": None}
-
-
-def settings(project: Path, text: str | bytes) -> tuple[str, str]:
-    path = project / "config.toml"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return str(path), str(project)
-
-
-def test_a_file_of_settings_is_read_once_for_each_state_of_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = settings(project, "a = 1\n[b]\nc = 'x'\n")
-    assert settings_file.table(str(project / "none"), str(project)) == {}
-    assert settings_file.table(*given) == {"a": 1, "b.c": "x"}
-    parse = settings_file._parse
-    monkeypatch.setattr(settings_file, "_parse", lambda path, root: {"parsed": 1})
-    assert settings_file.table(*given) == {"a": 1, "b.c": "x"}
-    settings(project, "a = 12\n")
-    assert settings_file.table(*given) == {"parsed": 1}
-    monkeypatch.setattr(settings_file, "_parse", parse)
-    bad = settings(project, "a = ")
-    with pytest.raises(Unusable, match="is not TOML"):
-        settings_file.table(*bad)
-    monkeypatch.setattr(settings_file, "_parse", lambda path, root: {"parsed": 1})
-    with pytest.raises(Unusable, match="is not TOML"):
-        settings_file.table(*bad)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("a" + ".a" * 100 + " = 1", ""), ("a" + ".a" * 101 + " = 1", "has a line with more than 100 dots"),
-        (b"a = '\xff'", "is not UTF-8"), ("a = " + "[" * 5000, "is nested too deeply"),
-        ("# " + "x" * 65_534, ""), ("# " + "x" * 65_535, "is larger than 64 KiB"), ("", ""),
-    ],
-)  # fmt: skip
-def test_a_file_of_settings_that_is_none_says_why(project: Path, text: str | bytes, reason: str) -> None:
-    try:
-        found = settings_file._parse(*settings(project, text))
-        assert not reason and set(found) <= {"a.a"}
-    except Unusable as fault:
-        assert fault.reason == reason
-
-
-@pytest.mark.parametrize(
-    ("kept", "is_kept"),
-    [
-        ('{"key": [7], "table": {"a": 1}}', True), ('{"key": [7], "fault": "f"}', True), ('{"key": [7]}', False),
-        ('{"key": [7], "table": []}', False), ('{"key": [8], "table": {"a": 1}}', False), ("{", False), ("[]", False),
-    ],
-)  # fmt: skip
-def test_what_was_kept_of_a_file_is_of_this_file_and_whole(project: Path, kept: str, is_kept: bool) -> None:
-    made: dict[str, Any] = {"table": {"made": 1}}
-    assert settings_file.parsed_once("/p", [7], lambda: made) == made
-    (place,) = Path(os.environ["JOELCLAW_HOME"]).glob("cache/*.json")
-    place.write_text(kept)
-    found = settings_file.parsed_once("/p", [7], lambda: made)
-    assert found == (json.loads(kept) if is_kept else made)

@@ -168,7 +168,7 @@ def test_of_a_worktree_whose_repository_is_gone_the_pointer_tells(tmp_path: Path
     assert project.name_of(str(folder)) == "elsewhere"
 
 
-def test_a_submodule_is_its_own_project_only_where_its_folder_is_trusted(run: Run, tmp_path: Path) -> None:
+def test_a_submodule_belongs_to_the_repository_around_it(run: Run, tmp_path: Path) -> None:
     part = repository(tmp_path / "part")
     outer = repository(tmp_path / "outer", "https://github.com/acme/outer")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "lib/part")
@@ -179,10 +179,6 @@ def test_a_submodule_is_its_own_project_only_where_its_folder_is_trusted(run: Ru
     run("memory", "import", "-", stdin=json.dumps({"text": memory, "project": "acme/orders"}) + "\n", env=NOW)
     asked = ("inject", "memory", "--query", "settlement batch of orders", "--session")
     assert memory not in run(*asked, "s1", cwd=inner, env=NOW).out
-    run("trust", str(inner), env=NOW)
-    assert memory not in run(*asked, "s2", cwd=inner, env=NOW).out, "the same path on another host is another project"
-    git(inner, "remote", "set-url", "origin", "git@github.com:acme/orders.git")
-    assert memory in run(*asked, "s3", cwd=inner, env=NOW).out
 
 
 def test_what_was_stored_before_names_had_a_host_goes_on(run: Run, home: Path, tmp_path: Path) -> None:

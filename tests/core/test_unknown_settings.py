@@ -94,16 +94,6 @@ def test_variables_that_begin_as_settings_do(run: Run) -> None:
     assert len(run("status", env=env).result["config"]["unknown"]) == 1
 
 
-def test_a_projects_names_are_told_without_what_they_could_do(run: Run, home: Path, tmp_path: Path) -> None:
-    names = [f"key{number}" for number in range(1000)]
-    text = "".join(f"{name} = 1\n" for name in names)
-    put(tmp_path / "repo" / ".joelclaw", f'[inject]\n"\\u001b]52;c;AAAA\\u0007\\u202e" = 1\n{text}')
-    said = run("memory", "write", "the deploy key lies in the vault", env=NOW, cwd=tmp_path / "repo").err
-    assert 1 < said.count("\n") <= 20
-    assert "\x1b" not in said and "\u202e" not in said and "\x07" not in said
-    assert len(events(run)) == 20
-
-
 def test_a_value_of_no_kind_is_unknown_or_wrong(run: Run, home: Path) -> None:
     for value in ("[5]", "2026-01-01", "{a = 1}", f"1{'0' * 400}"):
         put(home, f"[recall]\ncolour = {value}\n")
@@ -141,7 +131,7 @@ def test_all_settings_are_spelled_alike_and_so_are_the_documents() -> None:
         section, _, key = name.partition(".")
         assert section.isalpha() and key.replace("_", "").isalpha() and key.islower(), name
     documented = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
-    keys = [old.partition(".")[2] for old in config.FORMERLY]
+    keys = [old.partition(".")[2] for old in config.FORMER_NAMES]
     for key in keys:
         documented = documented.replace(f"`{key}`", "", 1)  # where it says that it is still read
     assert [key for key in keys if key in documented] == []

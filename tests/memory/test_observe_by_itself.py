@@ -234,7 +234,6 @@ def test_a_repository_chooses_neither_the_model_nor_where_it_works(
     with made.path.open("a") as file:
         file.write("")
     settings(home, f"sh -c 'pwd > {marks}/where; exec {model.command}'")
-    run("trust", str(repo))
     run("hook", "claude", stdin=payload("PreCompact", made.path, cwd=str(repo)), cwd=repo)
     over(home)
     assert [path.name for path in marks.iterdir()] == ["where"]

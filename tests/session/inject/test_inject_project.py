@@ -125,15 +125,6 @@ def test_a_scope_must_be_text(run: Run, project: Path, home: Path) -> None:
     assert "scopes.packages" in failed.json["error"]["message"]
 
 
-def test_a_project_may_map_its_own_folders(run: Run, project: Path) -> None:
-    stock(run)
-    (project / ".joelclaw").mkdir()
-    (project / ".joelclaw/config.toml").write_text('[scopes]\n"apps/web" = "system-bus inngest worker"\n')
-    words = ("inject", "project", "--session", "s1", "--file", "apps/web/a.tsx")
-    result = run(*words, cwd=project, env=NOW).result
-    assert (result["injected"], result["scope"]) == (True, "apps/web")
-
-
 def test_a_file_is_told_of_as_soon_as_a_memory_names_it(run: Run, project: Path) -> None:
     assert inject(run, project, EDITED)["reason"] == "no-results"
     stock(run)

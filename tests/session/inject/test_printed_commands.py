@@ -205,7 +205,7 @@ def test_nor_does_the_fix_of_a_failure_need_it(home: Path) -> None:
         ("joelclaw recall <query>", "X recall <query>"), ("run `joelclaw store sync`, or", "run `X store sync`, or"),
         ("see: joelclaw --help", "see: X --help"), ("your joelclaw and its home", "your joelclaw and its home"),
         ("/opt/joelclaw status", "/opt/joelclaw status"), ("(joelclaw status)", "(X status)"),
-        ("joelclaw memory write x; joelclaw trust.", "X memory write x; X trust."), ("joelclaw ", "joelclaw "),
+        ("joelclaw memory write x; joelclaw doctor.", "X memory write x; X doctor."), ("joelclaw ", "joelclaw "),
     ],
 )  # fmt: skip
 def test_a_command_in_prose_is_told_from_our_name(monkeypatch: pytest.MonkeyPatch, text: str, shown: str) -> None:

@@ -54,7 +54,7 @@ def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> N
     ):
         found = of_file("web/x.ts", tmp_path, {"web": query})
         assert (found["query"] if found else None) == shown
-        assert found is None or (found["name"], found["foreign"]) == ("web", False)
+        assert found is None or found["name"] == "web"
     assert len(of_file("w" * 81 + "/x.ts", tmp_path, {"w" * 81: "xy"})["name"]) == 80
     assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121})["query"]) == 120
 

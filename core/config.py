@@ -1,0 +1,260 @@
+"""The settings and their values. Hot path.
+
+The environment overrides `$JOELCLAW_HOME/config.toml`, which overrides the defaults. Parsing TOML costs 15 ms
+(`tomllib` imports `re`), so a parsed file is cached as JSON in the home's `cache/`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import TYPE_CHECKING, files, json_text
+from core.errors import Failure
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Value = str | int | float | bool
+
+ENVIRONMENT = "the environment"
+_NOT_SETTINGS = ("JOELCLAW_IDLE_RUN",)
+"""Variables of ours that look like settings."""
+_BOOLEANS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+"""How the environment, which holds only text, spells a boolean."""
+_SCOPES = "scopes."
+
+
+class Setting:
+    """One setting: the type of `default` is the setting's type; `low` and `high` bound a number."""
+
+    __slots__ = ("choices", "default", "high", "low", "what")
+
+    def __init__(
+        self, default: Value, what: str, low: float = 0, high: float = 1e12, choices: tuple[str, ...] = ()
+    ) -> None:
+        self.default = default
+        self.what = what
+        self.low = low
+        self.high = high
+        self.choices = choices
+
+    def parse(self, name: str, given: Value | None, source: str) -> Value:
+        """A given value as this setting's type; None means not a single value. Raises Failure: CONFIG_INVALID."""
+        kind = type(self.default)
+        if kind is str:
+            if isinstance(given, str) and (not self.choices or given in self.choices):
+                return given
+        elif kind is bool:
+            truth = _BOOLEANS.get(given.strip().lower()) if isinstance(given, str) and source == ENVIRONMENT else given
+            if isinstance(truth, bool):
+                return truth
+        elif given is not None and not isinstance(given, bool):
+            try:
+                number = float(given)
+                if self.low <= number <= self.high and (kind is float or number == int(number)):
+                    return int(number) if kind is int else number
+            except (ValueError, OverflowError):
+                pass
+        shown = "a list, a table, a date or a number that is too long" if given is None else repr(given)
+        message = f"{source}: {name} is {shown}, which is not {self.allowed()}"
+        raise Failure("CONFIG_INVALID", message, f"set {name} to {self.allowed()}")
+
+    def allowed(self) -> str:
+        """The allowed values, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, str):
+            return "text"
+        kind = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.low:.12g} to {self.high:.12g}"
+
+
+SETTINGS: dict[str, Setting] = {
+    "store.busy_ms": Setting(10_000, "how long a write waits for another process, in ms", 1, 600_000),
+    "store.backend": Setting("sqlite", "which store recall reads", choices=("sqlite", "typesense")),
+    "store.urls": Setting("http://localhost:8108", "nodes, comma-separated (TYPESENSE_URL wins)"),
+    "store.key_command": Setting("", "prints the API key (TYPESENSE_API_KEY wins)"),
+    "store.prefix": Setting("", "what the collections' names begin with"),
+    "store.timeout_ms": Setting(1_500, "how long a recall waits for the cluster, in ms", 10, 600_000),
+    "store.sync_seconds": Setting(30, "shortest time between two background syncs", 1, 86_400),
+    "store.batch": Setting(500, "documents in one request, never over 250", 1, 10_000),
+    "recall.limit": Setting(5, "hits of a recall without --limit", 1, 100),
+    "recall.episode_decay": Setting(0.05, "most that age takes of an episode's score", 0, 0.5),
+    "memory.max_chars": Setting(20_000, "longest text of `memory write`, in characters", 100, 1_000_000),
+    "checkpoint.warm_percent": Setting(40, "context usage at which recall begins, in percent", 1, 100),
+    "checkpoint.hot_percent": Setting(60, "context usage at which the task is written to memory", 1, 100),
+    "inject.cooldown_seconds": Setting(60, "no second recovery note within this time", 0, 86_400),
+    "inject.max_tokens": Setting(300, "longest recovery note, in estimated tokens", 60, 2_000),
+    "inject.min_score": Setting(0.3, "lowest score of a memory that is injected", 0, 1),
+    "inject.startup_min_score": Setting(0.1, "the same for a new session, whose query is broad", 0, 1),
+    "inject.query": Setting(
+        "recent decisions, active work, unresolved failures, and operational context",
+        "what a new interactive session recalls",
+    ),
+    "inject.gateway_query": Setting(
+        "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls"
+    ),
+    "context.window": Setting(0, "window in tokens, if no client reports it; 0: by the model's name", 0, 100_000_000),
+    "refresh.minutes": Setting(30, "minutes until a prompt brings another refresh; 0 never", 0, 100_000),
+    "refresh.idle_minutes": Setting(10, "idle minutes after which a prompt brings one; 0 never", 0, 100_000),
+    "refresh.percent": Setting(50, "context usage that brings one, once for each compaction; 0 never", 0, 100),
+    "refresh.named": Setting(True, "say where the names in a prompt stand"),
+    "workspace.folder": Setting("", "folder of the daily log; default: workspace in the home"),
+    "hook.deadline_ms": Setting(2_000, "after this time a hook gives an empty answer", 50, 60_000),
+    "compaction.reserve_tokens": Setting(16_384, "tokens to keep free, if no client says", 0, 100_000_000),
+    "compaction.keep_recent_tokens": Setting(20_000, "recent tokens to keep, if no client says", 0, 100_000_000),
+    "compaction.summary": Setting("client", "who writes the summary", choices=("client", "joelclaw")),
+    "compaction.idle_trigger_minutes": Setting(0, "idle time before `idle run` compacts", 1, 525_600),
+    "compaction.idle_trigger_percent": Setting(0.7, "share of the window that must be in use", 0.1, 0.95),
+    "compaction.notify_on_start": Setting(False, "tell the user when a compaction starts"),
+    "compaction.notify_on_start_text": Setting("🧹 Context compacting, back in a moment…", "the text"),
+    "idle.command": Setting("", "compacts {session} {cwd} {transcript} {agent}; default: the client's"),
+    "idle.timeout_seconds": Setting(600, "longest run of it", 1, 86_400),
+    "notify.command": Setting("", "notifies the user, with {text} or the text on stdin"),
+    "model.command": Setting("", "reads a prompt on stdin, writes text on stdout"),
+    "model.timeout_seconds": Setting(120, "longest run of it", 1, 3_600),
+    "model.max_prompt_bytes": Setting(1_000_000, "longest prompt", 1_000, 100_000_000),
+    "model.max_output_bytes": Setting(200_000, "longest answer", 100, 100_000_000),
+    "observe.max_tokens": Setting(60_000, "most estimated tokens of one `memory observe`", 6_000, 100_000_000),
+    "observe.seconds": Setting(300, "longest run of one `memory observe`", 1, 86_400),
+    "observe.auto": Setting(True, "with `model.command`, observe at compactions and session ends"),
+    "otel.busy_ms": Setting(400, "how long an event waits for a write, in ms", 1, 60_000),
+    "otel.debug_limit": Setting(12, "debug events kept per minute, component and action", 0, 100_000),
+    "otel.export": Setting("off", "send events to the OTEL_* collector", choices=("off", "auto")),
+    "otel.export_seconds": Setting(60, "shortest time between two exports", 1, 86_400),
+    "retention.events_days": Setting(90, "age at which events expire, in days; 0 never", 0, 36_500),
+    "retention.events_mb": Setting(200, "space for events, debug ones first; 0: no limit", 0, 1_000_000),
+    "retention.episodes_days": Setting(0, "age at which episodes expire, in days; 0 never", 0, 36_500),
+    "retention.store_mb": Setting(0, "size beyond which old turns expire; 0: no limit", 0, 1_000_000),
+}
+FORMER_NAMES = {
+    "otel.retention_days": "retention.events_days",
+    "compaction.idleTriggerMinutes": "compaction.idle_trigger_minutes",
+    "compaction.idleTriggerPercent": "compaction.idle_trigger_percent",
+    "compaction.notifyOnStart": "compaction.notify_on_start",
+    "compaction.notifyOnStartText": "compaction.notify_on_start_text",
+}
+"""Former names that are still read → the current ones."""
+
+
+def variable(name: str) -> str:
+    """The environment variable that sets a setting."""
+    return "JOELCLAW_" + name.upper().replace(".", "_")
+
+
+class Config:
+    """The values of all settings."""
+
+    __slots__ = ("_values", "scopes", "unknown")
+
+    def __init__(
+        self,
+        values: dict[str, Value],
+        scopes: dict[str, str] | None = None,
+        unknown: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self._values = values
+        self.scopes = scopes or {}
+        """The table `[scopes]`: folder of a project → what to recall when an agent first edits a file in it."""
+        self.unknown = unknown
+        """Pairs of a file and a name in it that is not a setting."""
+
+    def suggest(self, name: str, value: Value | None) -> None:
+        """Set a value unless the user has set one; None changes nothing."""
+        if value is not None:
+            self._values.setdefault(name, value)
+
+    def get_str(self, name: str) -> str:
+        """A setting that is a string."""
+        return str(self._values.get(name, SETTINGS[name].default))
+
+    def get_float(self, name: str) -> float:
+        """A setting that is a number."""
+        return float(self._values.get(name, SETTINGS[name].default))
+
+    def get_int(self, name: str) -> int:
+        """A setting that is a whole number."""
+        return int(self._values.get(name, SETTINGS[name].default))
+
+    def get_bool(self, name: str) -> bool:
+        """A setting that is true or false."""
+        return bool(self._values.get(name, SETTINGS[name].default))
+
+
+def load() -> Config:
+    """The settings in force: the user's file, then the environment. Raises Failure: CONFIG_INVALID."""
+    path = os.path.join(files.home(), "config.toml")
+    table = _table(path) if os.path.exists(path) else {}
+    values: dict[str, Value] = {}
+    for name in sorted(table, key=SETTINGS.__contains__):  # if a file has both spellings, the current name wins
+        current = FORMER_NAMES.get(name, name)
+        if current in SETTINGS:
+            values[current] = SETTINGS[current].parse(name, table[name], path)
+    for name in (*FORMER_NAMES, *SETTINGS):
+        given = os.environ.get(variable(name))
+        if given:
+            current = FORMER_NAMES.get(name, name)
+            values[current] = SETTINGS[current].parse(name, given, ENVIRONMENT)
+    scopes: dict[str, str] = {}
+    unknown: list[tuple[str, str]] = []
+    for name, value in table.items():
+        if name.startswith(_SCOPES):
+            if not isinstance(value, str):
+                message = f"{path}: {name} is {value!r}, which is not text"
+                raise Failure("CONFIG_INVALID", message, f"set {name} to text")
+            scopes[name.removeprefix(_SCOPES)] = value
+        elif name not in SETTINGS and name not in FORMER_NAMES:  # misspelled, removed, or of a later version
+            unknown.append((path, name))
+    return Config(values, scopes, tuple(unknown))
+
+
+def unknown_variables() -> tuple[tuple[str, str], ...]:
+    """Environment variables that look like settings but are not."""
+    sections = tuple({variable(name.partition(".")[0]) + "_" for name in SETTINGS})
+    ours = [name for name in os.environ if name.startswith(sections) and name not in _NOT_SETTINGS]
+    known = {variable(name) for name in (*FORMER_NAMES, *SETTINGS)} if ours else set()
+    return tuple((ENVIRONMENT, name) for name in ours if name not in known)
+
+
+def _table(path: str) -> dict[str, Any]:
+    """The file's settings by `section.key`, from the cache if the file has not changed since."""
+    status = os.stat(path)
+    key = [path, status.st_mtime_ns, status.st_size]
+    cache = os.path.join(files.home(), "cache", f"config-{files.safe_name(path)[-90:]}.json")
+    try:
+        with open(cache, "rb") as handle:
+            cached = json_text.loads(handle.read())
+        if cached["key"] == key and isinstance(cached["table"], dict):
+            known: dict[str, Any] = cached["table"]
+            return known
+    except (OSError, json_text.InvalidJSON, KeyError, TypeError):
+        pass
+    import tomllib
+
+    try:
+        with open(path, "rb") as handle:
+            table = _flat(tomllib.load(handle))
+    except (OSError, ValueError) as error:
+        raise Failure("CONFIG_INVALID", f"{path}: {error}", f"fix {path}, or move it away") from None
+    try:
+        files.write_whole(cache, json_text.dumps({"key": key, "table": table}).encode())
+    except (OSError, TypeError, ValueError):
+        pass  # without a cache, the next command parses the file again
+    return table
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, Any]:
+    """`section.key` → value; None for a list, a date, a nested table and an integer of more than 64 bits."""
+    flat: dict[str, Any] = {}
+    for section, inner in tables.items():
+        if isinstance(inner, dict):
+            flat.update({f"{section}.{key}": value for key, value in inner.items()})
+        else:
+            flat[section] = inner
+    return {name: value if _is_single(value) else None for name, value in flat.items()}
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= 64)
