@@ -1,9 +1,8 @@
-"""The command called in this process, as the process of its own that it usually is: 3 ms instead of 100.
+"""Runs a command inside the test process: 3 ms instead of 100.
 
-What it finds and leaves is its own: arguments, environment, folder, the three standard streams (real descriptors), a
-process id that nobody else has, umask, signal handlers, warnings, caches of modules. What Python itself does before and
-after a command (imports, the pack of bytecode, exit) and what needs a process that can be waited for, stopped or killed
-is not here: those tests are marked `spawned`.
+The command gets its own arguments, environment, folder, standard streams (real file descriptors), process id, umask,
+signal handlers and warning filters. It shares the imported modules. Tests of start-up, exit, kills and signals need a
+real process; they are marked `spawned`.
 """
 
 from __future__ import annotations
@@ -20,47 +19,30 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 import apsw
 
 from core.process.background_process import LIMIT
 
-_FIRST_PID = 2**22 + 1
-"""Above the largest process id of Linux: who asks whether such a process lives is told that it does not."""
-_OF_A_PROCESS = ("PYTHON", "LC_", "LANG", "LD_", "JOELCLAW_DETACHED_SECONDS", "JOELCLAW_HOOK_DEADLINE_MS")
-"""How the names of variables begin that count when a process starts, or that end it when its time is over."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD, signal.SIGPIPE)
+FIRST_PID = 2**22 + 1  # above Linux's largest process id, so that no such process is alive
+PATIENCE = 60  # factor for the time limit of background jobs, because the tests' machine is busy
+STARTUP_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_", "JOELCLAW_DETACHED_SECONDS", "JOELCLAW_HOOK_DEADLINE_MS")
+"""Prefixes of variables that only count when a process starts, or that end it when its time is up."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGCHLD, signal.SIGPIPE)
 
-_FITS_A_PIPE = 16_384
-
-about_processes = False
-"""Whether the test that runs is marked `spawned`; `conftest` sets it."""
-
-_feeding: set[int] = set()
-"""Our ends of the pipes that are a command's stdin."""
-_closing = threading.Lock()
-
-
-def _forget_feeding() -> None:
-    """In a worker that a command forks: with our end open there, the command's stdin would never be at its end."""
-    for descriptor in _feeding:
-        os.close(descriptor)
-    _feeding.clear()
-    _closing.release()
-
-
-os.register_at_fork(before=_closing.acquire, after_in_child=_forget_feeding, after_in_parent=_closing.release)
-_pids = itertools.count(_FIRST_PID)
-_at_work = threading.Lock()
+about_processes = False  # whether the running test is marked `spawned`; set by `conftest`
+_pids = itertools.count(FIRST_PID)
+_running = threading.Lock()
 
 
 def possible(more: Mapping[str, str]) -> bool:
-    """Whether a command with these variables can be called here: one at a time, and no test of processes."""
+    """Whether a command with these extra variables can run here rather than in a process of its own."""
     if about_processes or threading.current_thread() is not threading.main_thread():
         return False
-    return not any(name.startswith(_OF_A_PROCESS) for name in more)
+    return not any(name.startswith(STARTUP_VARIABLES) for name in more)
 
 
 def call(
@@ -72,33 +54,31 @@ def call(
     terminal: int | None = None,
     typed: bool = False,
 ) -> tuple[int, bytes, bytes]:
-    """Run `script WORDS...` with `data` on stdin (None: /dev/null); returns its exit code, stdout and stderr.
+    """Run `script WORDS...` with `data` on stdin (None: /dev/null); returns exit code, stdout and stderr.
 
     Args:
-        terminal: what stdout shall be instead of a file; somebody reads its other end.
-        typed: whether it is stdin, too.
+        terminal: a descriptor to use as stdout instead of a file; the caller reads its other end.
+        typed: whether the terminal is stdin, too.
     """
-    arguments = [os.fsdecode(os.fsencode(word)) for word in (script, *words)]  # as they cross into a process
+    arguments = [os.fsdecode(os.fsencode(word)) for word in (script, *words)]  # as they would cross into a process
     if any("\0" in argument for argument in arguments):
         raise ValueError("embedded null byte")
-    if not _at_work.acquire(blocking=False):
+    if not _running.acquire(blocking=False):
         raise RuntimeError("two commands at once need processes of their own: mark the test `spawned`")
     try:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _stdin(data) as given:
+            stdin = terminal if typed and terminal is not None else given.fileno()
+            stdout = out.fileno() if terminal is None else terminal
             with (
-                _descriptors(
-                    terminal if typed and terminal is not None else given,
-                    out.fileno() if terminal is None else terminal,
-                    err.fileno(),
-                ),
-                _process(arguments, environment, cwd),
-                _product(),
+                _descriptors(stdin, stdout, err.fileno()),
+                _process_state(arguments, environment, cwd),
+                _module_state(),
                 _streams(),
             ):
                 code = _main()
-            return code, _whole(out), _whole(err)
+            return code, _content(out), _content(err)
     finally:
-        _at_work.release()
+        _running.release()
 
 
 def _main() -> int:
@@ -106,80 +86,50 @@ def _main() -> int:
 
     try:
         return main()
-    except SystemExit as left:
-        if left.code is None or isinstance(left.code, int):
-            return left.code or 0
-        sys.stderr.write(f"{left.code}\n")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
         return 1
-    except BaseException:  # what Python would do with it at the end of a process
+    except BaseException:  # Python would print it and exit with 1
         traceback.print_exc()
         return 1
 
 
-def _whole(file: io.BufferedRandom | tempfile._TemporaryFileWrapper[bytes]) -> bytes:
+def _stdin(data: bytes | None) -> IO[bytes]:
+    if data is None:
+        return open(os.devnull, "rb")
+    file = tempfile.TemporaryFile()
+    file.write(data)
+    file.seek(0)
+    return file
+
+
+def _content(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read()
 
 
 @contextlib.contextmanager
-def _stdin(data: bytes | None) -> Iterator[int]:
-    """A descriptor to read from: a pipe, since that is what commands are given."""
-    if data is None:
-        null = os.open(os.devnull, os.O_RDONLY)
-        try:
-            yield null
-        finally:
-            os.close(null)
-        return
-    reading, writing = os.pipe()
-    if len(data) <= _FITS_A_PIPE:  # what a command waits for is there before it begins
-        os.write(writing, data)
-        os.close(writing)
-        try:
-            yield reading
-        finally:
-            os.close(reading)
-        return
-
-    def feed() -> None:
-        view = memoryview(data)
-        with contextlib.suppress(BrokenPipeError):
-            while view:
-                view = view[os.write(writing, view) :]
-        with _closing:
-            _feeding.discard(writing)
-            os.close(writing)
-
-    _feeding.add(writing)
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    try:
-        yield reading
-    finally:
-        os.close(reading)
-        feeder.join()
-
-
-@contextlib.contextmanager
 def _descriptors(*given: int) -> Iterator[None]:
-    """Put these in the places 0, 1 and 2."""
-    before = [os.dup(place) for place in range(3)]
+    """Use these descriptors as 0, 1 and 2."""
+    before = [os.dup(number) for number in range(3)]
     try:
-        for place, descriptor in enumerate(given):
-            os.dup2(descriptor, place)
+        for number, descriptor in enumerate(given):
+            os.dup2(descriptor, number)
         yield
     finally:
-        for place, descriptor in enumerate(before):
-            os.dup2(descriptor, place, inheritable=True)
+        for number, descriptor in enumerate(before):
+            os.dup2(descriptor, number, inheritable=True)
             os.close(descriptor)
 
 
 @contextlib.contextmanager
-def _process(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> Iterator[None]:
-    """What a process has of its own."""
+def _process_state(arguments: list[str], environment: Mapping[str, str], cwd: Path) -> Iterator[None]:
+    """Set what each process has for itself, and restore it."""
     folder = os.open(".", os.O_RDONLY)
     variables, argv, getpid = dict(os.environ), sys.argv, os.getpid
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     mask = os.umask(0o022)
     os.umask(mask)
     collecting, thresholds, switching = gc.isenabled(), gc.get_threshold(), sys.getswitchinterval()
@@ -190,7 +140,7 @@ def _process(arguments: list[str], environment: Mapping[str, str], cwd: Path) ->
         sys.argv = arguments
         os.getpid = lambda: pid
         with warnings.catch_warnings(), _children_reaped():
-            _warn_as_python()
+            _default_warnings()
             yield
     finally:
         os.getpid, sys.argv = getpid, argv
@@ -215,8 +165,8 @@ def _set_environment(variables: Mapping[str, str]) -> None:
         time.tzset()
 
 
-def _warn_as_python() -> None:
-    """The filters and the printer of an interpreter that was given none."""
+def _default_warnings() -> None:
+    """Filter and print warnings as a plain interpreter does."""
     warnings.resetwarnings()
     for kind in (ResourceWarning, ImportWarning, PendingDeprecationWarning, DeprecationWarning):
         warnings.simplefilter("ignore", kind)
@@ -229,19 +179,16 @@ def _warn_as_python() -> None:
 
 @contextlib.contextmanager
 def _children_reaped() -> Iterator[None]:
-    """A process that a command leaves behind would be init's child; ours would stay as one that has ended.
-
-    Its time limit is some seconds; a busy machine has sixty times as many.
-    """
+    """Reap background processes, which would otherwise stay as zombies, and give them more time."""
     spawn = os.posix_spawn
 
     def wait(child: int) -> None:
-        with contextlib.suppress(ChildProcessError):  # the command has waited for it
+        with contextlib.suppress(ChildProcessError):  # the command waited for it
             os.waitpid(child, 0)
 
     def spawned(path: str, words: list[str], environment: dict[str, str], **more: object) -> int:
         if LIMIT in environment:
-            environment = {**environment, LIMIT: str(60 * int(environment[LIMIT]))}
+            environment = {**environment, LIMIT: str(PATIENCE * int(environment[LIMIT]))}
         child = spawn(path, words, environment, **more)  # type: ignore[arg-type]
         threading.Thread(target=wait, args=(child,), daemon=True).start()
         return child
@@ -255,9 +202,9 @@ def _children_reaped() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _streams() -> Iterator[None]:
-    """`sys.stdin`, `sys.stdout` and `sys.stderr` over the descriptors."""
+    """Put `sys.stdin`, `sys.stdout` and `sys.stderr` over the descriptors."""
     before = sys.stdin, sys.stdout, sys.stderr
-    handles = [open(place, mode, closefd=False) for place, mode in enumerate(("rb", "wb", "wb"))]
+    handles = [open(number, mode, closefd=False) for number, mode in enumerate(("rb", "wb", "wb"))]
     sys.stdin = io.TextIOWrapper(handles[0], "utf-8", "surrogateescape")  # type: ignore[arg-type]
     sys.stdout = io.TextIOWrapper(handles[1], "utf-8", "surrogateescape")  # type: ignore[arg-type]
     sys.stderr = io.TextIOWrapper(handles[2], "utf-8", "backslashreplace", line_buffering=True)  # type: ignore[arg-type]
@@ -272,28 +219,21 @@ def _streams() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _product() -> Iterator[None]:
-    """What our own modules keep until the end of a process, and the watcher that ends one."""
+def _module_state() -> Iterator[None]:
+    """Reset what our modules keep until the end of a process, and switch off the deadline, which would end ours."""
     from core import files
     from session.hook.call import Deadline
 
-    files.take_corrected()  # a test of that module leaves some, which the command would tell of as its own
-    watch, connections = Deadline._watch, {id(one) for one in apsw.connections()}
+    files.take_corrected()  # left behind by tests of that module
+    watch, connections = Deadline._watch, {id(db) for db in apsw.connections()}
     Deadline._watch = lambda _: None  # type: ignore[method-assign]
     try:
         yield
     finally:
         Deadline._watch = watch  # type: ignore[method-assign]
-        for one in apsw.connections():
-            if id(one) not in connections and one.filename:  # one in memory is a tokenizer that a module keeps
+        for db in apsw.connections():
+            if id(db) not in connections and db.filename:  # those in memory are tokenizers that a module keeps
                 with contextlib.suppress(apsw.Error):
-                    one.close(True)
-        _forget_caches()
-
-
-def _forget_caches() -> None:
-    loaded = sys.modules
-    if "otel.otlp.records" in loaded:
-        for kept in ("resource",):
-            cleared: Callable[[], None] = getattr(loaded["otel.otlp.records"], kept).cache_clear
-            cleared()
+                    db.close(True)
+        if "otel.otlp.records" in sys.modules:
+            sys.modules["otel.otlp.records"].resource.cache_clear()
