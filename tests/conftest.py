@@ -6,11 +6,13 @@ import functools
 import gc
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,12 +70,14 @@ NOW_MS = 1_790_000_000_000  # 2026-09-21, the frozen time of most tests
 
 
 @dataclass(frozen=True)
-class Spawned:
+class Attempt:
     """What a command returned."""
 
     code: int
     out: str
     err: str
+    words: tuple[str, ...] = ()
+    took_s: float = 0.0
 
     @property
     def json(self) -> Any:
@@ -81,16 +85,39 @@ class Spawned:
         return json.loads(self.out)
 
     @property
+    def envelope(self) -> dict[str, Any]:
+        """Stdout, which must be one JSON object and nothing else."""
+        value = json.loads(self.out)
+        assert isinstance(value, dict), self
+        return value
+
+    @property
     def result(self) -> Any:
         """The envelope's result."""
-        return self.json["result"]
+        return self.envelope["result"]
+
+    def assert_done(self) -> None:
+        """Exit code 0, an envelope that says ok, nothing on stderr."""
+        assert (self.code, self.err) == (0, ""), self
+        assert self.envelope["ok"] is True, self
+
+    def assert_failed(self) -> str:
+        """Exit code 1, an envelope with code, message and fix, no traceback; returns the error code."""
+        assert (self.code, self.err) == (1, ""), self
+        envelope = self.envelope
+        assert list(envelope) == ["ok", "command", "result", "error", "fix", "next_actions"], self
+        assert (envelope["ok"], envelope["result"]) == (False, None), self
+        assert envelope["fix"].strip() and envelope["error"]["message"].strip(), self
+        code: str = envelope["error"]["code"]
+        assert code.replace("_", "").isupper() and code != "UNKNOWN_ERROR", self
+        return code
 
 
 class Run(Protocol):
     def __call__(
         self, *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
         cwd: Path | None = None, timeout: float = PATIENCE_S,
-    ) -> Spawned: ...  # fmt: skip
+    ) -> Attempt: ...  # fmt: skip
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
@@ -106,6 +133,40 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
     kept["PATH"] = f"{Path(JOELCLAW).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
     patient = {"JOELCLAW_HOOK_DEADLINE_MS": "60000"}
     return {**kept, "JOELCLAW_HOME": str(home), "NO_COLOR": "1", **patient, **more}
+
+
+def attempt(
+    home: Path, *words: str, stdin: bytes | None = None, env: dict[str, str] | None = None, timeout: float = PATIENCE_S,
+    largest_file: int | None = None, cwd: Path | None = None,
+) -> Attempt:  # fmt: skip
+    """Run a command in this process if possible (`in_process`), else in its own.
+
+    Args:
+        largest_file: limit of file sizes in bytes (`RLIMIT_FSIZE`), like a full disk; needs a process of its own.
+    """
+
+    def limit() -> None:
+        assert largest_file is not None
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+    environment = clean_environment(home, **(env or {}))
+    folder = cwd or home.parent
+    began = time.monotonic()
+    if largest_file is None and in_process.possible(env or {}):
+        code, out, err = in_process.call(JOELCLAW, words, stdin, environment, folder)
+    else:
+        done = subprocess.run(
+            [JOELCLAW, *words],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            env=environment,
+            cwd=folder,
+            timeout=timeout,
+            preexec_fn=limit if largest_file is not None else None,
+        )
+        code, out, err = done.returncode, done.stdout, done.stderr
+    return Attempt(code, out.decode(), err.decode(), words, time.monotonic() - began)
 
 
 def pytest_collection_finish() -> None:
@@ -213,24 +274,10 @@ def run(home: Path, tmp_path: Path) -> Run:
     def command(
         *words: str, stdin: str | bytes | None = None, env: dict[str, str] | None = None, ok: bool = True,
         cwd: Path | None = None, timeout: float = PATIENCE_S,
-    ) -> Spawned:  # fmt: skip
+    ) -> Attempt:  # fmt: skip
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        environment = clean_environment(home, **(env or {}))
-        if not in_process.possible(env or {}):
-            done = subprocess.run(
-                [JOELCLAW, *words],
-                input=data,
-                stdin=subprocess.DEVNULL if data is None else None,
-                capture_output=True,
-                env=environment,
-                cwd=cwd or tmp_path,
-                timeout=timeout,
-            )
-            code, out, err = done.returncode, done.stdout, done.stderr
-        else:
-            code, out, err = in_process.call(JOELCLAW, words, data, environment, cwd or tmp_path)
-        spawned = Spawned(code, out.decode(), err.decode())
-        assert (spawned.code == 0) == ok, f"exit {spawned.code}\n{spawned.out}\n{spawned.err}"
-        return spawned
+        done = attempt(home, *words, stdin=data, env=env, cwd=cwd or tmp_path, timeout=timeout)
+        assert (done.code == 0) == ok, f"exit {done.code}\n{done.out}\n{done.err}"
+        return done
 
     return command

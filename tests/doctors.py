@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import in_process
-from conftest import JOELCLAW, NOW_MS, Run, clean_environment
-from faults import attempt
+from conftest import JOELCLAW, NOW_MS, Run, attempt, clean_environment
 
 FILES = {
     "pi": ".pi/agent/extensions/joelclaw.ts",

@@ -1,21 +1,16 @@
-"""What can be wrong with a home: each fault is made here, once, for every test that needs it."""
+"""Breaks homes: full disks, read-only folders, locks held by others, processes killed half-way."""
 
 from __future__ import annotations
 
-import json
 import os
-import resource
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import apsw
-import in_process
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
 
@@ -24,86 +19,6 @@ SLOWEST_S = 50.0
 fast a command is, is measured in bench/."""
 DEADLINES_MS = ("300", "3000", "30000")
 """For a hook that hangs till its deadline: the first that leaves it the time to come to where it hangs will do."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What a command did, whether it failed or not."""
-
-    words: tuple[str, ...]
-    code: int
-    out: str
-    err: str
-    took_s: float
-
-    @property
-    def envelope(self) -> dict[str, Any]:
-        """Its stdout, which must be one JSON object and nothing else."""
-        value = json.loads(self.out)
-        assert isinstance(value, dict), self
-        return value
-
-    @property
-    def result(self) -> dict[str, Any]:
-        """The result; the command must have succeeded."""
-        self.assert_done()
-        result: dict[str, Any] = self.envelope["result"]
-        return result
-
-    def assert_done(self) -> None:
-        """Exit 0, one envelope that says ok, nothing on stderr."""
-        assert (self.code, self.err) == (0, ""), self
-        assert self.envelope["ok"] is True, self
-
-    def assert_failed(self) -> str:
-        """Exit 1, one envelope with code, message and fix, no traceback; returns the code."""
-        assert self.code == 1, self
-        assert "Traceback" not in self.out + self.err, self
-        assert self.err == "", self
-        envelope = self.envelope
-        assert list(envelope) == ["ok", "command", "result", "error", "fix", "next_actions"], self
-        assert envelope["ok"] is False, self
-        assert envelope["result"] is None, self
-        assert envelope["fix"].strip(), self
-        assert envelope["error"]["message"].strip(), self
-        code: str = envelope["error"]["code"]
-        assert code.replace("_", "").isupper(), self
-        assert code != "UNKNOWN_ERROR", self
-        return code
-
-
-def attempt(
-    home: Path, *words: str, stdin: bytes | None = None, env: dict[str, str] | None = None, timeout: float = PATIENCE_S,
-    largest_file: int | None = None, cwd: Path | None = None,
-) -> Attempt:  # fmt: skip
-    """Run one command to its end: in this process where that is possible (`in_process`).
-
-    Args:
-        largest_file: bytes that a file may grow to (`RLIMIT_FSIZE`), as on a disk that is full; spawned then.
-    """
-
-    def limit() -> None:
-        assert largest_file is not None
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
-    environment = clean_environment(home, **(env or {}))
-    folder = cwd or home.parent
-    began = time.monotonic()
-    if largest_file is None and in_process.possible(env or {}):
-        code, out, err = in_process.call(JOELCLAW, words, stdin, environment, folder)
-    else:
-        done = subprocess.run(
-            [JOELCLAW, *words],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            env=environment,
-            cwd=folder,
-            timeout=timeout,
-            preexec_fn=limit if largest_file is not None else None,
-        )
-        code, out, err = done.returncode, done.stdout, done.stderr
-    return Attempt(words, code, out.decode(), err.decode(), time.monotonic() - began)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

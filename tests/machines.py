@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conftest import JOELCLAW, PATIENCE_S, clean_environment
-from faults import Attempt, attempt
+from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from typesense_server import Server
 
 from core.store.cluster.collections import Cluster

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 import in_process
-from conftest import JOELCLAW, PATIENCE_S, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, Attempt, clean_environment
 
 from cli.answer import Answer
 
@@ -33,7 +33,7 @@ def on_terminal(
     rows: int = 30,
     cwd: Path | None = None,
     answer: str | None = None,
-) -> Spawned:
+) -> Attempt:
     """Run `joelclaw` with stdout on a pseudo-terminal: in this process where that is possible (`in_process`).
 
     Args:
@@ -54,7 +54,7 @@ def on_terminal(
                 code, _, err = in_process.call(JOELCLAW, words, None, environment, folder, theirs, typed)
             finally:
                 os.close(theirs)
-        return Spawned(code, shown.result(), err.decode())
+        return Attempt(code, shown.result(), err.decode())
     child = subprocess.Popen(
         [JOELCLAW, *words],
         stdin=theirs if typed else subprocess.DEVNULL,
@@ -67,13 +67,13 @@ def on_terminal(
     return ended(child, mine)
 
 
-def ended(child: subprocess.Popen[bytes], mine: int) -> Spawned:
+def ended(child: subprocess.Popen[bytes], mine: int) -> Attempt:
     """What a command shows on its pseudo-terminal, of which `mine` is our end, until it ends."""
     shown, told = _shown(mine), ""
     if child.stderr is not None:  # else that is the terminal
         told = child.stderr.read().decode()
         child.stderr.close()
-    return Spawned(child.wait(PATIENCE_S), shown, told)
+    return Attempt(child.wait(PATIENCE_S), shown, told)
 
 
 def _shown(mine: int) -> str:

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
-from faults import Attempt, attempt
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Attempt, Run, attempt, clean_environment
 from test_one_way_out import NOW, SESSION, TABLE, fill
 
 _CALL = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -115,7 +114,6 @@ def test_help_ends_as_if_it_were_read(ends: Ends, words: list[str]) -> None:
 
 
 READ = [
-    ["memory", "export"], ["otel", "export", "--to", "-"], ["otel", "search", "*", "--follow"],
     ["recall", "--batch", "{queries}"], ["recall", "harbour gauge", "--raw", "--limit", "50"],
     ["memory", "show", "nasty-0", "--verbatim"], ["otel", "stats"], ["recall", "--help"], [],
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conftest import Run, Spawned
+from conftest import Attempt, Run
 from terminal import on_terminal
 
 from core.output import escaped
@@ -39,7 +39,7 @@ CALLS = [
 ]
 
 
-def check(spawned: Spawned, name: str) -> Any:
+def check(spawned: Attempt, name: str) -> Any:
     """The envelope, after looking at everything that all envelopes have in common."""
     envelope = json.loads(spawned.out)
     assert spawned.out == escaped(json.dumps(envelope, indent=2, ensure_ascii=False)) + "\n"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from faults import attempt
+from conftest import attempt
 
 # A file system without locks: Python's, and those that SQLite takes.
 _REFUSED = """\

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
-from conftest import NOW_MS, PATIENCE_S
-from faults import attempt
+from conftest import NOW_MS, PATIENCE_S, attempt
 from secret_samples import NEGATIVE, POSITIVE, Sample
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}

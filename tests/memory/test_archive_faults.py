@@ -12,8 +12,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import Transcript, long
-from conftest import JOELCLAW, PATIENCE_S, clean_environment
-from faults import attempt, paused, read_only, small_disk, stopped, until_open, write_lock
+from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
+from faults import paused, read_only, small_disk, stopped, until_open, write_lock
 
 IMPATIENT = {"JOELCLAW_STORE_BUSY_MS": "200"}
 

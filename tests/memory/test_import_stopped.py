@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from faults import Attempt, attempt
+from conftest import Attempt, attempt
 
 from memory import transfer
 

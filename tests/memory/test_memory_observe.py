@@ -10,8 +10,7 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, Run, clean_environment
-from faults import attempt
+from conftest import JOELCLAW, Run, attempt, clean_environment
 from test_model_command import script
 
 from core.store.sessions import observed

@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, clean_environment
-from faults import attempt
+from conftest import JOELCLAW, PATIENCE_S, attempt, clean_environment
 
 SLOW = """\
 import time

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from claude_transcript import CWD, Transcript
-from conftest import NOW_MS, Run
-from faults import attempt
+from conftest import NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}

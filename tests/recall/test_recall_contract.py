@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOW_MS, Run
-from faults import attempt
+from conftest import NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 DAY_MS = 86_400_000

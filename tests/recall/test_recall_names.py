@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
-from faults import attempt
+from conftest import NOW_MS, Run, attempt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

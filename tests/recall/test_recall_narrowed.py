@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from claude_transcript import Transcript
-from conftest import NOW_MS, Run
-from faults import attempt
+from conftest import NOW_MS, Run, attempt
 from terminal import on_terminal, without_style
 
 DAY = 86_400_000

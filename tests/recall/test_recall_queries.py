@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
-from faults import SLOWEST_S, attempt
+from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, attempt, clean_environment
+from faults import SLOWEST_S
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 

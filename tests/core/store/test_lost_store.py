@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, Run, clean_environment
-from faults import attempt
+from conftest import JOELCLAW, Run, attempt, clean_environment
 
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 ASKED = ("recall", "scheduler gateway")

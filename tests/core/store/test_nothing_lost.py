@@ -17,8 +17,8 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from faults import SLOWEST_S, Attempt, attempt, patient, paused, stopped
+from conftest import JOELCLAW, PATIENCE_S, Attempt, Run, attempt, clean_environment
+from faults import SLOWEST_S, patient, paused, stopped
 
 from core.store import COLLECTION_SHIFT, sqlite
 

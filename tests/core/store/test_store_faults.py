@@ -15,18 +15,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, clean_environment
-from faults import (
-    SLOWEST_S,
-    Attempt,
-    attempt,
-    fold_log,
-    read_only,
-    small_disk,
-    snapshot,
-    until_open,
-    write_lock,
-)
+from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
+from faults import SLOWEST_S, fold_log, read_only, small_disk, snapshot, until_open, write_lock
 
 from core.store.migrations import STEPS
 

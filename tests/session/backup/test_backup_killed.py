@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from faults import attempt, small_disk, snapshot
+from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
+from faults import small_disk, snapshot
 
 NOTE = "the scheduler of the gateway runs in UTC, never in local time"
 # Stops a command before the so-many-th file that it opens to write, renames or removes anywhere.

@@ -12,8 +12,8 @@ from typing import Any
 import apsw
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
-from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
-from faults import attempt, paused, snapshot
+from conftest import JOELCLAW, PATIENCE_S, Run, attempt, clean_environment
+from faults import paused, snapshot
 
 from cli import stdout
 from cli.memory import forget as purging

@@ -15,8 +15,8 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import Run
-from faults import attempt, snapshot
+from conftest import Run, attempt
+from faults import snapshot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

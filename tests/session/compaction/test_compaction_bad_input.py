@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Run, Spawned
+from conftest import ROOT, Attempt, Run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pi_session import PiSession
@@ -26,13 +26,13 @@ def command(request: pytest.FixtureRequest, run: Run) -> Any:
     """Runs one of the commands on a file."""
     first, *rest = request.param
 
-    def call(path: Path | str, *, ok: bool) -> Spawned:
+    def call(path: Path | str, *, ok: bool) -> Attempt:
         return run("compaction", first, str(path), *rest, ok=ok)
 
     return call
 
 
-def refused(spawned: Spawned, code: str, exit_code: int = 1) -> dict[str, Any]:
+def refused(spawned: Attempt, code: str, exit_code: int = 1) -> dict[str, Any]:
     """The error of a command that gave one."""
     answer: dict[str, Any] = spawned.json
     assert (spawned.code, answer["ok"], answer["error"]["code"]) == (exit_code, False, code)

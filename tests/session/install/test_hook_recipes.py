@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 
 PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```\n", PAGE, re.DOTALL))
@@ -38,7 +38,7 @@ class Client:
     bin: Path
     home: Path
 
-    def spawn(self, command: str, stdin: str = "", **more: str) -> Spawned:
+    def spawn(self, command: str, stdin: str = "", **more: str) -> Attempt:
         """Run a command as a client does, in a shell."""
         environment = clean_environment(self.home, HOME=str(self.user), PATH=f"{self.bin}:/usr/bin:/bin", **more)
         done = subprocess.run(
@@ -49,7 +49,7 @@ class Client:
             env=environment,
             cwd=self.user,
         )
-        return Spawned(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Attempt(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     @property
     def limit(self) -> str:
@@ -79,7 +79,7 @@ def test_every_file_of_the_page_is_there() -> None:
     assert set(BLOCKS) == {"openclaw.js", "cursor/hooks.json", "joelclaw_cursor.sh", "joelclaw_loop.sh"}
 
 
-def cursor(client: Client, payload: object) -> Spawned:
+def cursor(client: Client, payload: object) -> Attempt:
     """Run the command that the page's configuration names for a prompt."""
     hooks = client.user / ".joelclaw" / "hooks"
     hooks.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ case $given in *compact*) echo compacted >"$USED" ;; *) echo 85.5 >"$USED" ;; es
 """
 
 
-def loop(client: Client, prompts: str) -> Spawned:
+def loop(client: Client, prompts: str) -> Attempt:
     (client.user / "loop.sh").write_text(BLOCKS["joelclaw_loop.sh"].replace("timeout 5", client.limit))
     (client.bin / "agent").write_text(AGENT)
     (client.bin / "agent").chmod(0o700)

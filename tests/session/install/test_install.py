@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, PATIENCE_S, ROOT, Run, Spawned, clean_environment
+from conftest import JOELCLAW, PATIENCE_S, ROOT, Attempt, Run, clean_environment
 from doctors import FILES
 from terminal import on_terminal, without_style
 
@@ -452,10 +452,10 @@ def test_a_lock_that_is_held_is_no_hang_in_a_dry_run(install: Install, home: Pat
         assert install("claude", "--dry-run")["agents"][0]["diff"]
 
 
-def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -> Spawned:
+def answering(home: Path, user: Path, project: Path, answer: str, *words: str) -> Attempt:
     """The command on a terminal, where somebody answers its question."""
     done = on_terminal(home, *words, env=environment(user), cwd=project, answer=answer)
-    return Spawned(done.code, without_style(done.out), done.err)
+    return Attempt(done.code, without_style(done.out), done.err)
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "yesterday\n"])
