@@ -56,16 +56,12 @@ def unprinted(path: str, error: StdoutFullError) -> int:
 
 
 def tell_faults(unknown: tuple[tuple[str, str], ...]) -> None:
-    """What is wrong with settings and the store: on stderr and as events."""
+    """Report unknown settings, on stderr and as events."""
     from session import settings_faults
 
     made = settings_faults.events(unknown, clock.now_ms())
     if made and spool.keep(made):
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
-    if files.is_store_older():
-        older = settings_faults.tell_older(clock.now_ms())
-        if older:
-            tell(f"joelclaw: {runnable(older)}\n")
 
 
 def tell_corrected(paths: list[str], *, quiet: bool) -> None:

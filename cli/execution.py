@@ -116,7 +116,7 @@ def start_due() -> None:
 
         settings = config.load()
         unknown = (*settings.unknown, *config.unknown_variables())
-        if unknown or files.is_store_older():
+        if unknown:
             from cli import complaints
 
             complaints.tell_faults(unknown)

@@ -43,11 +43,6 @@ def has_switches() -> bool:
     return os.path.lexists(os.path.join(home(), SWITCHES))
 
 
-def is_store_older() -> bool:
-    """Whether the store is known to lack something (`core.store.upkeep.completeness`), at the cost of one stat."""
-    return os.path.lexists(os.path.join(home(), STORE + ".older"))
-
-
 def private_folder(path: str) -> str:
     """Create the folder and its missing parents, mode 0700; returns the path."""
     if not os.path.isdir(path):

@@ -37,6 +37,8 @@ def is_in_homes(name: str) -> bool:
 def put_right(root: str, seen: str) -> list[str]:
     """Remove group and other permissions from the home and what is ours in it, links left alone; returns from which
     paths, none where nobody else could reach them."""
+    if not os.path.isdir(root):
+        return []
     is_reachable = os.stat(root).st_mode & _OTHERS
     closed = _close(root, seen)
     if os.stat(seen).st_mode & _OTHERS:

@@ -1,16 +1,13 @@
 """Faults of the settings and the store that are reported once: as an event, and by `status` while they last."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
 
 from core import files, ids, json_text
 from core.config import SETTINGS, variable
 from core.records import Event
-from otel import spool
 from otel.event import new_event
 
 Places = Sequence[tuple[str, str]]
@@ -70,38 +67,3 @@ def _untold(faults: Places, name: str) -> list[tuple[str, str]]:
             files.write_whole(place, json_text.dumps([*told, *fresh][-_MOST_TOLD:]).encode())
         return [marks[mark] for mark in fresh]
     return []  # where nothing can be kept, nothing is told: it would be every time
-
-
-def of_store() -> dict[str, Any] | None:
-    """What the store lacks (`completeness.finding`), None where nothing is known; with what brings a lost one back."""
-    from core.store import sqlite
-    from core.store.upkeep import completeness
-
-    wrong = completeness.finding(sqlite.path())
-    if wrong is not None and wrong["code"] == "STORE_LOST":
-        from session.backup import archive
-
-        again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
-        newest = archive.newest_readable()
-        if newest is None:
-            how = f"no backup is known that can be read; {again}. What was written by hand, observed or imported, "
-            how += "and feedback, only your own backup brings back: `joelclaw restore FILE --force`"
-        else:
-            put = f"`joelclaw restore {shlex.quote(newest['file'])} --force`"
-            how = f"{put} restores the state of {newest['at']} (the current data is set aside); then {again}"
-        wrong["fix"] = f"{how}; {wrong['fix']}"
-    return wrong
-
-
-def tell_older(now: int) -> str:
-    """Tell once that the store lacks what was acknowledged: as an event; returns the sentence, "" where it was told."""
-    from core.store import sqlite
-    from core.store.upkeep import completeness
-
-    wrong = of_store()
-    if wrong is None or not completeness.is_untold(sqlite.path()):
-        return ""
-    about = {name: wrong[name] for name in ("acknowledged", "has", "fix")}
-    told = {"component": "store", "level": "error", "success": False, "error": wrong["message"]}
-    spool.keep([new_event(wrong["code"].lower().replace("_", "."), **told, metadata=about, now=now)])
-    return f"{wrong['message']}\n  {wrong['fix']}"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from cli.answer import runnable
 from cli.stdout import tell
-from core import TYPE_CHECKING, clock, config, files, ids, project, words
+from core import TYPE_CHECKING, clock, config, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
 from core.store.sessions import session_lists, session_rows
-from core.store.upkeep import completeness
 from recall import categories
 
 if TYPE_CHECKING:
@@ -73,11 +72,8 @@ def by_session(result: Any, limit: int | None) -> None:
 def unknown(result: RecallResult) -> list[str]:
     """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
     db = sqlite.open_reading()
-    if db is not None and not result["hits"]:
-        completeness.compare(db)
-    if files.is_store_older():
-        _tell_loss(result)
-    if db is None or result["hits"]:
+    if db is None:
+        _warn_of_lost_store(result)
         return []
     given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
     known: dict[str, list[str]] = {}
@@ -100,13 +96,12 @@ def unknown(result: RecallResult) -> list[str]:
     return [f"No {name} {given[name][:80]!r} is known; the nearest: {near}." for name, near in nearest.items()]
 
 
-def _tell_loss(result: RecallResult) -> None:
-    from session import settings_faults
+def _warn_of_lost_store(result: RecallResult) -> None:
+    from session.backup import archive
 
-    lacking = settings_faults.of_store()
-    if lacking is not None and (lacking["code"] == "STORE_LOST" or not result["hits"]):
-        settings_faults.tell_older(clock.now_ms())  # as an event, and not once more at the end of this command
-        result["warnings"] = [runnable(f"{lacking['message']}; {lacking['fix']}")]
+    lost = archive.lost_store()
+    if lost is not None:
+        result["warnings"] = [runnable(f"{lost.message}; {lost.fix}")]
         tell(f"joelclaw: {result['warnings'][0]}\n")
 
 

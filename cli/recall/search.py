@@ -51,7 +51,7 @@ def run(options: dict[str, Any]) -> Answer | int:
         return write_verbatim("".join(found["observation"] + "\n" for found in result["hits"]))
     raw = "\n".join(hit.line(found, query.prefer) for found in result["hits"]) if options["raw"] else None
     unknown: list[str] = []
-    if files.is_store_older() or not result["hits"]:
+    if not result["hits"]:
         from cli.recall import narrowed
 
         unknown = narrowed.unknown(result)

@@ -31,7 +31,6 @@ COLLECTIONS = {"observations": 1, "episodes": 2, "knowledge": 3}
 """The row number holds the collection (code << 40 | n), so that a range of rows limits both indexes to it."""
 NAME_OF = {code: name for name, code in COLLECTIONS.items()}
 COLLECTION_SHIFT = 40
-MARK = ".mark"  # behind the store's path: a file that is there once a store was
 BY_HAND = "written by hand"  # the reason why the write gate allowed what its rules did not
 _QUICK_TRIES = 10
 _LOG_BYTES = 1_000_000
@@ -41,11 +40,6 @@ _FOLDED_BUSY_MS = 10_000  # how long the statements behind a folding wait: those
 def path() -> str:
     """The store's path."""
     return os.path.join(files.home(), files.STORE)
-
-
-def acknowledged(store: str) -> str:
-    """Where the number of the last change of a store stands that was acknowledged."""
-    return os.path.join(os.path.dirname(store), "acknowledged")
 
 
 def row_range(collection: str) -> tuple[int, int]:

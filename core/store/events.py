@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
-from core.store import document_rows, marks, sqlite
+from core.store import document_rows, marks
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,10 +30,7 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
             json_text.dumps(event["metadata"]), search_text,
         ),
     )  # fmt: skip
-    if not db.changes():
-        return False
-    sqlite.note_event(db.last_insert_rowid())
-    return True
+    return bool(db.changes())
 
 
 def record_hook(db: apsw.Connection, event: Event) -> None:

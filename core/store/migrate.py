@@ -5,7 +5,7 @@ import os
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA, acknowledged, apsw, path
+from core.store import SCHEMA, apsw, path
 
 _CHANGES = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
 # How sqlite-vec tells of pages that are damaged: it has no code of its own for that.
@@ -26,16 +26,11 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
     """Upgrade a file, or create it; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
     # The switch to WAL wants the file for itself, and asks no busy handler.
     with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
-        version, before = version_of(db), 0
+        version = version_of(db)
         if version == SCHEMA:
             return  # somebody else has done it meanwhile
         _refuse_foreign(db, where)
         if not version:
-            known = files.is_store_older() or os.path.lexists(acknowledged(where))
-            if known and not os.stat(where).st_size:
-                from core.store.upkeep import completeness
-
-                before = completeness.begin_anew(where)
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # room can be given back page by page (upkeep.space)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
@@ -44,10 +39,7 @@ def in_file(db: apsw.Connection, where: str, busy_ms: int) -> None:
             if version > SCHEMA:
                 raise too_new(where, version)
             _take_steps(db)
-            if before:
-                db.execute("INSERT INTO sqlite_sequence VALUES ('event', ?)", (before,))
             db.execute("COMMIT")
-            files.touch_private(where + MARK)  # from now on it is known what was acknowledged: see upkeep.completeness
         except BaseException:
             if db.in_transaction:  # a full disk has rolled it back already
                 db.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""Opens the store for reading and writing, and commits: an acknowledged event is marked, a failure explained."""
+"""Opens the store for reading and writing, and commits; SQLite's errors become Failures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import sys
 
 from core import files
 from core.errors import Failure
-from core.store import MARK, SCHEMA, acknowledged, apsw, connect, fold_log, log_bytes, open_unchanged, patience
+from core.store import SCHEMA, apsw, connect, fold_log, log_bytes, open_unchanged, patience
 from core.store import path as path
 
 StoreError = apsw.Error
 """What SQLite raises; `as_failure` explains it."""
-_MARK_DIGITS = 20
 _PAGES_KEPT = 32  # while reading: each is read about once, and memory for all took a tenth of a bare start of Python
 _NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
 
@@ -21,7 +20,6 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
     """The store for reading and writing, created and upgraded if need be; a `durable` commit waits for the disk."""
     where = path()
     try:
-        _is_there(where)
         files.touch_private(where)
         db = connect(where, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
@@ -40,7 +38,7 @@ def open_reading() -> apsw.Connection | None:
     """The store for reading, None if there is none; raises Failure as `open_writing`."""
     where = path()
     try:
-        if not _is_there(where):
+        if not _has_content(where):
             return None
         try:
             alone = files.only_look and not os.path.exists(where + "-wal")  # opening would make a log
@@ -71,18 +69,12 @@ def open_reading() -> apsw.Connection | None:
         raise as_failure(error) from None
 
 
-def _is_there(where: str) -> bool:
-    """Whether there is a store. One of ours has a log and a mark: one without a log may be but a part, a mark alone is
-    of one that is lost. Raises OSError."""
+def _has_content(where: str) -> bool:
+    """Whether the store's file exists and is not empty. Raises OSError."""
     try:
-        there = os.stat(where).st_size > 0
+        return os.stat(where).st_size > 0
     except FileNotFoundError:
-        there = False
-    if os.path.lexists(where + ("-wal" if there else MARK)) != there:
-        from core.store.upkeep import completeness
-
-        (completeness.came_alone if there else completeness.is_lost)(where)
-    return there
+        return False
 
 
 def load_vectors(db: apsw.Connection) -> bool:
@@ -111,7 +103,6 @@ class transaction:  # noqa: N801  # reads as the statement it is
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
-        _last_event[0], self._changes = 0, self._db.total_changes()
         try:
             self._db.execute("BEGIN IMMEDIATE")  # it waits here, not in the middle
         except apsw.Error as error:
@@ -121,11 +112,7 @@ class transaction:  # noqa: N801  # reads as the statement it is
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
-                if not _last_event[0] and self._db.total_changes() != self._changes:
-                    _last_event[0] = _next_change(self._db)
                 self._db.execute("COMMIT")
-                if _last_event[0]:
-                    _acknowledge(self._db, _last_event[0])
                 fold_log(self._db)
                 return
             if self._db.in_transaction:
@@ -136,42 +123,6 @@ class transaction:  # noqa: N801  # reads as the statement it is
             raise as_failure(failed) from None
         if isinstance(error, apsw.Error):
             raise as_failure(error) from None
-
-
-_last_event = [0]
-"""The number of the last event, or other change, that the open transaction stores."""
-
-
-def note_event(number: int) -> None:
-    """Say, inside a transaction, which event it stores: its commit is marked with it."""
-    _last_event[0] = number
-
-
-def _next_change(db: apsw.Connection) -> int:
-    """Number a commit of no event, as an event would be."""
-    number = db.execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'event' RETURNING seq").get
-    return int(number or db.execute("INSERT INTO sqlite_sequence VALUES ('event', 1) RETURNING seq").get)
-
-
-def _acknowledge(db: apsw.Connection, number: int) -> None:
-    """Record that changes up to this number are stored (`core.store.upkeep.completeness`); 15 µs, fails silently."""
-    if not db.filename:  # a store in memory; its mark would lie in the current folder
-        return
-    try:
-        mark = os.open(acknowledged(db.filename), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            known = os.pread(mark, _MARK_DIGITS, 0)
-            before = int(known) if known.isdigit() else 0
-            if number < before:  # another process was faster, or the store is older than the mark
-                from core.store.upkeep import completeness
-
-                number = completeness.look(db, before)
-            if number != before:
-                os.pwrite(mark, b"%020d" % number, 0)
-        finally:
-            os.close(mark)
-    except (OSError, apsw.Error):
-        pass
 
 
 def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:

@@ -20,14 +20,14 @@ from typing import IO, Any
 from core import VERSION, clock, files, home_files, json_text
 from core.errors import Failure
 from core.store import migrations, sqlite
-from core.store.upkeep import completeness, store_file
+from core.store.upkeep import store_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 STORE = files.STORE
 BACKUPS = "backups.json"
 _ABOUT = ("createdAt", "joelclaw", "schema", "counts")
-_LEFT_OUT = frozenset({"cache", "acknowledged", BACKUPS})
+_LEFT_OUT = frozenset({"cache", "acknowledged", BACKUPS})  # "acknowledged": written by 0.2.0
 _WORK = ".work"
 _COUNTED = {"document": "memories", "event": "events", "session": "sessions", "call": "toolCalls"}
 _MOST_KNOWN = 20
@@ -198,6 +198,30 @@ def newest_readable() -> dict[str, Any] | None:
     return None
 
 
+def lost_store() -> Failure | None:
+    """STORE_LOST, with the ways to recover, if this home has session files but its store is missing or empty."""
+    try:
+        if os.stat(sqlite.path()).st_size:
+            return None
+    except OSError:
+        pass
+    try:
+        has_sessions = any(name.endswith(".json") for name in os.listdir(os.path.join(files.home(), "sessions")))
+    except OSError:
+        return None
+    if not has_sessions:
+        return None
+    again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
+    newest = newest_readable()
+    if newest is None:
+        fix = f"no readable backup is known; {again}. Memories written by hand, observed or imported, and feedback come"
+        fix += " back only from a backup of your own: `joelclaw restore FILE --force`"
+    else:
+        fix = f"`joelclaw restore {shlex.quote(newest['file'])} --force` restores the state of {newest['at']}"
+        fix += f" (the current data is set aside); then {again}"
+    return Failure("STORE_LOST", f"{sqlite.path()} is missing or empty, but this home has sessions", fix)
+
+
 def note(home: str, path: str, at: str, before: list[dict[str, Any]]) -> None:
     """Keep, in a home, where a backup of it is, besides those of before: a purge tells of them."""
     kept = [*(one for one in before if one["file"] != path), {"file": path, "at": at}]
@@ -239,7 +263,6 @@ def restore(file: str, into: str, *, force: bool, verify_only: bool) -> dict[str
                 examined = store_file.examine(store)
                 if examined.counts != manifest["counts"]:
                     raise _damaged("its store does not match the manifest")
-                completeness.begin(store, examined.last_event)  # the signs of a whole one
             note(staging, source, str(manifest["createdAt"]), known(target))
             if not verify_only:
                 aside = _put(staging, target)

@@ -23,12 +23,12 @@ from core.process import extras
 from core.repository import switches
 from core.store import SCHEMA, open_unchanged, overview, sqlite
 from core.store.cluster import outbox
-from core.store.upkeep import completeness
 from memory.archive import stuck
 from otel import unstored
 from otel.otlp import export as exporting
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
+from session.backup import archive
 from session.state import state_file
 
 # What makes more possible where it is installed; none of it is imported to find out.
@@ -122,7 +122,6 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
     try:
         db = seen.db = sqlite.open_reading()
         if db is not None:
-            completeness.compare(db)
             counted = overview.read(db, now=clock.now_ms())
             if not db.filename:  # a copy: the next write migrates the file
                 alone = not os.path.exists(where + "-wal")
@@ -144,8 +143,8 @@ def _store(seen: Look) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] |
         facts["error"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
         seen.failed("store", failure)
         seen.db = None  # nothing more is asked of it
-    if (lacking := settings_faults.of_store()) is not None:
-        seen.findings.append(error(lacking["code"], "store", lacking["message"], lacking["fix"]))
+    if (lost := archive.lost_store()) is not None:
+        seen.findings.append(error(lost.code, "store", lost.message, lost.fix))
     for transcript, told in stuck.left_out():
         about = f"long outputs of {transcript} are archived in part: they took too long, or hold too much like secrets"
         seen.findings.append(warning("OUTPUT_LEFT_OUT", "store", about, f"nothing to do; rm {told} hides this"))

@@ -7,7 +7,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 import clients
-from core import TYPE_CHECKING, clock, config, files, json_text
+from core import TYPE_CHECKING, clock, config, json_text
 from core.errors import Failure
 from core.process import background_jobs
 from otel import spool
@@ -114,10 +114,6 @@ class Call:
         """After the answer: store the events where nobody waits for this; start the background jobs that are due."""
         if self._context is not None:
             self._context.close(silent=self._is_silent)
-        if files.is_store_older():
-            from session import settings_faults
-
-            settings_faults.tell_older(clock.now_ms())
         if self._deadline is not None:
             self._deadline.over()
         if self._context is not None:

@@ -11,7 +11,7 @@ from core.config import Config
 from core.store import document_rows, documents, history, row_range, sqlite
 from core.store.cluster import outbox
 from core.store.sessions import call_rows, forgotten, segments, session_rows
-from core.store.upkeep import completeness, store_file
+from core.store.upkeep import store_file
 
 AT_ONCE = 1_000
 _EPISODES_AT_ONCE, _SESSIONS_AT_ONCE = 100, 20
@@ -96,7 +96,6 @@ class Retention:
 
     def run(self) -> dict[str, Any]:
         """Drop it, and give the room back."""
-        completeness.compare(self._db)
         home_files.sweep_temporary(files.home())
         if before := self._before("retention.events_days"):
             self._events = prune_events(self._db, before)[0]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from core.errors import Failure
 from core.store import SCHEMA, apsw, fold_log, log_bytes, migrate, open_unchanged, sqlite
-from core.store.upkeep import completeness
 
 _MOST_FAULTS = 5
 _OWED = "wipe"
@@ -33,10 +32,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Examined:
-    """A store file that is whole: its schema, the number of its last event, and how many rows it has of what."""
+    """A store file that is whole: its schema, and the number of rows of each table."""
 
     schema: int
-    last_event: int
     counts: dict[str, int]
 
 
@@ -200,7 +198,7 @@ def examine(path: str) -> Examined:
                 )
             counted = [name for name in _COUNTED if name in names]
             counts = {name: int(db.execute(f"SELECT count(*) FROM {name}").get) for name in counted}
-            return Examined(schema, completeness.last_event(db), counts)
+            return Examined(schema, counts)
         finally:
             db.close()
     except apsw.Error as error:

@@ -12,8 +12,7 @@ from conftest import NOW_MS
 from faults import WITHOUT_COLUMNS
 
 from core.errors import Failure
-from core.store import events, fold_log, history, migrations, sqlite
-from core.store.upkeep import completeness
+from core.store import events, migrations, sqlite
 
 
 @pytest.fixture
@@ -40,26 +39,17 @@ def emit(db: apsw.Connection, *identifiers: str, at: int = 1) -> None:
             }, "")  # fmt: skip
 
 
-def mark(store: Path) -> str:
-    return (store.parent / "acknowledged").read_text()
-
-
-def finding(store: Path) -> tuple[int, int] | None:
-    found = completeness.finding(str(store))
-    return None if found is None else (found["acknowledged"], found["has"])
-
-
 def code_of(action: Any) -> str:
     with pytest.raises(Failure) as caught:
         action()
     return caught.value.code
 
 
-def test_a_new_store_has_every_step_and_its_signs(store: Path) -> None:
+def test_a_new_store_has_every_step(store: Path) -> None:
     db = sqlite.open_writing(busy_ms=0, durable=False)
     assert db.execute("PRAGMA user_version").get == len(migrations.STEPS)
     assert (db.execute("PRAGMA journal_mode").get, db.execute("PRAGMA auto_vacuum").get) == ("wal", 2)
-    assert Path(f"{store}.mark").exists() and finding(store) is None and Path(f"{store}-wal").exists()
+    assert Path(f"{store}-wal").exists()
     assert db.execute("PRAGMA synchronous").get == 1
     assert stat.S_IMODE(store.stat().st_mode) == 0o600
     sqlite.be_durable(db, True, busy_ms=0)
@@ -97,21 +87,6 @@ def test_an_older_store_that_cannot_be_written_is_read_all_the_same(
     with pytest.raises(Failure) as raised, sqlite.transaction(reading):
         reading.execute("DELETE FROM name")
     assert raised.value.code == "STORE_READ_ONLY", "what was copied is only to be read"
-
-
-def test_a_store_that_comes_without_its_log_is_noticed_when_it_is_opened(db: apsw.Connection, store: Path) -> None:
-    fold_log(db, over=0)
-    alone = store.read_bytes()
-    db.close()
-    for one in store.parent.iterdir():
-        one.unlink()
-    store.write_bytes(alone)
-    sqlite.open_writing(busy_ms=0, durable=False).close()
-    assert finding(store) == (0, 0)
-    for one in (store, Path(f"{store}-wal")):
-        one.unlink()
-    sqlite.open_writing(busy_ms=0, durable=False).close()
-    assert finding(store) is None, "a new store begins in place of one that is gone"
 
 
 @pytest.mark.parametrize("more", [1, 0])
@@ -177,37 +152,3 @@ def test_what_a_fault_of_the_database_is_called(store: Path, error: apsw.Error, 
             store.write_bytes(b"x")
         failure = sqlite.as_failure(error)
         assert failure.code == code and failure.fix and str(store) in failure.message
-
-
-def test_each_commit_of_events_is_marked_with_the_last(db: apsw.Connection, store: Path) -> None:
-    emit(db, "a", "b")
-    assert mark(store) == "2".zfill(20) and completeness.last_event(db) == 2
-    with sqlite.transaction(db):
-        db.execute("INSERT INTO upkeep VALUES ('x', 1)")
-    assert mark(store) == "3".zfill(20) and completeness.last_event(db) == 3, "another change counts as one"
-    with sqlite.transaction(db):
-        assert not events.insert(db, history.newest(db, _any(), 1)[0], "")
-    assert mark(store) == "3".zfill(20) and finding(store) is None
-    (store.parent / "acknowledged").write_text("no number")
-    emit(db, "c")
-    assert mark(store) == str(completeness.last_event(db)).zfill(20)
-
-
-def _any() -> Any:
-    return {
-        "words": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
-        "since": 0,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("marked", "found"), [(1, None), (2, None), (3, (3, 2)), (9, (9, 2))])
-def test_a_store_with_a_smaller_number_than_its_mark_is_older(
-    db: apsw.Connection, store: Path, marked: int, found: tuple[int, int] | None
-) -> None:
-    emit(db, "a", "b")
-    (store.parent / "acknowledged").write_text(f"{marked:020}")
-    completeness.compare(db)
-    assert finding(store) == found
-    assert completeness.look(db, marked) == (2 if found else marked)
-    emit(db, "c")
-    assert mark(store) == "3".zfill(20)

@@ -150,7 +150,7 @@ def left_by_restore(run: Run, home: Path, folder: Path) -> Path:
     step = 1
     while killed_at(home, folder, step, "restore", str(file), "--force"):
         found = list(folder.glob("*.restoring.*.tmp"))
-        if found and (found[0] / "store.db.mark").exists():
+        if found and (found[0] / "backups.json").exists():
             return found[0]
         step += 1
     raise AssertionError("it was never killed in time")

@@ -132,6 +132,7 @@ def test_it_writes_nothing_and_says_what_status_says(user: User, store: str) -> 
     settings(user, "[recall]\nlimit = 9\n")  # what is read of it is kept in another form by other commands
     user.call("install", "claude")
     user.call("memory", "write", "the deploy script needs the staging key")
+    user.call("checkpoint", "save", "--session", "s1", "--percent", "70")
     user.memory.chmod(0o755)  # others close it
     file, at = user.memory / "store.db", len(migrations.STEPS) - 4
     if store == "old":
