@@ -20,8 +20,9 @@ MAY_IMPORT = {
     "session": {"core", "clients", "recall", "memory", "otel"},
     "cli": {"core", "clients", "recall", "memory", "otel", "session"},
 }
-LONGEST, SHORTEST = 400, 40
-MOST_MODULES = 16
+LONGEST = 500
+SHORTEST = 40
+MOST_MODULES = 20
 """In one folder, `__init__` not counted."""
 SHORT = {
     "core/errors.py",  # a leaf: every room raises its Failure
