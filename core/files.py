@@ -38,6 +38,19 @@ def current_folder() -> str:
         return ""
 
 
+def is_store_lost() -> bool:
+    """Whether the home has session files, but its store is missing or empty."""
+    try:
+        if os.stat(os.path.join(home(), STORE)).st_size:
+            return False
+    except OSError:
+        pass
+    try:
+        return any(name.endswith(".json") for name in os.listdir(os.path.join(home(), "sessions")))
+    except OSError:
+        return False
+
+
 def has_switches() -> bool:
     """Whether anything may be switched off, at the cost of one stat."""
     return os.path.lexists(os.path.join(home(), SWITCHES))

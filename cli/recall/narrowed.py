@@ -73,7 +73,8 @@ def unknown(result: RecallResult) -> list[str]:
     """Project, category and session of an answer's filters that mean nothing that is kept, with what is nearest."""
     db = sqlite.open_reading()
     if db is None:
-        _warn_of_lost_store(result)
+        if files.is_store_lost():
+            _warn_of_lost_store(result)
         return []
     given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
     known: dict[str, list[str]] = {}

@@ -200,16 +200,7 @@ def newest_readable() -> dict[str, Any] | None:
 
 def lost_store() -> Failure | None:
     """STORE_LOST, with the ways to recover, if this home has session files but its store is missing or empty."""
-    try:
-        if os.stat(sqlite.path()).st_size:
-            return None
-    except OSError:
-        pass
-    try:
-        has_sessions = any(name.endswith(".json") for name in os.listdir(os.path.join(files.home(), "sessions")))
-    except OSError:
-        return None
-    if not has_sessions:
+    if not files.is_store_lost():
         return None
     again = "`joelclaw memory archive --all` archives the transcripts that the clients still have"
     newest = newest_readable()
