@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.answer import runnable
 from cli.stdout import tell
-from core import TYPE_CHECKING, clock, config, ids, project, words
+from core import TYPE_CHECKING, clock, config, files, ids, project, words
 from core.errors import usage
 from core.store import document_rows, sqlite
 from core.store.sessions import session_lists, session_rows
