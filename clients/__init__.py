@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clients.event import CompactionSettings, Format, HookEvent, Kind, Text
-    from clients.settings import Settings
     from core.config import Config
 
 NAMES = {"pi": "Pi", "claude": "Claude", "codex": "Codex", "gemini": "Gemini", "opencode": "OpenCode"}
@@ -35,6 +34,13 @@ class Client:
     name = ""  # on the command line, and of its folder
     title = ""  # as its makers write it
     events: Mapping[str, Kind] = {}  # its hook events, and what they are here
+    home_variable = ""  # environment variable that names its configuration folder
+    home_folder = ""  # that folder below the user's home, if the variable is not set
+    project_folder = ""  # its configuration folder in a project, if not `home_folder`
+    settings_file = ""  # below that folder: the settings with hooks, or our extension
+    hook_timeout = 0  # after which the client ends a hook, in its own unit; 0 if it loads our extension
+    edit_tools = ""  # matcher of the tools that write files: our hook is entered for no other; "" for all tools
+    transcripts = ""  # below that folder, at any depth: the pattern of its session files
     session_file = ""  # what they call the file in which it keeps a session; "" where it keeps none
     has_entries = False  # `entries.py` reads that file
     extension = False  # our own extension runs in it
@@ -106,9 +112,10 @@ class Client:
         """What reads its session file as a tree: `Reader`, `messages`, `size` (`session.compaction.session_file`)."""
         return self._module("entries")
 
-    def settings(self) -> Settings:
-        """Where its settings lie."""
-        return self._module("install").Settings(self.name, self.events)  # type: ignore[no-any-return]
+    def home(self) -> str:
+        """Its configuration folder."""
+        given = os.environ.get(self.home_variable) or os.path.join("~", self.home_folder)
+        return os.path.abspath(os.path.expanduser(given))
 
     def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
         """What its own settings say of compactions, for a session in a folder."""

@@ -10,11 +10,12 @@ from cli.answer import Answer, is_for_person, quoted, step
 from cli.installation.view import difference
 from cli.memory import archive, past_sessions
 from cli.terminal import agreed
-from clients.settings import Settings
 from core import files
 from core.errors import Failure, usage
 from core.process import extras
 from session.install import installed_hooks, plan, undo
+from session.install.client_settings import Settings
+from session.install.known_clients import settings_of
 from session.install.plan import Plan
 
 _CODE = "INSTALL_INVALID_ARGS"
@@ -26,7 +27,7 @@ def install(options: dict[str, Any]) -> Answer:
         if options["agent"] or options["all"]:
             raise usage(_CODE, "--list takes no client", "leave the names and --all out")
         both = product(clients.rows(), (False, True))
-        rows = [installed_hooks.listed(client.settings(), project) for client, project in both]
+        rows = [installed_hooks.listed(settings_of(client), project) for client, project in both]
         missing = " ".join(one["agent"] for one in rows[::2] if one["present"] and not one["current"])
         steps = [step(f"joelclaw install {missing}", "install what is missing or old")] if missing else []
         return Answer({"installs": rows}, steps)
@@ -82,11 +83,11 @@ def _chosen(options: dict[str, Any], verb: str) -> tuple[list[Settings], list[di
     if options["all"] and names:
         raise usage(_CODE, "--all and a name cannot be used together", "name some clients, or give --all alone")
     if names:
-        return [clients.row(name).settings() for name in names], []
+        return [settings_of(clients.row(name)) for name in names], []
     chosen, skipped = [], []
-    for client in (row.settings() for row in clients.rows()):
+    for client in map(settings_of, clients.rows()):
         if verb == "install":
-            meant, reason = client.present(), f"there is neither {client.home()} nor a command `{client.name}`"
+            meant, reason = client.present(), f"there is neither {client.client.home()} nor a command `{client.name}`"
         else:  # a file that cannot be read is told when it is to be changed
             meant, reason = installed_hooks.listed(client, options["project"])["installed"], "not installed"
         if meant is False:

@@ -8,6 +8,12 @@ class Claude(Client):
 
     name = "claude"
     title = "Claude Code"
+    home_variable = "CLAUDE_CONFIG_DIR"
+    home_folder = ".claude"
+    settings_file = "settings.json"
+    hook_timeout = 5  # seconds
+    edit_tools = "Edit|Write|MultiEdit|NotebookEdit"
+    transcripts = "projects/*.jsonl"
     events = {
         "SessionStart": "start",
         "UserPromptSubmit": "prompt",

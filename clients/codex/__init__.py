@@ -9,6 +9,12 @@ class Codex(Client):
 
     name = "codex"
     title = "Codex"
+    home_variable = "CODEX_HOME"
+    home_folder = ".codex"
+    settings_file = "hooks.json"
+    hook_timeout = 5  # seconds
+    edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
+    transcripts = "sessions/rollout-*.jsonl"
     events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
     session_file = "rollout"
     has_entries = True

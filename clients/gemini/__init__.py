@@ -1,5 +1,7 @@
 """Gemini CLI."""
 
+import os
+
 from clients import Client
 
 
@@ -8,6 +10,11 @@ class Gemini(Client):
 
     name = "gemini"
     title = "Gemini CLI"
+    home_variable = "GEMINI_CLI_HOME"
+    home_folder = ".gemini"
+    settings_file = "settings.json"
+    hook_timeout = 5000  # milliseconds
+    transcripts = "tmp/*.jsonl"
     events = {
         "SessionStart": "start",
         "BeforeAgent": "prompt",
@@ -18,3 +25,7 @@ class Gemini(Client):
     session_file = "chat file"
     silent = True
     window = 1_048_576
+
+    def home(self) -> str:
+        """Its configuration folder, which is below the home that the variable names."""
+        return os.path.join(os.environ.get(self.home_variable) or os.path.expanduser("~"), self.home_folder)

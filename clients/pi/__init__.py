@@ -14,6 +14,11 @@ class Pi(ExtensionClient):
 
     name = "pi"
     title = "pi"
+    home_variable = "PI_CODING_AGENT_DIR"
+    home_folder = ".pi/agent"
+    project_folder = ".pi"
+    settings_file = "extensions/joelclaw.ts"
+    transcripts = "sessions/*.jsonl"
     session_file = "session file"
     has_entries = True
     own_rules = True
@@ -23,6 +28,6 @@ class Pi(ExtensionClient):
         """What the user's settings say, and over them the project's."""
         if not folder or "\0" in folder:
             return super().compaction(folder)
-        from clients.pi import install
+        from clients.pi import compaction_settings
 
-        return install.compaction(self, folder)
+        return compaction_settings.read(self, folder)

@@ -117,9 +117,9 @@ def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
     """The transcripts that a call means, the one that was changed last first: who stops early has what is fresh."""
     paths: list[str] = []
     for name in ([agent] if agent else clients.keeping_files()) if every else ():
-        settings = clients.row(name).settings()
-        folder, _, pattern = settings.transcripts.rpartition("/")
-        paths += _below(os.path.join(settings.home(), folder), pattern)
+        client = clients.row(name)
+        folder, _, pattern = client.transcripts.rpartition("/")
+        paths += _below(os.path.join(client.home(), folder), pattern)
     for path in given:
         if not os.path.exists(path):
             raise usage("MEMORY_INVALID_ARGS", f"there is no file {path}", "name a transcript, or a folder of them")

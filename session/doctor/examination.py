@@ -29,6 +29,7 @@ from session.doctor import hooks, services
 from session.doctor import status as quick
 from session.doctor.status import Finding, error, in_order, mended, note, warning
 from session.install import installed_hooks, own_text, plan
+from session.install.known_clients import settings_of
 
 _AT_ONCE = 4
 _ORDER = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
@@ -160,7 +161,7 @@ def _enter(name: str, project: bool) -> str:
     changed: list[str] = []
     own_text.executable()
     with plan.locked():
-        plans = plan.installing(clients.row(name).settings(), project=project)
+        plans = plan.installing(settings_of(clients.row(name)), project=project)
         plan.stay_in_project(plans)
         backups = plan.carry_out(plans, changed)
     kept = next((f"; backup: {path}" for path in backups.values() if path), "")

@@ -18,8 +18,6 @@ import apsw
 
 import clients
 from clients import Client
-from clients import settings as client_settings
-from clients.settings import Settings
 from core import VERSION, clock, files
 from core.errors import Failure
 from core.process import process_group
@@ -32,8 +30,10 @@ from otel import log, unstored
 from session import own_command
 from session.doctor import services
 from session.doctor.status import Finding, error, note, warning
-from session.install import entries, installed_hooks, own_text, plan
+from session.install import client_settings, entries, installed_hooks, own_text, plan
+from session.install.client_settings import Settings
 from session.install.entries import Entry
+from session.install.known_clients import settings_of
 from session.install.undo import Receipt
 
 _SILENCE_MS = clock.HOUR_MS
@@ -62,7 +62,7 @@ class Condition:
 
 def examine(client: Client, *, project: bool) -> Condition:
     """How a client stands; whatever its files hold, the others are looked at, too."""
-    path = client.settings().path(project=project)
+    path = settings_of(client).path(project=project)
     nothing = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
     result = Condition({"scope": "project" if project else "user", "path": path, **nothing})
     try:
@@ -78,7 +78,7 @@ def examine(client: Client, *, project: bool) -> Condition:
 
 def _look(client: Client, result: Condition, *, project: bool) -> None:
     """Look at a client's file, its own switches and its trust, and call its hook."""
-    settings, name, about, path = client.settings(), client.name, result.facts, result.facts["path"]
+    settings, name, about, path = settings_of(client), client.name, result.facts, result.facts["path"]
     install = f"joelclaw install {name}{' --project' * project}"
     listed = installed_hooks.listed(settings, project)
     about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
@@ -244,7 +244,7 @@ def _tried(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | 
     for entry in chosen.values():
         event = entry.place.event or start
         alone = [entry.executable, "hook", client.name, event]
-        words = alone if client.extension else [*client.settings().shell(), entry.command]
+        words = alone if client.extension else [*settings_of(client).shell(), entry.command]
         try:
             call = straight = _run(words, client, event, entry.executable)
             if not call.traces and call.ended.reason != "timeout":  # without the shell, which hides its stderr

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from clients.settings import Place, Settings
 from session.install import own_text
+from session.install.client_settings import Place, Settings
 from session.install.settings_text import Malformed
 
 SERVER = "joelclaw"

@@ -5,10 +5,10 @@ import re
 import shutil
 from typing import Any
 
-from clients.settings import Place, Settings
 from core import files
 from core.errors import Failure
 from session.install import entries, own_text, plan
+from session.install.client_settings import Place, Settings
 from session.install.entries import Entry
 from session.install.undo import Receipt
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from clients.settings import Settings
 from core.errors import Failure
 from session import own_command
+from session.install.client_settings import Settings
 
 EXTENSION = "the extension of joelclaw, which the client loads"
 _FAIL_OPEN = "2>/dev/null || :"
@@ -79,7 +79,7 @@ def own_files(client: Settings, command: str, *, project: bool) -> Iterator[tupl
 
 def extension(client: Settings, command: str) -> str:
     """The file that a client loads, with our path in it."""
-    text = _packaged("extension.js") + _packaged(f"{client.name}/extension.js")
+    text = _packaged("extensions/common.js") + _packaged(f"extensions/{client.name}.js")
     line = f"const JOELCLAW = {json.dumps(command, ensure_ascii=False)};"
     return _CONSTANT.sub(lambda _: line, text, count=1)
 

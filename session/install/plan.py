@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from clients.settings import Settings
 from core import files, home_files
 from core.errors import Failure
 from core.repository.project_file import is_below, root_of
 from session import own_command
 from session.install import entries, own_text, settings_text, undo
+from session.install.client_settings import Settings
 from session.install.entries import Entries
 from session.install.settings_text import Malformed, TomlServer
 from session.install.undo import Receipt

@@ -12,7 +12,7 @@ from typing import Any
 import clients
 from core import VERSION
 from session import own_command
-from session.install import own_text
+from session.install import known_clients, own_text
 from session.install.entries import SERVER
 
 _NAME = own_command.NAME
@@ -22,7 +22,7 @@ _OWNER = {"name": "The joelclaw authors"}
 
 def files(name: str) -> dict[str, str]:
     """The text of each file, by its path in the folder."""
-    client = clients.row(name).settings()
+    client = known_clients.settings_of(clients.row(name))
     plugin = {"name": _NAME, "version": VERSION, "description": _ABOUT, "author": _OWNER, "license": "MIT"}
     listed: dict[str, Any] = {"name": _NAME, "source": "./", "description": _ABOUT}
     hooks = {event: [group] for event, group in own_text.hook_groups(client, _NAME).items()}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
+from conftest import NOW_MS, Run
 from pi_session import PiSession
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -138,17 +136,3 @@ def test_an_idle_session_is_not_compacted_where_that_is_switched_off(pi: Folders
     assert (scheduled["scheduled"], scheduled["reason"]) == (enabled, "scheduled" if enabled else "switched-off")
     other = pi.run("idle", "schedule", "--session", "t", "--percent", "80", "--agent", "claude", env={**pi.env, **NOW})
     assert other.result["scheduled"]
-
-
-@pytest.mark.spawned
-def test_a_hook_does_not_read_them_without_need(pi: Folders) -> None:
-    """A turn of every session pays for what is switched on in few."""
-    pi.own(enabled=False)
-    payload = json.dumps({"session_id": "s", "cwd": str(pi.repo), "messages": ["Mend it."], "percent": 80})
-    for settings, is_read in (("", False), ("[compaction]\nidle_trigger_minutes = 5\n", True)):
-        pi.ours(settings)
-        done = subprocess.run(
-            [sys.executable, "-X", "importtime", JOELCLAW, "hook", "pi", "turn_end"],
-            input=payload.encode(), capture_output=True, timeout=PATIENCE_S, env=clean_environment(pi.home, **pi.env),
-        )  # fmt: skip
-        assert (b"clients.pi.install" in done.stderr) is is_read

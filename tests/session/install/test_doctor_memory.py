@@ -21,10 +21,10 @@ from faults import WITHOUT_COLUMNS, fold_log
 from otlp_receiver import Receiver
 from terminal import on_terminal, without_style
 
-import clients
 from core.store import migrations
 from session.doctor import examination as home_of
 from session.doctor import hooks
+from session.install import known_clients
 
 HOUR_MS = 3_600_000
 
@@ -342,7 +342,7 @@ def test_a_client_that_cannot_be_looked_at(user: User, monkeypatch: pytest.Monke
     def fail(*_: object, **__: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(type(clients.row("claude").settings()), "switched_off", fail)
+    monkeypatch.setattr(known_clients.ClaudeSettings, "switched_off", fail)
     result = user.doctor()
     (found,) = [one for one in result["findings"] if one["code"] == "NOT_EXAMINED"]
     assert (found["subject"], "odd" in found["message"]) == ("claude", True)

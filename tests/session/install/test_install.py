@@ -542,7 +542,7 @@ def test_yes_is_yes(home: Path, user: Path, project: Path) -> None:
 def test_an_extension_with_our_path_in_it(install: Install, user: Path, agent: str) -> None:
     install(agent)
     path = user / FILES[agent]
-    parts = ["clients/extension.js", f"clients/{agent}/extension.js"]
+    parts = ["clients/extensions/common.js", f"clients/extensions/{agent}.js"]
     original = "".join((ROOT / part).read_text() for part in parts)
     wanted = f"const JOELCLAW = {json.dumps(JOELCLAW)};"
     assert path.read_text() == original.replace('const JOELCLAW = "joelclaw";', wanted)

@@ -1,20 +1,19 @@
-"""Where a client reads its settings, which events our hooks are entered for, and what keeps them from running."""
+"""Where a client reads its settings, the events that our hooks are entered for, and what keeps them from running."""
 
-from __future__ import annotations
-
+import json
 import os
+import re
+import shutil
+import tomllib
+from collections.abc import Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from clients.event import Kind
+from clients import Client
 
 # The first line of a file with rules.
 ABOUT_RULES = "joelclaw: recall may run without asking (written by joelclaw install, removed by uninstall)"
-_COMMENTS = r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/'
-_MOST_BYTES = 16_000_000
+COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*[\s\S]*?\*/')
+MAX_BYTES = 16_000_000  # of a settings file: a larger one is not read
 
 
 class Event:
@@ -39,44 +38,35 @@ class Obstacle:
 
 
 class Settings:
-    """The files of a client. A subclass of the same name in its `install.py` sets what differs from this one."""
+    """The settings files of a client, found by its row (`clients.Client`). Subclasses set what differs."""
 
-    variable: str  # environment variable that names its configuration folder
-    folder: str  # that folder below the user's home, where the variable is not set
-    local_folder = ""  # in a project, where it is not `folder`
-    file: str  # below that folder: the settings with hooks, or our extension
-    applies: str  # when an installation takes effect, in words
-    transcripts = ""  # below that folder, at any depth, its session files: a folder, and a pattern of their names
-    timeout = 0  # after which the client ends a hook, in its own unit; 0 where it loads our extension
-    end_timeout = 0  # the same for the end of a session, where the client allows no more
-    edit_tools = ""  # as its matcher names those that write files: our hook is entered after no other; "": after each
+    applies = "takes effect in the client's next session"  # when an installation does, in words
+    end_timeout = 0  # after which the client ends the hook of a session's end, if it allows less for that
     comments = False  # the client reads comments in its settings
-    label = ""  # a hook's name on the client's screen, where it shows one
-    allowed: tuple[str, ...] = ()  # in `file`, the way to the list of shell commands that are run without a question
+    label = ""  # a hook's name on the client's screen
+    allowed: tuple[str, ...] = ()  # in `file`, the keys of the list of shell commands that run without a question
     rule = ""  # how an entry there names the beginning of a command (`{}`)
-    rule_file = ""  # below the folder: a file of ours with such rules, where the client takes one
+    rule_file = ""  # below the folder: a file of ours with such rules
     skill = ""  # below the folder: a short instruction that the client's model may read
-    servers_file = ""  # below the folder: where the client's MCP servers are, if it has such and not in `file`
+    servers_file = ""  # below the folder: where the client's MCP servers are, if not in `file`
     has_servers = False  # it starts MCP servers
     asks_trust = False  # it runs a project's hooks only in a folder that the user trusts
 
-    def __init__(self, name: str, kinds: Mapping[str, Kind]) -> None:
-        self.name, self._kinds = name, kinds
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.name = client.name
+        self.file = client.settings_file
+        self.timeout = client.hook_timeout
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The events to enter hooks for; none for a client that loads our extension."""
         ended = {"end": self.end_timeout or self.timeout}
         return tuple(
-            Event(name, ended.get(kind, self.timeout), self.edit_tools if kind == "tool" else "")
-            for name, kind in self._kinds.items()
+            Event(name, ended.get(kind, self.timeout), self.client.edit_tools if kind == "tool" else "")
+            for name, kind in self.client.events.items()
             if self.timeout
         )
-
-    def home(self) -> str:
-        """The client's configuration folder."""
-        given = os.environ.get(self.variable) or os.path.join("~", self.folder)
-        return os.path.abspath(os.path.expanduser(given))
 
     def path(self, *, project: bool) -> str:
         """The file that we write our hooks, or our extension, to."""
@@ -84,7 +74,8 @@ class Settings:
 
     def below(self, file: str, *, project: bool) -> str:
         """A file of the client's configuration folder."""
-        return os.path.abspath(os.path.join(self.local_folder or self.folder if project else self.home(), file))
+        folder = self.client.project_folder or self.client.home_folder
+        return os.path.abspath(os.path.join(folder if project else self.client.home(), file))
 
     def servers(self, *, project: bool) -> str:
         """The file with the client's MCP servers."""
@@ -100,9 +91,7 @@ class Settings:
 
     def present(self) -> bool:
         """Whether the client seems to be installed here."""
-        import shutil
-
-        return os.path.isdir(self.home()) or shutil.which(self.name) is not None
+        return os.path.isdir(self.client.home()) or shutil.which(self.name) is not None
 
     def notes(self, *, project: bool) -> list[str]:
         """What the user has to know or to do before the hooks run."""
@@ -160,12 +149,7 @@ def _parsed(path: str) -> Any:
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(0, "it is not a regular file")
     with open(path, encoding="utf-8-sig") as file:
-        text = file.read(_MOST_BYTES)
+        text = file.read(MAX_BYTES)
     if path.endswith(".toml"):
-        import tomllib
-
         return tomllib.loads(text)
-    import json
-    import re
-
-    return json.loads(re.sub(_COMMENTS, r"\1", text)) if text.strip() else {}
+    return json.loads(COMMENTS.sub(r"\1", text)) if text.strip() else {}

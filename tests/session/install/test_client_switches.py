@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import clients
-from clients import settings
-from clients.codex.install import _label
-from clients.settings import Place
+from session.install import client_settings
+from session.install.client_settings import Place
+from session.install.known_clients import settings_of
 
-CLAUDE, CODEX, GEMINI, PI = (clients.row(name).settings() for name in ("claude", "codex", "gemini", "pi"))
+CLAUDE, CODEX, GEMINI, PI = (settings_of(clients.row(name)) for name in ("claude", "codex", "gemini", "pi"))
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +22,9 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     for client in (CLAUDE, CODEX, GEMINI, PI):
-        monkeypatch.setenv(client.variable, str(tmp_path / client.name))
+        monkeypatch.setenv(client.client.home_variable, str(tmp_path / client.name))
     monkeypatch.delenv("CLAUDE_CODE_SIMPLE", raising=False)
-    monkeypatch.setattr("clients.claude.install._MANAGED", (str(tmp_path / "managed.json"),))
+    monkeypatch.setattr("session.install.known_clients.MANAGED_FILES", (str(tmp_path / "managed.json"),))
 
 
 def written(path: str | Path, value: Any) -> str:
@@ -95,9 +95,6 @@ def test_codex_runs_what_was_reviewed(tmp_path: Path) -> None:
     assert told(CODEX.untrusted([], project=True))[-1] == about
     written(config, f'[projects."{here}"]\ntrust_level = "trusted"\n')
     assert about not in told(CODEX.untrusted([], project=True))
-    assert [_label(name) for name in ("PreCompact", "Stop", "UserPromptSubmit")] == [
-        "pre_compact", "stop", "user_prompt_submit",
-    ]  # fmt: skip
 
 
 def test_gemini_the_project_s_file_decides_where_it_says_something() -> None:
@@ -122,7 +119,7 @@ def test_gemini_asks_for_trust_where_the_user_has_switched_that_on(tmp_path: Pat
     assert GEMINI.untrusted([], project=True) == []
     written(GEMINI.path(project=False), {"security": {"folderTrust": {"enabled": True}}})
     assert GEMINI.untrusted([], project=False) == []
-    folders = Path(GEMINI.home()) / "trustedFolders.json"
+    folders = Path(GEMINI.client.home()) / "trustedFolders.json"
     for level, folder, found in (
         ("TRUST_FOLDER", here, []), ("TRUST_FOLDER", tmp_path, []), ("TRUST_FOLDER", here / "below", said),
         ("TRUST_FOLDER", str(here) + "-2", said), ("TRUST_PARENT", here / "below", []),
@@ -164,10 +161,10 @@ def test_a_file_that_a_client_cannot_read_is_damaged(tmp_path: Path) -> None:
     ]
     for name, text, damaged in rows:
         path = written(tmp_path / name, text)
-        assert bool(settings.damage(path)) is damaged
+        assert bool(client_settings.damage(path)) is damaged
         if name == "a.json" and not damaged and text.strip():
-            assert list(settings.read_settings(path)) == ["a"]
+            assert list(client_settings.read_settings(path)) == ["a"]
         elif name == "a.json":
-            assert settings.read_settings(path) == {}
+            assert client_settings.read_settings(path) == {}
         else:
-            assert settings.read_settings(path) == ({} if damaged or not text else {"a": 1})
+            assert client_settings.read_settings(path) == ({} if damaged or not text else {"a": 1})
