@@ -1,4 +1,4 @@
-"""A transcript of Claude Code, written line by line as the client does."""
+"""Writes transcripts as Claude Code does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CWD = "/home/u/gateway"
 
 
 class Transcript:
-    """Writes entries to a file; each has an id of its own, counted up, and the session's: as the file is called."""
+    """Writes entries with consecutive ids to a file; the session's id is the file's name."""
 
     def __init__(self, path: Path, first: int = 0, session: str = "") -> None:
         self.path = path
@@ -20,7 +20,7 @@ class Transcript:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def entry(self, role: str, content: Any, **more: Any) -> dict[str, Any]:
-        """One entry, not written yet."""
+        """Build an entry without writing it."""
         self.count += 1
         return {
             "parentUuid": f"u-{self.count - 1:08}" if self.count > 1 else None,
@@ -35,52 +35,52 @@ class Transcript:
         }
 
     def write(self, *entries: dict[str, Any]) -> None:
-        """Append whole lines."""
+        """Append entries as lines."""
         with self.path.open("a", encoding="utf-8") as handle:
             handle.writelines(json.dumps(entry) + "\n" for entry in entries)
 
     def append(self, data: bytes) -> None:
-        """Append bytes as they are."""
+        """Append raw bytes."""
         with self.path.open("ab") as handle:
             handle.write(data)
 
     def user(self, text: str) -> str:
-        """A message of the user; returns its id in the memory."""
+        """Write a user message; returns its id in the store."""
         self.write(self.entry("user", text))
         return self.last_id
 
     def assistant(self, text: str) -> str:
-        """A text of the assistant."""
+        """Write a text of the assistant; returns its id in the store."""
         self.write(self.entry("assistant", [{"type": "text", "text": text}]))
         return self.last_id
 
     def call(self, call: str, name: str, **given: Any) -> str:
-        """A tool call of the assistant."""
+        """Write a tool call; returns its id in the store."""
         self.write(self.entry("assistant", [{"type": "tool_use", "id": call, "name": name, "input": given}]))
         return self.last_id
 
     def outcome(self, call: str, text: str, *, failed: bool = False) -> None:
-        """What a tool returned."""
+        """Write a tool's result."""
         self.write(
             self.entry("user", [{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": failed}])
         )
 
     @property
     def last_id(self) -> str:
-        """The id in the memory of what was written last."""
+        """The store's id of the last entry."""
         return f"claude:u-{self.count:08}"
 
 
 def long(path: Path, messages: int) -> Transcript:
-    """A transcript with that many messages, each with words of its own, and much output of tools between them."""
-    made = Transcript(path)
+    """Write a transcript of distinct messages with long tool results between them."""
+    transcript = Transcript(path)
     entries = []
     for number in range(messages):
         role = "user" if number % 5 == 0 else "assistant"
         text = f"message number{number} of the session speaks of shard{number * 7} and its plain surroundings"
-        entries.append(made.entry(role, text if role == "user" else [{"type": "text", "text": text}]))
+        entries.append(transcript.entry(role, text if role == "user" else [{"type": "text", "text": text}]))
         output = {"type": "tool_result", "tool_use_id": "none", "content": "output " * 1800}
-        entries.append(made.entry("user", [output]))
-        made.count -= 1
-    made.write(*entries)
-    return made
+        entries.append(transcript.entry("user", [output]))
+        transcript.count -= 1
+    transcript.write(*entries)
+    return transcript

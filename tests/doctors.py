@@ -1,4 +1,4 @@
-"""A user with clients in which joelclaw is installed, and `joelclaw doctor` run for him."""
+"""A user who has joelclaw installed in several clients, and runs `joelclaw doctor`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNSET = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG
 
 @dataclass(frozen=True)
 class User:
-    """Somebody with a home, a memory, and a project in which he works."""
+    """A user with a home folder, a joelclaw home, and a project."""
 
     folder: Path
     memory: Path
@@ -30,20 +30,20 @@ class User:
     run: Run
 
     def environment(self, **more: str) -> dict[str, str]:
-        """His environment, at the time at which tests stand still."""
+        """The user's environment, with time frozen."""
         unset = {**dict.fromkeys(_UNSET, ""), "CLAUDE_CODE_SIMPLE": "", "PI_CODING_AGENT_DIR": ""}
         return {**unset, "HOME": str(self.folder), "SHELL": "/bin/sh", "JOELCLAW_NOW_MS": str(NOW_MS), **more}
 
     def file(self, client: str) -> Path:
-        """The file of a client with our part in it."""
+        """The file in which a client calls us."""
         return self.folder / FILES[client]
 
     def call(self, *words: str, ok: bool = True, **env: str) -> Any:
-        """Run `joelclaw` in his project; the result."""
+        """Run `joelclaw` in the project; returns its result."""
         return self.run(*words, env=self.environment(**env), cwd=self.project, ok=ok).json["result"]
 
     def doctor(self, *words: str, **env: str) -> dict[str, Any]:
-        """What `doctor` finds; its status must say what its answer says."""
+        """Run `doctor`; its exit code must agree with its answer."""
         done = attempt(self.memory, "doctor", *words, env=self.environment(**env), cwd=self.project)
         result: dict[str, Any] = done.envelope["result"]
         assert (done.code, done.err) == (0 if result["healthy"] else 1, ""), done
@@ -51,7 +51,7 @@ class User:
         return result
 
     def found(self, *words: str, **env: str) -> dict[str, list[str]]:
-        """The codes that `doctor` finds, by subject; notes that nothing was called yet are left out."""
+        """The codes of doctor's findings by subject, without the note that no hook was called yet."""
         codes: dict[str, list[str]] = {}
         for one in self.doctor(*words, **env)["findings"]:
             assert one["message"] and (one["fix"] or one["severity"] == "ok"), one
@@ -60,7 +60,7 @@ class User:
         return codes
 
     def installed_elsewhere(self, client: str) -> Path:
-        """Install from another environment, as from one that is made and deleted; returns the joelclaw of it."""
+        """Install with a `joelclaw` from another environment; returns its path."""
         copy = self.folder / "venv" / "bin" / "joelclaw"
         if not copy.exists():
             copy.parent.mkdir(parents=True)
@@ -71,7 +71,7 @@ class User:
 
 
 def user(tmp_path: Path, home: Path, run: Run) -> User:
-    """Such a user, to whom nothing has happened yet."""
+    """A new user."""
     folder, project = tmp_path / "somebody", tmp_path / "project"
     for one in (folder, project):
         one.mkdir()

@@ -1,4 +1,4 @@
-"""A folder with Node, a driver, an extension, and a `joelclaw` that logs what it is asked."""
+"""Runs our extensions in Node against a fake client and a fake `joelclaw` that logs its calls."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ const out = (value) => console.log(JSON.stringify(value));
 
 @dataclass(frozen=True)
 class Host:
-    """Where an extension is tried: `folder` has the scripts, `folder/bin` stands first on the PATH."""
+    """`folder` holds the scripts, `folder/bin` comes first on PATH."""
 
     folder: Path
     home: Path
@@ -81,29 +81,29 @@ class Host:
         return self.folder / "calls.jsonl"
 
     def source(self, client: str) -> str:
-        """The extension as it is installed for a project."""
+        """The extension as we install it."""
         return own_text.extension(known_clients.settings_of(clients.row(client)), "joelclaw")
 
     def answers(self, delay: float = 0, **texts: str) -> None:
-        """Put a `joelclaw` in place that answers each event with its text, after `delay` seconds."""
+        """Install a fake `joelclaw` that answers each event with its text after `delay` seconds."""
         at = self.folder / "answers.json"
         at.write_text(json.dumps({**texts, "delay": delay}))
         self._place(FAKE.format(python=sys.executable, answers=str(at), log=str(self.log)))
 
     def break_joelclaw(self, fault: str) -> None:
-        """Put something in place that does not work; the limits are short then."""
+        """Install a broken `joelclaw`, and shorten the extension's time limits."""
         body = FAULTS[fault]
         (self.folder / "short").touch()
         if body is not None:
             self._place(f"#!/bin/sh\n{body}\n")
 
     def calls(self) -> list[dict[str, Any]]:
-        """What `joelclaw` was asked, in the order in which it ended."""
+        """The calls of `joelclaw`, in the order in which they ended."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def run(self, client: str, driver: str, body: str) -> Any:
-        """What the driver prints; exit 0 and no stderr are expected."""
-        limit = r"^(const \w+_MS = \d+)0;"  # a tenth, or longer than anything takes
+        """Run the driver; returns the JSON that it prints."""
+        limit = r"^(const \w+_MS = \d+)0;"  # a tenth, or a hundred times as long
         source = re.sub(
             limit, r"\1;" if (self.folder / "short").exists() else r"\g<1>000;", self.source(client), flags=re.M
         )
@@ -118,7 +118,7 @@ class Host:
         return json.loads(done.stdout)
 
     def left_running(self) -> list[str]:
-        """Processes that outlived the host, where /proc tells; one that was killed may take its time to go."""
+        """Processes that outlive the host; waits for killed ones to disappear."""
         until = time.monotonic() + PATIENCE_S
         while (found := self._running()) and time.monotonic() < until:
             time.sleep(0.02)

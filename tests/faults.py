@@ -14,20 +14,18 @@ import apsw
 import pytest
 from conftest import JOELCLAW, PATIENCE_S, clean_environment
 
-SLOWEST_S = 50.0
-"""Longer than that and it hung, on the slowest machine; less than the deadline that hooks have in tests, a minute. How
-fast a command is, is measured in bench/."""
+SLOWEST_S = 50.0  # a command that takes longer hangs; below the deadline of hooks in tests, a minute
 DEADLINES_MS = ("300", "3000", "30000")
-"""For a hook that hangs till its deadline: the first that leaves it the time to come to where it hangs will do."""
+"""Deadlines to try for a hook that hangs: the first one may be over before it gets to that point."""
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder, by its relative path."""
+    """The content of every file below the folder, by relative path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def fold_log(home: Path) -> None:
-    """Bring the write-ahead log into the store file and remove it: the store is one file then."""
+    """Move the write-ahead log into the store, so that the store is a single file."""
     db = apsw.Connection(str(home / "store.db"))
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     db.close()
@@ -37,7 +35,7 @@ def fold_log(home: Path) -> None:
 
 @contextmanager
 def write_lock(home: Path) -> Iterator[None]:
-    """The store's write lock, held by this process."""
+    """Hold the store's write lock."""
     db = apsw.Connection(str(home / "store.db"))
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -56,10 +54,10 @@ def _mounted(*words: str) -> bool:
 
 @contextmanager
 def small_disk(home: Path, kilobytes: int) -> Iterator[Callable[[], None]]:
-    """A home on a disk of its own; yields the function that fills it to the last byte."""
+    """Put the home on a disk of its own; yields a function that fills the disk to the last byte."""
     home.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() != 0 or not _mounted("-t", "tmpfs", "-o", f"size={kilobytes}k,mode=700", "none", str(home)):
-        pytest.skip("a disk of its own needs the right to mount; the limit on file sizes is tested all the same")
+        pytest.skip("needs the right to mount; the limit on file sizes is tested without it")
     try:
         yield lambda: _fill(home)
     finally:
@@ -78,10 +76,10 @@ def _fill(home: Path) -> None:
 
 @contextmanager
 def read_only(home: Path) -> Iterator[None]:
-    """A home that nobody can write: mounted read-only for root, whom modes do not stop; by its modes otherwise."""
+    """Make the home read-only: by file modes, or for root, who ignores them, by a mount."""
     if os.geteuid() == 0:
         if not _mounted("--bind", str(home), str(home)):
-            pytest.skip("root is stopped by no mode, and may not mount here")
+            pytest.skip("root ignores file modes, and may not mount here")
         try:
             if not _mounted("-o", "remount,bind,ro", str(home)):
                 pytest.skip("may not remount read-only here")
@@ -100,7 +98,7 @@ def read_only(home: Path) -> Iterator[None]:
 
 
 def until_open(process: subprocess.Popen[bytes], path: Path) -> None:
-    """Wait until a command has a file open, or has ended."""
+    """Wait until a process has opened a file, or has ended."""
     until = time.monotonic() + PATIENCE_S
     while process.poll() is None and not _has_open(process.pid, path):
         assert time.monotonic() < until, f"it never opened {path}"
@@ -110,7 +108,7 @@ def until_open(process: subprocess.Popen[bytes], path: Path) -> None:
 def _has_open(pid: int, path: Path) -> bool:
     try:
         return any(os.readlink(link) == str(path) for link in Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:  # one was closed, or the process has ended
+    except OSError:  # closed meanwhile, or the process has ended
         return False
 
 
@@ -149,11 +147,11 @@ if at_commit:
 def paused(
     home: Path, *words: str, commit: int = 0, step: int = 0, env: dict[str, str] | None = None, stdin: bytes = b""
 ) -> subprocess.Popen[bytes]:
-    """A command that stands still, on any machine, until it is stopped; or that has ended before it came so far.
+    """Start a command and wait until it has paused, or has ended before it got there.
 
     Args:
-        commit: within its so-many-th commit to the store; it must come to it.
-        step: before the so-many-th file or folder of the home that it opens, renames, removes or makes.
+        commit: pause within this commit to the store (1 is the first); it must happen.
+        step: pause before this operation on a file or folder of the home: open, rename, remove or mkdir.
     """
     folder = home.parent / f"pause-{time.monotonic_ns()}"
     folder.mkdir()
@@ -174,9 +172,9 @@ def paused(
     until = time.monotonic() + PATIENCE_S
     while not mark.exists():
         if process.poll() is not None:
-            assert not commit, f"it ended before its commit {commit}: {process.communicate()}"
+            assert not commit, f"ended before commit {commit}: {process.communicate()}"
             break
-        assert time.monotonic() < until, "it never came to that point"
+        assert time.monotonic() < until, "it never paused"
         time.sleep(0.005)
     return process
 
@@ -197,10 +195,9 @@ if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
 
 
 def patient(home: Path) -> dict[str, str]:
-    """The environment of commands that are not pressed for time.
+    """Variables for commands that wait sixty times as long for locks and jobs and may use sixty times the CPU time.
 
-    They wait for locks and for background jobs sixty times as long, and have sixty times the processor time. Within the
-    limits of the product more is left out where many run at once, and on a slow machine.
+    Within the product's own limits, a busy machine leaves work out.
     """
     folder = home.parent / "patient"
     folder.mkdir(exist_ok=True)
@@ -209,7 +206,7 @@ def patient(home: Path) -> dict[str, str]:
 
 
 def stopped(process: subprocess.Popen[bytes], ending: signal.Signals = signal.SIGKILL) -> bytes:
-    """Stop a paused command; returns its stderr. It must not have ended well."""
+    """Kill a paused command; returns its stderr."""
     process.send_signal(ending)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
@@ -221,4 +218,4 @@ ALTER TABLE name DROP COLUMN written;
 ALTER TABLE session DROP COLUMN ended_at;
 ALTER TABLE session DROP COLUMN worktree;
 """
-"""Undoes what the last migrations added, for a store of an older version."""
+"""SQL that turns a store into one of an older version."""

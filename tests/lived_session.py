@@ -1,4 +1,4 @@
-"""A session of Claude Code as its hooks tell of it: three turns, a memory that is used, a compaction, a signpost."""
+"""A session of Claude Code played through its hooks: three turns, a memory that is used, a compaction."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ MINUTE = 60_000
 
 
 class Lived:
-    """Calls the hooks of one session, each at its own minute; `folder` is that of the test, with the home in it."""
+    """Calls the hooks of one session, a minute apart. The home is `folder`/home."""
 
     def __init__(self, run: Run, folder: Path, session: str = SESSION) -> None:
         self.run = run
         self.session = session
         self.home = folder / "home"
-        self.made = Transcript(folder / "projects" / "-home-u-gateway" / f"{session}.jsonl")
+        self.transcript = Transcript(folder / "projects" / "-home-u-gateway" / f"{session}.jsonl")
         self.now = BEGAN_MS
 
     def env(self) -> dict[str, str]:
-        """The time as it is now."""
+        """The frozen time."""
         return {"JOELCLAW_NOW_MS": str(self.now)}
 
     def hook(self, name: str, **more: Any) -> str:
-        """One hook; returns what it printed."""
-        payload = {
-            "session_id": self.session, "transcript_path": str(self.made.path), "cwd": CWD, "hook_event_name": name,
-        }  # fmt: skip
+        """Call a hook; returns its stdout."""
+        payload = {"session_id": self.session, "transcript_path": str(self.transcript.path), "cwd": CWD}
+        payload["hook_event_name"] = name
         out = self.run("hook", "claude", stdin=json.dumps({**payload, **more}), env=self.env()).out
         lock = self.home / "sessions" / ".work" / "task" / self.session
         if lock.exists():  # what the hook has left to the background is done
@@ -44,21 +43,21 @@ class Lived:
         return out
 
     def written(self, role: str, content: Any, **more: Any) -> None:
-        """A line of the transcript, at this time."""
-        entry = self.made.entry(role, content)
+        """Write a line of the transcript."""
+        entry = self.transcript.entry(role, content)
         entry["message"] |= more
-        self.made.write({**entry, "timestamp": clock.iso(self.now)})
+        self.transcript.write({**entry, "timestamp": clock.iso(self.now)})
 
     def prompt(self, text: str) -> None:
-        """What the user says."""
+        """The user sends a prompt."""
         self.now += MINUTE
         self.hook("UserPromptSubmit", prompt=text)
         self.written("user", text)
 
     def answer(self, text: str, percent: float, *, failed: bool = False) -> None:
-        """A tool call and a text of the agent, with the context so full; then the turn ends."""
+        """The agent calls a tool and answers, with `percent` of the context in use; then the turn ends."""
         self.now += MINUTE
-        call = f"c{self.made.count}"
+        call = f"c{self.transcript.count}"
         self.written("assistant", [{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "make"}}])
         given = {"type": "tool_result", "tool_use_id": call, "content": "drain_queue()", "is_error": failed}
         self.written("user", [given])
@@ -69,7 +68,7 @@ class Lived:
         self.hook("Stop", stop_hook_active=False)
 
     def compaction(self, summary: str) -> str:
-        """The client compacts; returns what it is handed."""
+        """The client compacts; returns the recovery note."""
         self.now += MINUTE
         self.hook("PreCompact", trigger="auto", custom_instructions=None)
         self.now += MINUTE
@@ -80,17 +79,17 @@ class Lived:
 
 
 def live(run: Run, folder: Path, session: str = SESSION) -> Lived:
-    """The whole session."""
-    one = Lived(run, folder, session)
-    run("memory", "write", MEMORY, "--global", env=one.env())
-    one.hook("SessionStart", source="startup")
+    """Play the whole session."""
+    lived = Lived(run, folder, session)
+    run("memory", "write", MEMORY, "--global", env=lived.env())
+    lived.hook("SessionStart", source="startup")
     asked = ("inject", "memory", "--session", session, "--query", "harbour worker staging queue batchSize")
-    assert run(*asked, env=one.env()).result["injected"]
-    one.prompt("why does the gateway drop receipts at noon?")
-    one.answer(USES_IT, 30)
-    one.prompt("then mend the retry of the receipts, please")
-    one.answer("The retry is mended in receipts.py.", 47, failed=True)
-    one.prompt("and now test the receipts under load")
-    one.answer("The load test passes.", 70)
-    one.compaction("the receipts were mended")
-    return one
+    assert run(*asked, env=lived.env()).result["injected"]
+    lived.prompt("why does the gateway drop receipts at noon?")
+    lived.answer(USES_IT, 30)
+    lived.prompt("then mend the retry of the receipts, please")
+    lived.answer("The retry is mended in receipts.py.", 47, failed=True)
+    lived.prompt("and now test the receipts under load")
+    lived.answer("The load test passes.", 70)
+    lived.compaction("the receipts were mended")
+    return lived

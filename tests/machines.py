@@ -1,4 +1,4 @@
-"""Machines that share one memory: homes with the same cluster and the same prefix."""
+"""Several homes that share a cluster."""
 
 from __future__ import annotations
 
@@ -24,32 +24,28 @@ _numbers = itertools.count()
 
 
 def new_prefix() -> str:
-    """A prefix that no other test of this server has."""
+    """A collection prefix that no other test uses."""
     return f"t{os.getpid()}x{next(_numbers)}_"
 
 
 @dataclass
 class Machine:
-    """One home, and what its commands are told of the cluster.
-
-    Args:
-        environment: of the server, with the prefix.
-    """
+    """A home with the variables (`environment`) that point its commands at the cluster."""
 
     home: Path
     environment: dict[str, str]
     background: bool = False
-    """Whether commands may start the carrying; by default nothing runs but what a test starts."""
+    """Whether commands may push to the cluster in the background."""
 
     def run(self, *words: str, stdin: bytes | None = None, timeout: float = PATIENCE_S, **more: str) -> Attempt:
-        """Run a command to its end."""
+        """Run a command."""
         self.home.mkdir(mode=0o700, exist_ok=True)
         env = {**self.environment, **more}
         self._no_background(more.get("JOELCLAW_NOW_MS"))
         return attempt(self.home, *words, stdin=stdin, env=env, timeout=timeout)
 
     def _no_background(self, now_ms: str | None) -> None:
-        """The next run is due in fifty minutes."""
+        """Postpone the next background push by fifty minutes."""
         if not self.background:
             due = self.home / "cache" / "store-sync.due"
             due.parent.mkdir(mode=0o700, exist_ok=True)
@@ -58,7 +54,7 @@ class Machine:
             os.utime(due, (at, at))
 
     def result(self, *words: str, **more: Any) -> Any:
-        """The result of a command that must succeed."""
+        """Run a command that must succeed; returns its result."""
         return self.run(*words, **more).result
 
     def write(self, text: str, **more: str) -> str:
@@ -78,18 +74,18 @@ class Machine:
         return envelope["result"] if envelope["ok"] else envelope["error"]
 
     def waiting(self) -> Any:
-        """What `status` says that waits."""
+        """What `status` says about writes that wait."""
         return self.result("status")["store"]["waiting"]
 
     def memories(self) -> dict[str, str]:
-        """Id → text of everything that can be recalled from the local file."""
+        """Id → text of all memories in the local store."""
         done = self.run("memory", "export")
         assert done.code == 0, done
         return {one["id"]: one["text"] for one in map(json.loads, done.out.splitlines())}
 
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
-        """The cluster itself, past the commands."""
+        """A direct connection to the cluster."""
         env = self.environment
         found = Cluster(env["TYPESENSE_URL"].split(","), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"])
         try:
@@ -98,12 +94,12 @@ class Machine:
             found.close()
 
     def there(self, collection: str = "observations") -> dict[str, dict[str, Any]]:
-        """What the server holds of a collection, by id."""
+        """The server's documents of a collection, by id."""
         with self.cluster() as cluster:
             return {row["id"]: row for row in cluster.export(COLLECTIONS.get(collection, collection))}
 
     def remove_there(self, path: str) -> None:
-        """Take a collection, or `collection/documents/id`, off the server, past all of our own code."""
+        """Delete a collection or `collection/documents/ID` on the server directly."""
         url = f"{self.environment['TYPESENSE_URL']}/collections/{self.environment['JOELCLAW_STORE_PREFIX']}{path}"
         headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"]}
         urllib.request.urlopen(
@@ -123,14 +119,14 @@ class Machine:
 
 
 def joined(home: Path, server: Server) -> Machine:
-    """A machine that shares a memory of its own with nobody yet."""
+    """A first machine with a fresh prefix."""
     made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
     made.result("store", "init")
     return made
 
 
 def eventually(condition: Any, seconds: float = PATIENCE_S) -> Any:
-    """What a condition comes to, once it is true; waits for processes in the background."""
+    """Wait until a condition holds; returns its value."""
     until = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < until, "it never came to pass"

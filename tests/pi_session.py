@@ -1,4 +1,4 @@
-"""A session of pi, written line by line as the client does."""
+"""Writes session files as pi does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WHEN = "2026-09-21T10:00:00.000Z"
 
 
 class PiSession:
-    """Writes entries to a file; each is the child of the one before, and has an id of its own."""
+    """Writes entries to a file, each the child of the previous entry."""
 
     def __init__(self, path: Path, version: int = 3, cwd: str = "/w") -> None:
         self.path = path
@@ -21,7 +21,7 @@ class PiSession:
         path.write_text(json.dumps(header) + "\n", encoding="utf-8")
 
     def add(self, kind: str, **fields: Any) -> str:
-        """Append one entry; returns its id."""
+        """Append an entry; returns its id."""
         identifier = f"e{len(self.ids) + 1:03}"
         entry = {"type": kind, "id": identifier, "parentId": self.leaf, "timestamp": WHEN, **fields}
         self.append((json.dumps(entry) + "\n").encode())
@@ -30,18 +30,18 @@ class PiSession:
         return str(entry["id"])
 
     def append(self, data: bytes) -> None:
-        """Append bytes as they are."""
+        """Append raw bytes."""
         with self.path.open("ab") as handle:
             handle.write(data)
 
     def user(self, text: str) -> str:
-        """A message of the user."""
+        """Append a user message."""
         return self.add(
             "message", message={"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1}
         )
 
     def answer(self, text: str = "", *calls: dict[str, Any], tokens: int | None = None, stop: str = "stop") -> str:
-        """An answer of the assistant; `tokens` is what it tells of the context."""
+        """Append an answer of the assistant, which reports `tokens` of context."""
         blocks = [{"type": "text", "text": text}] if text else []
         message: dict[str, Any] = {
             "role": "assistant",
@@ -55,17 +55,17 @@ class PiSession:
         return self.add("message", message={**message, "provider": "p", "model": "m"})
 
     def result(self, call: str, text: str, **more: Any) -> str:
-        """What a tool returned."""
+        """Append a tool's result."""
         content = [{"type": "text", "text": text}]
         return self.add(
             "message", message={"role": "toolResult", "toolCallId": call, "toolName": "x", "content": content, **more}
         )
 
     def compaction(self, first_kept: str, summary: str = "what was done", **more: Any) -> str:
-        """A compaction that keeps the session from that entry on."""
+        """Append a compaction that keeps the session from `first_kept` on."""
         return self.add("compaction", summary=summary, firstKeptEntryId=first_kept, tokensBefore=1, **more)
 
 
 def call(identifier: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """A tool call in an answer."""
+    """A tool call, for `answer`."""
     return {"type": "toolCall", "id": identifier, "name": name, "arguments": arguments}

