@@ -17,8 +17,8 @@ from typing import Any
 from conftest import JOELCLAW, PATIENCE_S, Attempt, attempt, clean_environment
 from typesense_server import Server
 
-from core.store.cluster.collections import Cluster
-from core.store.cluster.mapping import COLLECTIONS
+from core.store.cluster.source import COLLECTIONS
+from core.store.cluster.sync import Cluster
 
 _numbers = itertools.count()
 
@@ -62,16 +62,9 @@ class Machine:
         identifier: str = self.result("memory", "write", text, **more)["id"]
         return identifier
 
-    def sync(self, **more: str) -> Any:
-        """Carry and fetch."""
-        return self.result("store", "sync", **more)
-
-    def verify(self) -> Any:
-        """The comparison, whether the sides are the same or not."""
-        done = self.run("store", "verify")
-        envelope = done.envelope
-        assert done.code == (0 if envelope["ok"] else 1), done
-        return envelope["result"] if envelope["ok"] else envelope["error"]
+    def push(self, **more: str) -> Any:
+        """Push what waits."""
+        return self.result("store", "push", **more)
 
     def waiting(self) -> Any:
         """What `status` says about writes that wait."""
@@ -87,7 +80,8 @@ class Machine:
     def cluster(self) -> Iterator[Cluster]:
         """A direct connection to the cluster."""
         env = self.environment
-        found = Cluster(env["TYPESENSE_URL"].split(","), env["TYPESENSE_API_KEY"], prefix=env["JOELCLAW_STORE_PREFIX"])
+        nodes = env["TYPESENSE_URL"].split(",")
+        found = Cluster(nodes, env["TYPESENSE_API_KEY"], env["JOELCLAW_STORE_PREFIX"], timeout_s=120)
         try:
             yield found
         finally:
@@ -98,13 +92,20 @@ class Machine:
         with self.cluster() as cluster:
             return {row["id"]: row for row in cluster.export(COLLECTIONS.get(collection, collection))}
 
-    def remove_there(self, path: str) -> None:
-        """Delete a collection or `collection/documents/ID` on the server directly."""
-        url = f"{self.environment['TYPESENSE_URL']}/collections/{self.environment['JOELCLAW_STORE_PREFIX']}{path}"
-        headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"]}
-        urllib.request.urlopen(
-            urllib.request.Request(url, method="DELETE", headers=headers), timeout=PATIENCE_S
-        ).close()
+    def remove_there(self, collection: str) -> None:
+        """Remove a collection from the server without using our own code."""
+        self._send("DELETE", f"/{self.environment['JOELCLAW_STORE_PREFIX']}{collection}")
+
+    def create_there(self, schema: dict[str, Any]) -> None:
+        """Create a collection without using our own code."""
+        name = self.environment["JOELCLAW_STORE_PREFIX"] + schema["name"]
+        self._send("POST", "", json.dumps({**schema, "name": name}).encode())
+
+    def _send(self, method: str, path: str, body: bytes | None = None) -> None:
+        url = f"{self.environment['TYPESENSE_URL']}/collections{path}"
+        headers = {"X-TYPESENSE-API-KEY": self.environment["TYPESENSE_API_KEY"], "Content-Type": "application/json"}
+        request = urllib.request.Request(url, method=method, headers=headers, data=body)
+        urllib.request.urlopen(request, timeout=PATIENCE_S).close()
 
     def popen(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         """Start a command."""

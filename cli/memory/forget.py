@@ -96,7 +96,7 @@ def _purge(options: dict[str, Any]) -> Answer:
     if not options["yes"] and not _agreed(_expected(purge.result(done=False))):
         return Answer({"declined": "nothing was deleted"})
     result = purge.run()
-    actions = [step("joelclaw store sync", "delete it in the cluster too")] if result["cluster"] else []
+    actions = [step("joelclaw store push", "delete it in the cluster too")] if result["cluster"] else []
     return Answer(result, [*actions, step("joelclaw memory stats", "what is left")])
 
 

@@ -10,15 +10,8 @@ def _store(name: str, what: str, *parameters: P, module: str = "sync") -> Comman
 
 COMMANDS: tuple[Command, ...] = (
     _store("init", "Create the cluster's collections, or bring them up to date."),
-    _store("sync", "Push pending documents to the cluster, and pull what other machines wrote."),
-    _store("push", "Copy the whole memory of this machine to the cluster."),
-    _store(
-        "pull",
-        "Copy the whole memory of the cluster into the local file.",
-        P("events", ("--events",), "also the events of all machines", kind="flag"),
-        P("leave", ("--leave",), "afterwards send nothing to the cluster any more", kind="flag"),
-    ),
-    _store("verify", "Compare the local file with the cluster, document by document."),
+    _store("push", "Push pending documents and events to the cluster. Runs by itself in the background."),
+    _store("pull", "Fill a new home from the cluster."),
     _store(
         "prune",
         "Delete what retention.* calls too old or too much. Runs by itself once a day.",

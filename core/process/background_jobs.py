@@ -1,4 +1,4 @@
-"""Jobs that are due now and then (`store sync`, `otel export`, `store prune`), each in a process of its own."""
+"""Jobs that are due now and then (`store push`, `otel export`, `store prune`), each in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due; if none is, this costs a look at some settings and one file."""
     outbox = os.path.join(files.home(), "outbox.lock")  # its being there says that this home has a cluster
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox):
-        _start(SYNC, outbox, ("store", "sync"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
+        _start(SYNC, outbox, ("store", "push"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
     if config.get_str("otel.export") == "auto":
         _start(EXPORT, export_lock(), ("otel", "export"), config.get_int("otel.export_seconds"), _EXPORT_STOP_S)
     # The store's own lock file says when it was pruned: it is made with the store. That is a time of the file system,

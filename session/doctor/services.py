@@ -85,7 +85,7 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
         return facts, []
     try:
         nodes = client.nodes(settings)
-        client.key(settings)
+        client.api_key(settings)
     except Failure as failure:
         return facts, [error(failure.code, "cluster", failure.message, failure.fix)]
     found = []
@@ -99,12 +99,12 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
         facts["nodes"].append({"url": url, "answers": not why})
         if why:
             about = f"{url} does not answer ({why}); writes wait here and recall reads the local file"
-            fix = "check the node, then `joelclaw store sync`"
+            fix = "check the node, then `joelclaw store push`"
             found.append(warning("CLUSTER_UNREACHABLE", "cluster", about, fix))
     if waiting and _is_late(waiting["oldest"]):
         count = waiting["documents"] + waiting["events"]
         about = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
-        found.append(warning("OUTBOX_WAITS", "cluster", about, "joelclaw store sync"))
+        found.append(warning("OUTBOX_WAITS", "cluster", about, "joelclaw store push"))
     return facts, found
 
 

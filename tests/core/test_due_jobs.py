@@ -51,7 +51,7 @@ def test_what_is_switched_on_is_started_once_in_its_time(
     home.mkdir()
     (home / "outbox.lock").touch()
     background_jobs.start_due(ON)
-    sync = ("outbox.lock", ("store", "sync"), 40)
+    sync = ("outbox.lock", ("store", "push"), 40)
     export = (os.path.join("cache", "otel-export.lock"), ("otel", "export"), 60)
     assert begun == [sync, export]
     background_jobs.start_due(ON)

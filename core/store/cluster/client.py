@@ -1,4 +1,4 @@
-"""Where the cluster is, which key it takes, what its faults mean, and how it is searched. Hot path."""
+"""Access to the cluster for recall: its nodes and key, the search client, and what its errors mean. Hot path."""
 
 from __future__ import annotations
 
@@ -10,323 +10,294 @@ from urllib.parse import quote, urlsplit
 
 from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
-from core.store.cluster.mapping import COLLECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from core.config import Config
-    from core.store.cluster.mapping import Row
+
+    Row = dict[str, Any]
+    """A document as the server has it."""
 
 UNREACHABLE = "TYPESENSE_UNREACHABLE"
 KEY_MISSING = "TYPESENSE_API_KEY_MISSING"
 UNAUTHORIZED = "TYPESENSE_UNAUTHORIZED"
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
-_OF_CLUSTER = (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING)
-_HOLDS_MS = 10_000
-"""How long a failing cluster is left alone, so that not every hook waits for it."""
-PAGE = 250
-"""Documents of one answer, the most that the server gives."""
-_KEY_COMMAND_S = 10.0
-_LONGEST_MESSAGE = 200
-_CHUNK = 65_536
-_FAULTS = (OSError, http.client.HTTPException)
+PAGE = 250  # documents in one answer, the most that the server returns
+FAULT_LASTS_MS = 10_000  # after a fault, recall leaves the cluster alone for this long
+KEY_COMMAND_SECONDS = 10.0
 
-
-def _given(config: Config) -> str:
-    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.get_str("store.urls")
+NETWORK_ERRORS = (OSError, http.client.HTTPException)
 
 
 def nodes(config: Config) -> list[str]:
-    """The nodes of JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml, or the default; see `parse_nodes`."""
-    return parse_nodes(_given(config))
+    """The node URLs of JOELCLAW_STORE_URLS, TYPESENSE_URL, config.toml or the default. See `parse_nodes`."""
+    return parse_nodes(_configured_urls(config))
 
 
 def parse_nodes(text: str) -> list[str]:
-    """Each of comma-separated URLs as `http://host:port/path`. Raises Failure: CONFIG_INVALID."""
-    found = []
+    """Return comma-separated URLs in the form `http://host:port/path`. Raises Failure: CONFIG_INVALID."""
+    urls = []
     for url in filter(None, (part.strip().rstrip("/") for part in text.split(","))):
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError:
-            raise _bad_url(url) from None
+            raise _invalid_url(url) from None
         if parts.scheme not in ("http", "https") or not parts.hostname or any(sign in url for sign in "@?# "):
-            raise _bad_url(url)
+            raise _invalid_url(url)
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        found.append(f"{parts.scheme}://{host}:{port}{parts.path}")
-    if not found:
-        raise _bad_url(text)
-    return found
+        urls.append(f"{parts.scheme}://{host}:{port}{parts.path}")
+    if not urls:
+        raise _invalid_url(text)
+    return urls
 
 
-def _bad_url(url: str) -> Failure:
-    shown = url.rpartition("@")[2][:100]  # without the user name and password that a URL may hold
-    return Failure(
-        "CONFIG_INVALID",
-        f"store.urls (TYPESENSE_URL) holds {shown!r}, which is no node's URL",
-        "set it to http://host:8108, several nodes comma-separated; the key goes into TYPESENSE_API_KEY",
-    )
-
-
-def key(config: Config) -> str:
-    """The key of the settings. Raises Failure: TYPESENSE_API_KEY_MISSING."""
-    found = os.environ.get("TYPESENSE_API_KEY", "").strip()
+def api_key(config: Config) -> str:
+    """The key from the environment or from `store.key_command`. Raises Failure: TYPESENSE_API_KEY_MISSING."""
+    key = os.environ.get("TYPESENSE_API_KEY", "").strip()
     command = config.get_str("store.key_command").strip()
-    if not found and command:
-        found = _printed(command)
-    if not found or not found.isascii() or not found.isprintable():
+    if not key and command:
+        key = _output_of(command)
+    if not key or not key.isascii() or not key.isprintable():
         raise Failure(
             KEY_MISSING,
-            "the cluster's key has characters that a key cannot have" if found else "the cluster's key is not set",
-            "set TYPESENSE_API_KEY, or store.key_command in config.toml to a command that prints it",
+            "the cluster's key contains invalid characters" if key else "the cluster's key is not set",
+            "set TYPESENSE_API_KEY, or set store.key_command in config.toml to a command that prints it",
         )
-    return found
+    return key
 
 
-def _printed(command: str) -> str:
-    import shlex
-    import subprocess
-
-    why = ""
-    try:
-        done = subprocess.run(  # noqa: S603  # the user's own command, from the user's own file
-            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=_KEY_COMMAND_S, check=False
-        )
-        why = f"exit code {done.returncode}" if done.returncode else ""
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        why = type(error).__name__
-    if why:  # neither what it printed nor its words: either may hold the key
-        raise Failure(KEY_MISSING, f"store.key_command failed ({why})", "run it by hand: it must print the key, exit 0")
-    return done.stdout.decode("utf-8", "replace").strip()
+def connect(config: Config, *, limit_s: float) -> SearchClient:
+    """A client for the configured cluster. Nothing is sent yet."""
+    return SearchClient(nodes(config), api_key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
 
 
-def unreachable(nodes: Sequence[str], why: str) -> Failure:
-    """The Failure when no node answers."""
+def unreachable(nodes: Sequence[str], reason: str) -> Failure:
+    """The failure to raise when no node answers."""
     return Failure(
         UNREACHABLE,
-        f"the Typesense cluster ({', '.join(node.partition('://')[2] for node in nodes)}) cannot be reached: {why}",
+        f"the Typesense cluster ({', '.join(node.partition('://')[2] for node in nodes)}) cannot be reached: {reason}",
         "check that it runs, and store.urls (TYPESENSE_URL); recall uses the local file meanwhile",
     )
 
 
 def refusal(nodes: Sequence[str], status: int, message: str) -> Failure:
-    """The Failure when the server refuses."""
-    said = " ".join(message.split())[:_LONGEST_MESSAGE]
+    """The failure that an HTTP status of the server stands for."""
+    message = " ".join(message.split())[:200]
     if status in (401, 403):
         return Failure(UNAUTHORIZED, "the Typesense cluster refuses the key", "check TYPESENSE_API_KEY")
     if status == 404:
-        return Failure(NOT_INITIALISED, f"the Typesense cluster reports: {said}", "run `joelclaw store init`")
+        return Failure(NOT_INITIALISED, f"the Typesense cluster reports: {message}", "run `joelclaw store init`")
     if status >= 500 or status == 0:
-        return unreachable(nodes, said or f"status {status}")
+        return unreachable(nodes, message or f"status {status}")
     return Failure(
         REFUSED,
-        f"the Typesense cluster refuses the request ({status}): {said}",
-        "run `joelclaw store init`; if that changes nothing, report this",
+        f"the Typesense cluster refuses the request ({status}): {message}",
+        "run `joelclaw store init`; if that does not help, report this",
     )
 
 
 def recent_fault(config: Config) -> Failure | None:
-    """A recent fault of this cluster."""
-    try:
-        with open(_down(), "rb") as handle:
-            kept = json_text.loads(handle.read())
-        if kept["nodes"] == _asked_as(config) and 0 <= clock.now_ms() - kept["at"] < _HOLDS_MS:
-            return Failure(str(kept["code"]), str(kept["message"]), "wait a few seconds")
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    """The fault that `note_fault` recorded for this cluster in the last ten seconds, if any."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        with open(_fault_path(), "rb") as handle:
+            fault = json_text.loads(handle.read())
+        if fault["nodes"] == _identity(config) and 0 <= clock.now_ms() - fault["at"] < FAULT_LASTS_MS:
+            return Failure(str(fault["code"]), str(fault["message"]), "wait a few seconds")
     return None
 
 
 def note_fault(config: Config, code: str, message: str) -> None:
-    """Remember a fault of the cluster itself, not of one query."""
-    if code not in _OF_CLUSTER or recent_fault(config) is not None:
+    """Record a fault of the cluster itself, so that the next recalls do not wait for it."""
+    if code not in (UNREACHABLE, UNAUTHORIZED, NOT_INITIALISED, KEY_MISSING) or recent_fault(config) is not None:
         return
-    kept = {"nodes": _asked_as(config), "at": clock.now_ms(), "code": code, "message": message}
-    with suppress(OSError):  # the next one finds out again
-        files.write_whole(_down(), json_text.dumps(kept).encode())
+    fault = {"nodes": _identity(config), "at": clock.now_ms(), "code": code, "message": message}
+    with suppress(OSError):  # then the next recall waits again
+        files.write_whole(_fault_path(), json_text.dumps(fault).encode())
 
 
 def forget_fault() -> None:
-    """The cluster answers."""
-    files.remove(_down())
-
-
-def _down() -> str:
-    return os.path.join(files.home(), "cache", "typesense-down.json")
-
-
-def _asked_as(config: Config) -> str:
-    """Identifies a cluster and the source of its key, without holding the key."""
-    keyed = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
-    return f"{_given(config)} {config.get_str('store.prefix')} {keyed}"
-
-
-def connect(config: Config, *, limit_s: float) -> SearchClient:
-    """A client for the cluster of the settings; nothing is sent yet."""
-    return SearchClient(nodes(config), key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
+    """Record that the cluster answers."""
+    files.remove(_fault_path())
 
 
 class SearchClient:
-    """Asks the first node that answers, within `limit_s` for all requests together, or for each (`patient`)."""
+    """Searches the first node that answers, within `limit_s` seconds for all requests together."""
 
-    def __init__(
-        self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float, patient: bool = False
-    ) -> None:
+    def __init__(self, nodes: Sequence[str], key: str, *, prefix: str = "", limit_s: float) -> None:
         self.nodes = list(nodes)
         self.prefix = prefix
         self._headers = {"X-TYPESENSE-API-KEY": key, "Content-Type": "application/json"}
-        self._limit_s = limit_s
-        self._patient = patient
-        self._until = time.monotonic() + limit_s
-        self._kept: http.client.HTTPConnection | None = None
+        self._deadline = time.monotonic() + limit_s
+        self._connection: http.client.HTTPConnection | None = None
 
     def multi_search(self, searches: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """The answers to several searches in one request; each names its `collection`, without prefix."""
+        """Run several searches in one request. Each names its `collection` without the prefix."""
         if not searches:
             return []
-        named = [{**search, "collection": self.prefix + search["collection"]} for search in searches]
-        body = json_text.dumps({"searches": named}).encode()
-        answer = self._answer("POST", f"/multi_search?limit_multi_searches={len(named)}", body)
+        prefixed = [{**search, "collection": self.prefix + search["collection"]} for search in searches]
+        body = json_text.dumps({"searches": prefixed}).encode()
+        answer = self._request("POST", f"/multi_search?limit_multi_searches={len(prefixed)}", body)
         results: list[Row] = answer["results"]
         for result in results:
             if "error" in result:
                 raise refusal(self.nodes, int(result["code"]), str(result["error"]))
         return results
 
-    def documents(self, wanted: Sequence[tuple[str, str]], **asked: str) -> dict[tuple[str, str], Row]:
-        """The existing documents by collection (our name) and id; `asked` says which fields."""
-        found: dict[tuple[str, str], Row] = {}
+    def documents(self, ids_by_collection: Mapping[str, Sequence[str]]) -> list[tuple[str, Row]]:
+        """Fetch documents by collection (without the prefix) and id. Missing ones are left out."""
+        documents: list[tuple[str, Row]] = []
         searches = []
-        for collection, name in COLLECTIONS.items():
-            ids = [identifier for of, identifier in wanted if of == collection]
-            for one in ids:
-                if "`" in one:  # no filter can name it
-                    path = f"/collections/{self.prefix}{name}/documents/{quote(one, safe='')}"
-                    row = self._answer("GET", path, missing="Could not find a document")
-                    found |= {(collection, one): row} if row else {}
-            plain = [f"`{one}`" for one in ids if "`" not in one]
-            for start in range(0, len(plain), PAGE):
-                by_id = f"id:=[{','.join(plain[start : start + PAGE])}]"
-                searches.append({**asked, "collection": name, "q": "*", "filter_by": by_id, "per_page": PAGE})
-        ours = {name: collection for collection, name in COLLECTIONS.items()}
+        for collection, ids in ids_by_collection.items():
+            for document_id in ids:
+                if "`" in document_id:  # a filter cannot quote a backtick
+                    path = f"/collections/{self.prefix}{collection}/documents/{quote(document_id, safe='')}"
+                    row = self._request("GET", path, missing_ok=True)
+                    documents += [(collection, row)] if row else []
+            quoted = [f"`{document_id}`" for document_id in ids if "`" not in document_id]
+            for start in range(0, len(quoted), PAGE):
+                by_id = f"id:=[{','.join(quoted[start : start + PAGE])}]"
+                searches.append({"collection": collection, "q": "*", "filter_by": by_id, "per_page": PAGE})
         for search, answer in zip(searches, self.multi_search(searches), strict=True):
-            rows = [hit["document"] for hit in answer["hits"]]
-            found |= {(ours[str(search["collection"])], str(row["id"])): row for row in rows}
-        return found
+            documents += [(str(search["collection"]), hit["document"]) for hit in answer["hits"]]
+        return documents
 
     def ping(self) -> None:
-        """Check that a node answers, healthy or not."""
-        status, _ = self._ask("GET", "/health", b"")
+        """Check that a node answers, healthy or not. Raises Failure: TYPESENSE_UNREACHABLE."""
+        status, _ = self._ask_nodes("GET", "/health", b"")
         if status >= 500:
             raise unreachable(self.nodes, f"status {status}")
 
-    def lines(self, path: str) -> Iterator[bytes]:
-        """The lines of a long answer as they come, from the first node that has one; the limit applies to each read."""
-        fault = unreachable(self.nodes, "no answer")
-        for node in self.nodes:
-            link = _link(node, self._limit_s)
-            begun = False
-            try:
-                link.request("GET", urlsplit(node).path + path, headers=self._headers)
-                response = link.getresponse()
-                begun = response.status == 200
-                if begun:
-                    yield from response
-                    return
-                fault = refusal(self.nodes, response.status, _message(response.read()))
-            except _FAULTS as error:
-                fault = unreachable(self.nodes, str(error))
-            finally:
-                link.close()
-            if begun or fault.code != UNREACHABLE:  # no second node goes on in the middle
-                break
-        raise fault
-
     def close(self) -> None:
         """Close the connection."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _answer(self, method: str, path: str, body: bytes = b"", *, missing: str = "") -> Any:
-        if self._patient:
-            self._until = time.monotonic() + self._limit_s
-        status, data = self._ask(method, path, body)
-        if status == 404 and missing and missing in _message(data):
+    def _request(self, method: str, path: str, body: bytes = b"", *, missing_ok: bool = False) -> Any:
+        status, data = self._ask_nodes(method, path, body)
+        if status == 404 and missing_ok and "Could not find a document" in error_message(data):
             return None
         if not 200 <= status < 300:
-            raise refusal(self.nodes, status, _message(data))
+            raise refusal(self.nodes, status, error_message(data))
         try:
             return json_text.loads(data)
         except json_text.InvalidJSON:
             raise unreachable(self.nodes, "the server there is not Typesense") from None
 
-    def _ask(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        why = "no answer in time"
-        failed: tuple[int, bytes] | None = None
+    def _ask_nodes(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        reason = "no answer in time"
+        server_error: tuple[int, bytes] | None = None
         for number, node in enumerate(list(self.nodes)):
             now = time.monotonic()
-            # A silent node must not use up the time of the others.
-            until = now + (self._until - now) / (len(self.nodes) - number)
+            # Share the time that is left, so that a silent node does not use up that of the others.
+            deadline = now + (self._deadline - now) / (len(self.nodes) - number)
             try:
-                answer = self._ask_node(node, method, path, body, until)
+                answer = self._ask_node(node, method, path, body, deadline)
             except TimeoutError:
-                why = f"{urlsplit(node).netloc} took too long"
-            except _FAULTS as error:
-                why = f"{urlsplit(node).netloc}: {error}"
+                reason = f"{urlsplit(node).netloc} took too long"
+            except NETWORK_ERRORS as error:
+                reason = f"{urlsplit(node).netloc}: {error}"
             else:
                 if answer[0] < 500:
-                    self.nodes.insert(0, self.nodes.pop(number))  # the next request begins with it
+                    self.nodes.insert(0, self.nodes.pop(number))  # begin the next request with this node
                     return answer
-                failed = answer
+                server_error = answer
             self.close()
-        if failed is not None:
-            return failed
-        raise unreachable(self.nodes, why)
+        if server_error is not None:
+            return server_error
+        raise unreachable(self.nodes, reason)
 
-    def _ask_node(self, node: str, method: str, path: str, body: bytes, until: float) -> tuple[int, bytes]:
-        link, reused = self._kept, self._kept is not None
-        if link is None:
-            link = self._kept = _link(node, _left(until))
-            link.connect()
-        socket = link.sock
+    def _ask_node(self, node: str, method: str, path: str, body: bytes, deadline: float) -> tuple[int, bytes]:
+        connection, is_reused = self._connection, self._connection is not None
+        if connection is None:
+            connection = self._connection = _connection_to(node, _seconds_until(deadline))
+            connection.connect()
+        socket = connection.sock
         try:
-            socket.settimeout(_left(until))
-            link.request(method, urlsplit(node).path + path, body, self._headers)
+            socket.settimeout(_seconds_until(deadline))
+            connection.request(method, urlsplit(node).path + path, body, self._headers)
             pieces = []
-            with link.getresponse() as response:  # not closed, Python 3.11.7 and 3.12.1 take no other on this link
-                while piece := response.read1(_CHUNK):
+            # Python 3.11.7 and 3.12.1 send no further request over this connection until the response is closed.
+            with connection.getresponse() as response:
+                while piece := response.read1(65_536):
                     pieces.append(piece)
-                    socket.settimeout(_left(until))
+                    socket.settimeout(_seconds_until(deadline))
             if response.length:
                 raise http.client.IncompleteRead(b"", response.length)
-        except _FAULTS as error:
+        except NETWORK_ERRORS as error:
             self.close()
-            if not reused or isinstance(error, TimeoutError):
+            if not is_reused or isinstance(error, TimeoutError):
                 raise
-            return self._ask_node(node, method, path, body, until)  # the node may have closed it meanwhile
+            return self._ask_node(node, method, path, body, deadline)  # the node may have closed the connection
         if response.will_close:
             self.close()
         return response.status, b"".join(pieces)
 
 
-def _link(node: str, seconds: float) -> http.client.HTTPConnection:
+def _configured_urls(config: Config) -> str:
+    return os.environ.get("JOELCLAW_STORE_URLS") or os.environ.get("TYPESENSE_URL") or config.get_str("store.urls")
+
+
+def _invalid_url(url: str) -> Failure:
+    shown = url.rpartition("@")[2][:100]  # a URL may contain a user name and a password
+    return Failure(
+        "CONFIG_INVALID",
+        f"store.urls (TYPESENSE_URL) contains {shown!r}, which is not the URL of a node",
+        "set it to http://host:8108, several nodes comma-separated; the key goes into TYPESENSE_API_KEY",
+    )
+
+
+def _output_of(command: str) -> str:
+    import shlex
+    import subprocess
+
+    reason = ""
+    try:
+        done = subprocess.run(  # noqa: S603  # the user's own command, from the user's own file
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=KEY_COMMAND_SECONDS,
+            check=False,
+        )
+        reason = f"exit code {done.returncode}" if done.returncode else ""
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        reason = type(error).__name__
+    if reason:  # quote neither the command nor its output: either may contain the key
+        fix = "run it by hand: it must print the key and exit with 0"
+        raise Failure(KEY_MISSING, f"store.key_command failed ({reason})", fix)
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _fault_path() -> str:
+    return os.path.join(files.home(), "cache", "typesense-down.json")
+
+
+def _identity(config: Config) -> str:
+    """Identifies a cluster and the source of its key, without the key."""
+    key_source = "key" if os.environ.get("TYPESENSE_API_KEY") else "command"
+    return f"{_configured_urls(config)} {config.get_str('store.prefix')} {key_source}"
+
+
+def _connection_to(node: str, timeout_s: float) -> http.client.HTTPConnection:
     parts = urlsplit(node)
-    made = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return made(parts.netloc, timeout=seconds)
+    scheme = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return scheme(parts.netloc, timeout=timeout_s)
 
 
-def _left(until: float) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
+def _seconds_until(deadline: float) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return left
+    return seconds
 
 
-def _message(data: bytes) -> str:
+def error_message(data: bytes) -> str:
+    """The message in a JSON answer of the server, "" if there is none."""
     try:
         return str(json_text.loads(data)["message"])
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,6 @@
-"""The queue of documents to send to a cluster, filled by triggers in the transaction of each write.
+"""The queue of documents to push to a cluster. Triggers fill it in the transaction of each write.
 
-A row says that a document changed, not what it is: what is sent is the document as it stands then. Since the newer edit
-wins, the triggers see to it that each moves `updated_at` forward.
+An entry says only that a document changed. What is pushed is the document as it is at that moment.
 """
 
 from __future__ import annotations
@@ -9,51 +8,35 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from core import TYPE_CHECKING, clock, files, ids
-from core.store import COLLECTION_SHIFT, COLLECTIONS, sqlite
-from core.store.document_rows import NAMES
+from core import TYPE_CHECKING, clock, files
+from core.store import COLLECTION_SHIFT, NAME_OF, sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, TypedDict
+    from typing import Any
 
     import apsw
 
-    class Waiting(TypedDict):
-        """One document to send."""
+    Entry = tuple[int, str, str]
+    """The number of an entry, and the id and the collection of its document."""
 
-        seq: int
-        id: str
-        collection: str
+MAX_ERROR_CHARS = 300
+_NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 
 
-_LONGEST_ERROR = 300
-NO_CONTENT = ("rowid", "id", "updated_at", "recall_count", "retrieval_priority", "last_used_at")
-"""Fields of a document by which it is known and counted: a change of another is an edit."""
-_TIME = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-_LIVE = "(SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL"
-_QUEUE = (
-    "INSERT OR REPLACE INTO outbox (id, collection, gone, queued_at) SELECT {row}.id, {row}.rowid >> "
-    f"{COLLECTION_SHIFT}, {{gone}}, coalesce(min(queued_at), {_TIME})"
-    " FROM outbox WHERE id = {row}.id;"
-)
-_CHANGED = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in NAMES if name not in NO_CONTENT)
+def _trigger(event: str, row: str) -> str:
+    """Queue the row at the end, unless `quiet` is on. `queued_at` remains that of the first unpushed change."""
+    return (
+        f"AFTER {event} ON document WHEN (SELECT value FROM outbox_state WHERE name = 'quiet') IS NULL BEGIN"
+        f" INSERT OR REPLACE INTO outbox (id, collection, queued_at) SELECT {row}.id, {row}.rowid >>"
+        f" {COLLECTION_SHIFT}, coalesce(min(queued_at), {_NOW}) FROM outbox WHERE id = {row}.id; END"
+    )
+
+
 _TRIGGERS = {
-    "outbox_inserted": f"""AFTER INSERT ON document WHEN {_LIVE} BEGIN
-  UPDATE document SET updated_at = (SELECT version + 1 FROM outbox_version WHERE id = NEW.id)
-    WHERE rowid = NEW.rowid AND updated_at <= (SELECT version FROM outbox_version WHERE id = NEW.id);
-  {_QUEUE.format(row="NEW", gone=0)}
-END""",
-    "outbox_updated": f"""AFTER UPDATE ON document WHEN {_LIVE} BEGIN
-  UPDATE document SET updated_at = OLD.updated_at + 1
-    WHERE rowid = NEW.rowid
-      AND (NEW.updated_at < OLD.updated_at OR (NEW.updated_at = OLD.updated_at AND ({_CHANGED})));
-  {_QUEUE.format(row="NEW", gone=0)}
-END""",
-    "outbox_deleted": f"""AFTER DELETE ON document WHEN {_LIVE} BEGIN
-  INSERT OR REPLACE INTO outbox_version VALUES (OLD.id, OLD.updated_at + 1);
-  {_QUEUE.format(row="OLD", gone=1)}
-END""",
+    "outbox_inserted": _trigger("INSERT", "NEW"),
+    "outbox_updated": _trigger("UPDATE", "NEW"),
+    "outbox_deleted": _trigger("DELETE", "OLD"),
 }
 
 
@@ -63,133 +46,120 @@ def enabled(db: apsw.Connection) -> bool:
 
 
 def enable(db: apsw.Connection) -> None:
-    """Queue writes from now on, and everything written before."""
+    """Queue every write from now on. The first time, queue all documents."""
     files.touch_private(lock_path())
-    about = os.stat(db.filename)
-    place = f"{os.uname().nodename}:{about.st_dev}:{about.st_ino}"
+    present = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'outbox_%'"))
     wanted = {name: f"CREATE TRIGGER {name} {body}" for name, body in _TRIGGERS.items()}
-    there = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'outbox_%'"))
-    if there == wanted and state(db, "place") == place:
+    if present == wanted:
         return
-    with sqlite.transaction(db):
-        for name in wanted:
+    with sqlite.transaction(db):  # triggers of an earlier version are replaced
+        for name, statement in wanted.items():
             db.execute(f"DROP TRIGGER IF EXISTS {name}")
-        for statement in wanted.values():
             db.execute(statement)
-        if not there:
-            db.execute(
-                "INSERT OR IGNORE INTO outbox (id, collection, queued_at)"
-                f" SELECT id, rowid >> {COLLECTION_SHIFT}, {_TIME} FROM document WHERE forgotten_at IS NULL"
-                " ORDER BY rowid"
-            )
-        if state(db, "place") != place:
-            set_state(db, origin=ids.uuid7(), place=place)
+        if not present:
+            _queue_documents(db)
 
 
-def disable(db: apsw.Connection) -> None:
-    """Queue nothing any more, and drop what waits: the store goes back to one machine."""
+def queue_everything(db: apsw.Connection) -> None:
+    """Queue all documents and events again, for a cluster that has lost them."""
     with sqlite.transaction(db):
-        for name in _TRIGGERS:
-            db.execute(f"DROP TRIGGER IF EXISTS {name}")
-        db.execute("DELETE FROM outbox; DELETE FROM outbox_seen")
-        set_state(db, events=None, tries=None, error=None, next_try=None, synced_at=None)
-    try:
-        os.unlink(lock_path())
-    except FileNotFoundError:
-        pass
+        _queue_documents(db)
+        set_state(db, events=None)
+
+
+def _queue_documents(db: apsw.Connection) -> None:
+    db.execute(
+        "INSERT INTO outbox (id, collection, queued_at)"
+        f" SELECT id, rowid >> {COLLECTION_SHIFT}, {_NOW} FROM document WHERE forgotten_at IS NULL ORDER BY rowid"
+        " ON CONFLICT (id) DO UPDATE SET not_before = 0, refusal = ''"
+    )
 
 
 def lock_path() -> str:
-    """The sender's lock. If it exists, this memory has a cluster (`core.process.background_jobs`)."""
+    """The lock of `store push`. If the file exists, this home has a cluster (`core.process.background_jobs`)."""
     return os.path.join(files.home(), "outbox.lock")
-
-
-def state(db: apsw.Connection, name: str) -> str | int | float | None:
-    """A value kept beside the outbox."""
-    row = db.execute("SELECT value FROM outbox_state WHERE name = ?", (name,)).fetchone()
-    return None if row is None else row[0]
-
-
-def set_state(db: apsw.Connection, **values: str | float | None) -> None:
-    """Store values; None removes one."""
-    for name, value in values.items():
-        if value is None:
-            db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
-        else:
-            db.execute("INSERT OR REPLACE INTO outbox_state VALUES (?, ?)", (name, value))
 
 
 @contextmanager
 def quiet(db: apsw.Connection) -> Iterator[None]:
-    """Inside a transaction: queue nothing of what is written meanwhile, since it came from the cluster."""
+    """Inside a transaction: do not queue the writes made meanwhile."""
     set_state(db, quiet=1)
     yield
     set_state(db, quiet=None)
 
 
-def next_batch(db: apsw.Connection, *, now: int, limit: int) -> list[Waiting]:
-    """The first documents that may be sent, in the order of their last change."""
-    rows = db.execute("SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (now, limit))
-    names = {code: name for name, code in COLLECTIONS.items()}
-    return [{"seq": seq, "id": identifier, "collection": names[code]} for seq, identifier, code in rows]
+def state(db: apsw.Connection, name: str) -> int:
+    """A number kept with the outbox, 0 if there is none."""
+    row = db.execute("SELECT value FROM outbox_state WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else 0
 
 
-def holds(db: apsw.Connection, identifier: str) -> bool:
-    """Whether a document changed here since it was sent."""
-    return db.execute("SELECT 1 FROM outbox WHERE id = ?", (identifier,)).fetchone() is not None
+def set_state(db: apsw.Connection, **values: str | float | None) -> None:
+    """Store values in the caller's transaction; None removes one."""
+    for name, value in values.items():
+        db.execute("DELETE FROM outbox_state WHERE name = ?", (name,))
+        if value is not None:
+            db.execute("INSERT INTO outbox_state VALUES (?, ?)", (name, value))
 
 
-def pending(db: apsw.Connection, most: int) -> tuple[list[int], set[str]]:
-    """What the cluster lacks: rows of the newest changes, and the ids of everything forgotten here."""
+def next_entries(db: apsw.Connection, limit: int) -> list[Entry]:
+    """The first entries that are due, in the order of the last changes."""
+    rows = db.execute(
+        "SELECT seq, id, collection FROM outbox WHERE not_before <= ? ORDER BY seq LIMIT ?", (clock.now_ms(), limit)
+    )
+    return [(number, document_id, NAME_OF[code]) for number, document_id, code in rows]
+
+
+def pending(db: apsw.Connection, limit: int) -> tuple[list[int], set[str]]:
+    """The rows of the newest unpushed changes, and the ids of all unpushed deletions."""
     rows = db.execute(
         "SELECT document.rowid, outbox.id, forgotten_at FROM outbox LEFT JOIN document USING (id) ORDER BY seq DESC"
     ).fetchall()
-    changed = [int(rowid) for rowid, _, forgotten in rows if rowid is not None and forgotten is None]
-    return changed[:most], {str(one) for rowid, one, forgotten in rows if rowid is None or forgotten is not None}
+    changed = [int(rowid) for rowid, _, forgotten_at in rows if rowid is not None and forgotten_at is None]
+    deleted = {str(name) for rowid, name, forgotten_at in rows if rowid is None or forgotten_at is not None}
+    return changed[:limit], deleted
 
 
-def confirm(db: apsw.Connection, batch: Iterable[Waiting]) -> None:
-    """Remove, in the caller's transaction, what the cluster now has; a document changed meanwhile has another row."""
-    db.executemany("DELETE FROM outbox WHERE seq = ?", [(waiting["seq"],) for waiting in batch])
+def confirm(db: apsw.Connection, numbers: Iterable[int]) -> None:
+    """Remove pushed entries, in the caller's transaction. A document that changed meanwhile has a new entry."""
+    db.executemany("DELETE FROM outbox WHERE seq = ?", [(number,) for number in numbers])
 
 
-def refuse(db: apsw.Connection, waiting: Waiting, reason: str, *, now: int) -> None:
-    """Set aside for a day, in the caller's transaction, what the cluster refuses."""
+def set_aside(db: apsw.Connection, number: int, reason: str) -> None:
+    """Push an entry that the cluster refuses no sooner than in a day; in the caller's transaction."""
     db.execute(
         "UPDATE outbox SET refusal = ?, not_before = ? WHERE seq = ?",
-        (reason[:_LONGEST_ERROR] or "refused", now + clock.DAY_MS, waiting["seq"]),
+        (reason[:MAX_ERROR_CHARS] or "refused", clock.now_ms() + clock.DAY_MS, number),
     )
 
 
-def add(db: apsw.Connection, identifiers: Iterable[str], collection: str) -> None:
-    """Queue documents, in the caller's transaction; those that wait already keep their place."""
-    db.executemany(
-        "INSERT INTO outbox (id, collection, gone, queued_at)"
-        f" SELECT ?1, ?2, NOT EXISTS (SELECT 1 FROM document WHERE id = ?1), {_TIME}"
-        " WHERE true ON CONFLICT (id) DO UPDATE SET not_before = 0",
-        [(identifier, COLLECTIONS[collection]) for identifier in identifiers],
-    )
-
-
-def failed(db: apsw.Connection, error: str, *, now: int) -> int:
-    """Record that the cluster could not be reached; returns the time of the next try (ms): after 1 s, 2, 4 … 300."""
+def record_failure(db: apsw.Connection, error: str) -> int:
+    """Record that a push failed. Returns when to try again, in ms since the epoch: after 1, 2, 4 … 300 seconds."""
     with sqlite.transaction(db):
-        tries = int(state(db, "tries") or 0) + 1
-        again_at = now + min(300_000, 1_000 << min(tries - 1, 20))
-        set_state(db, tries=tries, error=error[:_LONGEST_ERROR], next_try=again_at)
-    return again_at
+        tries = state(db, "tries") + 1
+        retry_at = clock.now_ms() + min(300_000, 1_000 << min(tries - 1, 20))
+        set_state(db, tries=tries, error=error[:MAX_ERROR_CHARS], next_try=retry_at)
+    return retry_at
+
+
+def record_success(db: apsw.Connection) -> None:
+    """Record that everything was pushed without a fault."""
+    with sqlite.transaction(db):
+        set_state(db, tries=None, error=None, next_try=None, synced_at=clock.now_ms())
 
 
 def waiting(db: apsw.Connection) -> dict[str, Any]:
-    """What waits, what is refused and why, and how the last try went, for `status` and `store sync`."""
+    """What waits to be pushed, what is refused and why, and how the last push went, as `status` prints it."""
     ((documents, oldest),) = db.execute(
         "SELECT count(*), min(queued_at) FROM outbox WHERE not_before <= ?", (clock.now_ms(),)
     )
     ((refused, refusal),) = db.execute("SELECT count(*), max(refusal) FROM outbox WHERE refusal <> ''")
-    carried = int(state(db, "events") or 0)
-    ((events, first),) = db.execute("SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (carried,))
+    ((events, first_event),) = db.execute(
+        "SELECT count(*), min(timestamp) FROM event WHERE seq > ?", (state(db, "events"),)
+    )
+    error = db.execute("SELECT value FROM outbox_state WHERE name = 'error'").fetchone()
     times = {
-        "oldest": min((at for at in (oldest, first) if at is not None), default=None),
+        "oldest": min((at for at in (oldest, first_event) if at is not None), default=0),
         "nextTry": state(db, "next_try"),
         "syncedAt": state(db, "synced_at"),
     }
@@ -198,27 +168,27 @@ def waiting(db: apsw.Connection) -> dict[str, Any]:
         "events": events,
         "refused": refused,
         "refusal": refusal or "",
-        "tries": int(state(db, "tries") or 0),
-        "error": str(state(db, "error") or ""),
-        **{name: None if at is None else clock.iso(int(at)) for name, at in times.items()},
+        "tries": state(db, "tries"),
+        "error": str(error[0]) if error else "",
+        **{name: clock.iso(at) if at else None for name, at in times.items()},
     }
 
 
-def problems(found: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
-    """Problems with syncing; `found` is `waiting`, None if this home never had a cluster."""
-    if found is None:
+def problems(outbox: dict[str, Any] | None, backend: str) -> list[dict[str, str]]:
+    """Code, message and fix of each problem. `outbox` is the result of `waiting`, None if this home has no cluster."""
+    if outbox is None:
         if backend != "typesense":
             return []
-        said = 'store.backend is "typesense", but nothing is sent to a cluster yet'
-        return [{"code": "TYPESENSE_NOT_INITIALISED", "message": said, "fix": "run `joelclaw store init`"}]
-    wrong = []
-    if found["error"]:
-        code, _, message = found["error"].partition(": ")
-        said = f"{message} ({found['tries']} tries, the next at {found['nextTry']})"
-        fix = "check the cluster, then run `joelclaw store sync`; nothing is lost meanwhile"
-        wrong.append({"code": code, "message": said, "fix": fix})
-    if found["refused"]:
-        said = f"the cluster refuses {found['refused']} documents or events: {found['refusal']}"
+        message = 'store.backend is "typesense", but nothing is sent to a cluster yet'
+        return [{"code": "TYPESENSE_NOT_INITIALISED", "message": message, "fix": "run `joelclaw store init`"}]
+    problems = []
+    if outbox["error"]:
+        code, _, message = outbox["error"].partition(": ")
+        message = f"{message} ({outbox['tries']} tries, the next at {outbox['nextTry']})"
+        fix = "check the cluster, then run `joelclaw store push`; nothing is lost meanwhile"
+        problems.append({"code": code, "message": message, "fix": fix})
+    if outbox["refused"]:
+        message = f"the cluster refuses {outbox['refused']} documents or events: {outbox['refusal']}"
         fix = "run `joelclaw store init`, then `joelclaw store push`"
-        wrong.append({"code": "TYPESENSE_REFUSED", "message": said, "fix": fix})
-    return wrong
+        problems.append({"code": "TYPESENSE_REFUSED", "message": message, "fix": fix})
+    return problems

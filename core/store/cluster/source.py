@@ -1,45 +1,44 @@
-"""Recall's candidates from the cluster, with scores on the local file's scale. Hot path.
+"""Recall's candidates from the cluster, and how a document becomes a row there and back. Hot path.
 
-Server 0.24 ranks by how many of a query's words match, and has vectors only for queries without words. So one
-`multi_search` asks for each word, for all of them, and for the nearest vectors. How many documents hold a word weighs
-it, as in the local file; a second request brings the documents with the most weight.
+Server 0.24 ranks documents by how many of the query's words match, and does not stem. So a row carries its finished
+terms, as FTS5 makes them, and the candidates are scored here with BM25, on the same scale as in the local file.
 """
 
 from __future__ import annotations
 
 from math import log
 
-from core.store import BY_HAND, COLLECTION_SHIFT, document_rows
+from core import TYPE_CHECKING, json_text, words
+from core.store import BY_HAND, COLLECTION_SHIFT, apsw, document_rows, documents
 from core.store import COLLECTIONS as CODES
-from core.store.cluster import mapping, outbox
+from core.store.cluster import outbox
 from core.store.cluster.client import PAGE
-from core.store.cluster.mapping import COLLECTIONS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
-    import apsw
+    from core.records import Candidate, Document, Event, Filters, Traits
+    from core.store.cluster.client import Row, SearchClient
 
-    from core.records import Candidate, Document, Filters, Traits
-    from core.store.cluster.client import SearchClient
-    from core.store.cluster.mapping import Row
+COLLECTIONS = {"observations": "memory_observations", "episodes": "episodes", "knowledge": "system_knowledge"}
+"""Our names, and those on the server without the prefix."""
+EVENTS = "otel_events"
+TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
+MAX_TERMS = 24  # of a longer query, only the first and the last terms are searched: each is a search of its own
+HITS_PER_TERM = 100
+MAX_OTHER_PROJECTS = 50  # that a filter may exclude
+MAX_PENDING = 100  # newest documents that were not pushed yet; with more, the cluster is far behind
+MAX_TERM_CHARS = 60  # the server cuts longer tokens
+K1 = 1.2  # BM25, with FTS5's values
+B = 0.75
+CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local file
+FEW_DOCUMENTS = 64  # below this, BM25 says little: a word counts if it occurs
 
-    Found = tuple[str, str]
-    """Collection and id."""
-
-_MOST_TERMS = 24
-"""Each word is a search of its own in every collection; of a longer query the first and the last words."""
-_LISTED = 100
-"""Documents that each word's search returns."""
-_SMALL = 64
-_LEAST_IDF = 1e-6
-_K1, _B, _CONTEXT_WEIGHT = 1.2, 0.75, 0.5
-_MOST_OTHERS = 50
-_TRAITS = ("rowid", "collection", "recall_count", "retrieval_priority", "write_verdict", "superseded_by", "project")
-_MOST_PENDING = 100
-"""Newest changes that are laid over: after a long outage the local file is asked instead."""
-_WORDS = {
+_NULLABLE = ("last_used_at", "forgotten_at")
+_CONVERTED = ("rowid", "text", "created_at", "history", *_NULLABLE)
+_COPIED = tuple(name for name in document_rows.NAMES if name not in _CONVERTED)
+_TEXT_SEARCH = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": 0,
     "prefix": False,
@@ -54,11 +53,11 @@ _WORDS = {
     "sort_by": "_text_match:desc,terms:asc",
     "drop_tokens_threshold": PAGE,
 }
-"""Documents with all of the words, or most of them; those with more come first."""
+_tokenizers: list[Any] = []
 
 
 class ClusterSource:
-    """Candidates from a cluster, for one recall; `local` has what the cluster has not got yet."""
+    """A `core.records.CandidateSource` for one recall. `local` is the local file: it has what was not pushed yet."""
 
     backend = "typesense"
     semantic = True
@@ -68,179 +67,291 @@ class ClusterSource:
         self._local = local
         self._rows: dict[int, tuple[Row, Document]] = {}
         self._idf: dict[str, float] = {}
-        self._counts: dict[str, int] = {}
-        self._average = 1.0
-        self._size = -1
+        self._document_counts: dict[str, int] = {}
+        self._average_length = 1.0
+        self._size = 0
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
     ) -> list[Candidate]:
-        """See `core.records.CandidateSource`."""
-        keys = list(_keys(terms))
-        asked = _searches(keys, vector, filters, min(semantic, PAGE))
-        answers = self._client.multi_search([{**search, "collection": COLLECTIONS[name]} for name, _, search in asked])
-        self._size = 0
-        self._counts = dict.fromkeys(keys, 0)
-        for (_, some, search), answer in zip(asked, answers, strict=True):
-            if search["q"] == "*" and not search["per_page"]:
-                self._size += int(answer["out_of"])
-            elif len(some) == 1 and "filter_by" not in search:
-                self._counts[some[0]] += int(answer["found"])
-        self._idf = {key: _idf(count, self._size) for key, count in self._counts.items()}
-        weights: dict[Found, float] = {}
-        near: list[tuple[float, Found]] = []
-        for (name, some, _), answer in zip(asked, answers, strict=True):
+        """The best `lexical` documents by the words they contain, and the `semantic` nearest to the vector."""
+        keys = list(_terms_by_key(terms))
+        searches = _searches(keys, vector, filters, min(semantic, PAGE))
+        answers = self._client.multi_search(
+            [{**parameters, "collection": COLLECTIONS[name]} for name, _, parameters in searches]
+        )
+        self._document_counts = dict.fromkeys(keys, 0)
+        sizes: dict[str, int] = {}
+        for (name, some, parameters), answer in zip(searches, answers, strict=True):
+            sizes[name] = int(answer["out_of"])
+            if len(some) == 1 and "filter_by" not in parameters:
+                self._document_counts[some[0]] += int(answer["found"])
+        self._size = sum(sizes.values())
+        self._idf = {key: _idf(count, self._size) for key, count in self._document_counts.items()}
+        weights: dict[tuple[str, str], float] = {}
+        distances: dict[tuple[str, str], float] = {}
+        for (name, some, _), answer in zip(searches, answers, strict=True):
             weight = sum(map(self._idf.__getitem__, some))
             for hit in answer.get("hits", ()):
-                one = name, str(hit["document"]["id"])
+                key = name, str(hit["document"]["id"])
                 if "vector_distance" in hit:
-                    near.append((float(hit["vector_distance"]), one))
+                    distances[key] = float(hit["vector_distance"])
                 elif len(some) == 1:
-                    weights[one] = weights.get(one, 0.0) + weight
+                    weights[key] = weights.get(key, 0.0) + weight
                 else:
-                    part = int(hit["text_match_info"]["tokens_matched"]) / len(some)
-                    weights[one] = max(weights.get(one, 0.0), weight * part)
-        chosen = dict.fromkeys(sorted(weights, key=weights.__getitem__, reverse=True)[:lexical])
-        chosen |= dict.fromkeys(one for _, one in sorted(near)[:semantic])
-        return self._scored(self._with_pending(self._client.documents(list(chosen)), filters), vector)
+                    share = int(hit["text_match_info"]["tokens_matched"]) / len(some)
+                    weights[key] = max(weights.get(key, 0.0), weight * share)
+        best = sorted(weights, key=weights.__getitem__, reverse=True)[:lexical]
+        nearest = sorted(distances, key=distances.__getitem__)[:semantic]
+        rows = self._client.documents(_by_collection(dict.fromkeys([*best, *nearest])))
+        ours = {remote: name for name, remote in COLLECTIONS.items()}
+        by_id = {(ours[remote], str(row["id"])): row for remote, row in rows}
+        return self._scored(self._with_pending(by_id, filters), vector)
 
-    def _with_pending(self, rows: dict[Found, Row], filters: Filters) -> dict[Found, Row]:
-        """What the cluster lacks in place of its own version, without what was forgotten."""
-        db = self._local
-        kept = {found: row for found, row in rows.items() if row.get("forgotten_at") is None}
-        if not outbox.enabled(db):
-            return kept
-        rowids, gone = outbox.pending(db, _MOST_PENDING)
-        waiting = document_rows.by_rowids(db, rowids)
-        gone |= {document["id"] for document in waiting}
-        kept = {found: row for found, row in kept.items() if found[1] not in gone}
-        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
-            from core.store.row_filter import RowFilter
-
-            rowids = RowFilter(db, filters, 0).among(rowids)
-        vectors = mapping.vectors(db, rowids)
-        wanted = filters.get("collections", ()) or CODES
-        for document in waiting:
-            if document["rowid"] in rowids and document["collection"] in wanted:
-                row = mapping.to_remote(document, vectors.get(document["rowid"], b""))
-                kept[document["collection"], document["id"]] = row
-        return kept
-
-    def _scored(self, rows: Mapping[Found, Row], vector: bytes) -> list[Candidate]:
-        ordered = sorted(rows, key=lambda found: (CODES[found[0]], int(rows[found]["timestamp"]), found[1]))
-        lengths = [int(row.get("terms", 0)) for row in rows.values()]
-        self._average = sum(lengths) / len(lengths) if any(lengths) else 1.0
-        asked = mapping.numbers(vector)
-        candidates: list[Candidate] = []
-        for number, found in enumerate(ordered, 1):
-            row = rows[found]
-            rowid = (CODES[found[0]] << COLLECTION_SHIFT) + number
-            document = mapping.from_remote(row, found[0])
-            document["rowid"] = rowid
-            self._rows[rowid] = row, document
-            score = sum(self._weight(key, row) for key in self._idf)
-            candidates.append({"rowid": rowid, "bm25": score, "cosine": _cosine(asked, row.get("embedding"))})
-        return candidates
-
-    def _weight(self, key: str, row: Row) -> float:
-        """What a word adds to a document's score: BM25, as in the local file."""
-        own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
-        if self._size <= _SMALL:
-            return self._idf[key] * (1.0 if own else _CONTEXT_WEIGHT if context else 0.0)
-        count = own + _CONTEXT_WEIGHT * context
-        length = _K1 * (1 - _B + _B * int(row.get("terms", 0)) / self._average)
-        return self._idf[key] * count * (_K1 + 1) / (count + length)
+    def weights(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[str, dict[int, float]]:
+        """The BM25 share of each term in each of these candidates, without zeros."""
+        weights = {
+            term: {row: weight for row in rowids if (weight := self._bm25(key, self._rows[row][0])) > 0}
+            for key, term in _terms_by_key(terms).items()
+            if key in self._idf
+        }
+        return {term: by_row for term, by_row in weights.items() if by_row}
 
     def absent(self, terms: Sequence[str]) -> float:
-        """See `core.records.CandidateSource`; for the terms that were searched."""
-        counts = [self._counts[key] for key in _keys(terms) if key in self._counts and " " not in key]
+        """The share of single words that no document contains, 0 to 1; of the terms that were searched."""
+        words = [key for key in _terms_by_key(terms) if key in self._document_counts and " " not in key]
+        counts = [self._document_counts[word] for word in words]
         return sum(not count for count in counts) / len(counts) if counts else 0.0
 
     def around(self, *_: object) -> dict[int, tuple[float, float]]:
-        """None: a cluster has no segments."""
+        """Nothing: the cluster has no segments."""
         return {}
 
     def segments(self) -> int:
-        """None."""
+        """Zero: the cluster has no segments."""
         return 0
 
     def size(self) -> int:
-        """See `core.records.CandidateSource`; asked after `candidates`."""
+        """How many documents the searched collections hold; known after `candidates`."""
         return self._size
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
-        """See `core.records.CandidateSource`."""
+        """The documents of these candidates, in this order."""
         return [self._rows[rowid][1] for rowid in rowids]
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
-        """See `core.records.CandidateSource`."""
+        """What the ranking needs to know about these candidates."""
         return [_traits(self._rows[rowid][1]) for rowid in rowids]
 
+    def _with_pending(self, rows: dict[tuple[str, str], Row], filters: Filters) -> dict[tuple[str, str], Row]:
+        """The rows, with what was not pushed yet in place of the cluster's version, and without what was forgotten."""
+        if not outbox.enabled(self._local):
+            return rows
+        rowids, outdated = outbox.pending(self._local, MAX_PENDING)
+        pending = document_rows.by_rowids(self._local, rowids)
+        outdated |= {document["id"] for document in pending}
+        rows = {key: row for key, row in rows.items() if key[1] not in outdated}
+        if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
+            from core.store.row_filter import RowFilter
 
-def _keys(terms: Sequence[str]) -> dict[str, str]:
-    half = _MOST_TERMS // 2
-    few = terms if len(terms) <= _MOST_TERMS else [*terms[:half], *terms[-half:]]
-    return {key: term for term in few if (key := " ".join(mapping.stems(term)))}
+            rowids = RowFilter(self._local, filters, 0).among(rowids)
+        vectors = vectors_of(self._local, rowids)
+        collections = filters.get("collections", ()) or CODES
+        for document in pending:
+            if document["rowid"] in rowids and document["collection"] in collections:
+                key = document["collection"], document["id"]
+                rows[key] = document_to_row(document, vectors.get(document["rowid"], b""))
+        return rows
+
+    def _scored(self, rows: dict[tuple[str, str], Row], vector: bytes) -> list[Candidate]:
+        """Number the rows, oldest first in each collection, and score them."""
+        ordered = sorted(rows.items(), key=lambda entry: (CODES[entry[0][0]], int(entry[1]["timestamp"]), entry[0][1]))
+        lengths = [int(row.get("terms", 0)) for row in rows.values()]
+        self._average_length = sum(lengths) / len(lengths) if any(lengths) else 1.0
+        query_vector = vector_numbers(vector)
+        candidates: list[Candidate] = []
+        for number, ((name, _), row) in enumerate(ordered, 1):
+            rowid = (CODES[name] << COLLECTION_SHIFT) + number
+            document = document_from_row(row, name)
+            document["rowid"] = rowid
+            self._rows[rowid] = row, document
+            bm25 = sum(self._bm25(key, row) for key in self._idf)
+            candidates.append({"rowid": rowid, "bm25": bm25, "cosine": _cosine(query_vector, row.get("embedding"))})
+        return candidates
+
+    def _bm25(self, key: str, row: Row) -> float:
+        own, context = (f" {row.get(field, '')} ".count(f" {key} ") for field in ("lexicon", "lexicon_context"))
+        if self._size <= FEW_DOCUMENTS:
+            return self._idf[key] * (1.0 if own else CONTEXT_WEIGHT if context else 0.0)
+        count = own + CONTEXT_WEIGHT * context
+        length = K1 * (1 - B + B * int(row.get("terms", 0)) / self._average_length)
+        return self._idf[key] * count * (K1 + 1) / (count + length)
+
+
+def document_to_row(document: Document, vector: bytes = b"") -> Row:
+    """A document in the form of its collection on the server."""
+    values: dict[str, Any] = document  # type: ignore[assignment]  # read by computed names
+    text = f"{document['title']}\n{document['text']}" if document["title"] else document["text"]
+    own, context = stems(f"{text} {words.parts(text)}"), stems(document["context"])
+    row: Row = {name: values[name] for name in _COPIED}
+    row |= {name: values[name] for name in _NULLABLE if values[name] is not None}
+    row |= {
+        "timestamp": document["created_at"],
+        TEXT_FIELD[document["collection"]]: document["text"],
+        "history": json_text.dumps(document["history"]),
+        "lexicon": " ".join(own),
+        "lexicon_context": " ".join(context),
+        "terms": len(own) + len(context),
+    }
+    if vector:
+        row["embedding"] = vector_numbers(vector)
+    return row
+
+
+def document_from_row(row: Row, collection: str) -> Document:
+    """The document of a row, with rowid 0."""
+    document = documents.blank(collection, str(row["id"]), str(row.get(TEXT_FIELD[collection], "")), row["timestamp"])
+    values: dict[str, Any] = document  # type: ignore[assignment]  # written by computed names
+    for name in _COPIED:
+        if name in row:  # in the type of the default: the server returns 1 for 1.0
+            values[name] = row[name] if isinstance(values[name], (bool, list)) else type(values[name])(row[name])
+    for name in _NULLABLE:
+        if row.get(name) is not None:
+            values[name] = int(row[name])
+    document["history"] = json_text.loads(row["history"]) if row.get("history") else []
+    return document
+
+
+def event_to_row(event: Event, search_text: str) -> Row:
+    """An event in the form of its collection on the server."""
+    return {**event, "metadata": json_text.dumps(event["metadata"]), "search_text": search_text}
+
+
+def event_from_row(row: Row) -> Event:
+    """The event of a row."""
+    event: Any = {name: row.get(name, "") for name in ("sessionId", "systemId", "source", "component", "action")}
+    event |= {"id": row["id"], "timestamp": int(row["timestamp"]), "level": row.get("level", "info")}
+    event |= {"success": row.get("success", True), "metadata": json_text.loads(row.get("metadata") or "{}")}
+    duration = row.get("duration_ms")
+    if duration is not None:
+        event["duration_ms"] = int(duration) if duration == int(duration) else float(duration)
+    if row.get("error") is not None:
+        event["error"] = row["error"]
+    result: Event = event
+    return result
+
+
+def vectors_of(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
+    """The static vectors of these documents in the local file."""
+    rows = db.execute(
+        "SELECT document, value FROM vector WHERE space = ? AND document IN (SELECT value FROM json_each(?))",
+        (document_rows.STATIC_SPACE, json_text.dumps(list(rowids))),
+    )
+    return {int(rowid): bytes(value) for rowid, value in rows}
+
+
+def vector_numbers(vector: bytes) -> list[int]:
+    """The int8 values of a vector. The server computes cosines, so their scale does not matter."""
+    return memoryview(vector).cast("b").tolist()
+
+
+def stems(text: str) -> list[str]:
+    """The terms of a text in order, as FTS5's `porter unicode61 remove_diacritics 2` makes them, in ASCII."""
+    if not _tokenizers:
+        tokenizer = apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        _tokenizers.append(tokenizer)
+    data = text.encode("utf-8", "replace")
+    terms = _tokenizers[0](data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    return [term if term.isascii() and len(term) <= MAX_TERM_CHARS else _coded(term) for term in terms]
+
+
+def _coded(term: str) -> str:
+    """A term that the server would split or cut, as hexadecimal digits or, if it is long, as a hash."""
+    data = term.encode("utf-8", "replace")
+    if 2 * len(data) <= MAX_TERM_CHARS:
+        return "0x" + data.hex()
+    from core.ids import fingerprint
+
+    return "0x" + fingerprint(term)
+
+
+def _terms_by_key(terms: Sequence[str]) -> dict[str, str]:
+    """The terms to search, by their stems; of many the first and the last."""
+    half = MAX_TERMS // 2
+    searched = terms if len(terms) <= MAX_TERMS else [*terms[:half], *terms[-half:]]
+    return {key: term for term in searched if (key := " ".join(stems(term)))}
 
 
 def _searches(keys: list[str], vector: bytes, filters: Filters, near: int) -> list[tuple[str, list[str], Row]]:
-    wanted = list(filters.get("collections", ())) or list(CODES)
-    narrowed = _filtered(filters)
-    asked: list[tuple[str, list[str], Row]] = []
-    for name in CODES:
-        asked.append((name, [], {"q": "*", "per_page": 0}))
-        if narrowed or name not in wanted:  # a word weighs what it does in the whole memory, whatever the filter
-            asked += [(name, [key], {**_WORDS, "q": _said([key]), "per_page": 0}) for key in keys]
-    for name in wanted:
-        # Of common words a list has but a few: those that hold most of the words go first.
-        for some in [*([key] for key in keys), *([keys] if len(keys) > 1 else ())]:
-            asked.append((name, some, {**_WORDS, "q": _said(some), "per_page": _LISTED, **narrowed}))
+    """What to ask: for each collection each term, all terms together, and the nearest vectors.
+
+    Each is a collection, the terms it searches and the parameters. A term needs a search of its own, since the server
+    drops terms from the end of a query that has too few hits.
+    """
+    queries = [[key] for key in keys] + ([keys] if len(keys) > 1 else [])
+    narrowed = _filter(filters)
+    searches: list[tuple[str, list[str], Row]] = []
+    for name in filters.get("collections", ()) or CODES:
+        for some in queries:
+            parameters = {**_TEXT_SEARCH, "q": " ".join(f'"{key}"' if " " in key else key for key in some)}
+            if narrowed and len(some) == 1:  # count the documents without the filter: it must not change the score
+                searches.append((name, some, {**parameters, "per_page": 0}))
+            searches.append((name, some, {**parameters, "per_page": HITS_PER_TERM, **narrowed}))
         if vector:
-            query = f"embedding:({mapping.numbers(vector)}, k:{near})"
-            nearest = {"q": "*", "vector_query": query, "per_page": near, "include_fields": "id"}
-            asked.append((name, [], {**nearest, **narrowed}))
-    return asked
+            nearest = f"embedding:({vector_numbers(vector)}, k:{near})"
+            parameters = {"q": "*", "vector_query": nearest, "per_page": near, "include_fields": "id"}
+            searches.append((name, [], {**parameters, **narrowed}))
+    return searches
 
 
-def _said(keys: Sequence[str]) -> str:
-    return " ".join(f'"{key}"' if " " in key else key for key in keys)
-
-
-def _idf(count: int, documents: int) -> float:
-    ratio = (max(documents - count, 0) + 0.5) / (count + 0.5)
-    return log(1 + ratio) if documents <= _SMALL else max(log(ratio), _LEAST_IDF)
-
-
-def _cosine(one: Sequence[int], other: Sequence[float] | None) -> float | None:
-    if not one or not other:
-        return None
-    lengths = (sum(map(int.__mul__, one, one)) * sum(number * number for number in other)) ** 0.5
-    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else None
-
-
-def _filtered(filters: Filters) -> Row:
+def _filter(filters: Filters) -> Row:
     named = {"session_id": filters.get("session"), "category_id": filters.get("category")}
-    parts = [f"{field}:={_value(value)}" for field, value in named.items() if value]
+    parts = [f"{field}:={_quoted(value)}" for field, value in named.items() if value]
     if between := filters.get("between"):
         parts.append(f"timestamp:[{between[0]}..{between[1]}]")
-    parts += [f"tags:={_value(tag)}" for tag in filters.get("tags", ())]
+    parts += [f"tags:={_quoted(tag)}" for tag in filters.get("tags", ())]
     if filters.get("projects") and "" not in filters["projects"]:
-        parts.append(f"project:=[{','.join(map(_value, filters['projects']))}]")
-    elif filters.get("others"):  # the server cannot ask for an empty field, and what is of no project has one
-        parts.append(f"project:!=[{','.join(map(_value, filters['others'][:_MOST_OTHERS]))}]")
+        parts.append(f"project:=[{','.join(map(_quoted, filters['projects']))}]")
+    elif filters.get("others"):  # a filter cannot match documents without a project, so exclude the other projects
+        parts.append(f"project:!=[{','.join(map(_quoted, filters['others'][:MAX_OTHER_PROJECTS]))}]")
     return {"filter_by": " && ".join(parts)} if parts else {}
 
 
-def _value(value: str) -> str:
-    # A backtick ends the value, and has no escape: such a value is compared without it, which finds nothing else.
+def _quoted(value: str) -> str:
+    # A backtick ends the value and cannot be escaped. Without it the value matches nothing else.
     return "`" + value.replace("`", "") + "`"
+
+
+def _by_collection(ids: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for name, document_id in ids:
+        grouped.setdefault(COLLECTIONS[name], []).append(document_id)
+    return grouped
+
+
+def _idf(count: int, size: int) -> float:
+    ratio = (max(size - count, 0) + 0.5) / (count + 0.5)
+    return log(1 + ratio) if size <= FEW_DOCUMENTS else max(log(ratio), 1e-6)  # FTS5's lower bound
+
+
+def _cosine(query: Sequence[int], embedding: Sequence[float] | None) -> float | None:
+    if not query or not embedding:
+        return None
+    lengths = (sum(number * number for number in query) * sum(number * number for number in embedding)) ** 0.5
+    return sum(a * b for a, b in zip(query, embedding, strict=True)) / lengths if lengths else None
 
 
 def _traits(document: Document) -> Traits:
     text = document["text"]
     return {
-        **{name: document[name] for name in _TRAITS},  # type: ignore[typeddict-item, literal-required]
-        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as `candidates.traits`
+        "rowid": document["rowid"],
+        "collection": document["collection"],
+        "recall_count": document["recall_count"],
+        "retrieval_priority": document["retrieval_priority"],
+        "write_verdict": document["write_verdict"],
+        "superseded_by": document["superseded_by"],
+        "project": document["project"],
+        "chars": (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2,  # as in the local file
         "confirmed_at": max(document["created_at"], document["updated_at"]),
         "stale": document["stale"] or "stale" in document["tags"],
         "pinned": "pinned" in document["tags"],

@@ -1,225 +1,392 @@
-"""The local file and a cluster: `store init`, `sync`, `push`, `pull` and `verify`."""
+"""The work of `store init`, `push` and `pull`: create the collections, push the outbox, fill a new home.
 
-import os
+One machine pushes a document: the last push wins. Other machines read it from the cluster.
+"""
+
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from itertools import islice
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import quote
 
 import apsw
+import httpx
+import typesense
+from typesense.exceptions import ObjectNotFound, TypesenseClientError
 
-from core import clock, files
+from core import clock, files, json_text, words
 from core.config import Config
 from core.errors import Failure
 from core.process import background_jobs
-from core.records import Event
-from core.store import curation, events, sqlite
-from core.store.cluster import client, exchange, mapping, outbox
-from core.store.cluster.client import PAGE
-from core.store.cluster.collections import VERSION, Cluster
-from core.store.cluster.exchange import Embed, Exchange
-from core.store.cluster.mapping import COLLECTIONS, EVENTS
+from core.records import Document
+from core.redaction import redact, redact_value
+from core.store import documents, events, history, sqlite
+from core.store.cluster import client, outbox, source
+from core.store.cluster.source import COLLECTIONS, EVENTS, TEXT_FIELD
+from core.store.sessions import segments
 
-Advance = Callable[[int], None]
-"""Called with the number of documents compared or moved since the last call."""
-_LOCK_WAIT_S = 60.0
-_PATIENCE = 20
-"""The time limit of a request that moves documents, in recalls' limits."""
-_BACKGROUND_S = 10.0
-_ONLY_HERE, _ONLY_THERE, _CONTENT, _COUNTERS = "only here", "only there", "content", "counters"
-_MOST_LISTED = 100
+SCHEMA_VERSION = 1
+VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
+BATCH = 250  # documents or events in one request
+LOCK_SECONDS = 60.0  # how long `store push` waits for another one
+BACKGROUND_TIMEOUT_SECONDS = 10.0  # for one request of a background push
+TIMEOUT_FACTOR = 20  # a request that writes may take this many times as long as a recall (store.timeout_ms)
+RETRYABLE = (401, 403, 408, 422, 429)  # not the document's fault: 422 means that the server's disk or memory is full
 
-
-def sync(work: Exchange, in_time: Callable[[], bool] = lambda: True) -> dict[str, Any]:
-    """Send what waits, fetch what other machines sent, send what was found to be newer here; what was moved."""
-    with _outcome_noted(work.db):
-        done = work.send(in_time)
-        work.fetch(in_time)
-        complete = done and in_time() and work.send(in_time)
-    return _result(work, complete)
+Row = dict[str, Any]
+Progress = Callable[[int], None]
+"""Called with the number of documents moved since the last call."""
 
 
-def push(work: Exchange, advance: Advance) -> dict[str, Any]:
-    """Send whatever the cluster lacks or has otherwise; returns what `sync` does."""
-    db = work.db
-    with _outcome_noted(db):
-        for name in COLLECTIONS:
-            kinds, _ = _compared(db, work.cluster, name, advance)
-            with sqlite.transaction(db):
-                outbox.add(db, kinds, name)
-        found, first = _missing_events(db, work.cluster)
-        if found["missingThere"]:
-            with sqlite.transaction(db):
-                outbox.set_state(db, events=min(int(outbox.state(db, "events") or 0), first - 1))
-        complete = work.send(lambda: True, advance)
-    return _result(work, complete)
+@dataclass
+class Pushed:
+    """How many documents and events a push sent, deleted in the cluster, or had refused."""
 
-
-def pull(work: Exchange, advance: Advance, *, with_events: bool, leave: bool) -> dict[str, Any]:
-    """Fetch whatever the cluster has newer or alone; with `leave`, note nothing for it any more."""
-    db, fetched = work.db, 0
-    with _outcome_noted(db):
-        for name in COLLECTIONS:
-            theirs = work.cluster.export(COLLECTIONS[name], exclude=mapping.SEARCHED)
-            while rows := list(islice(theirs, PAGE)):
-                work.merge((exchange.of_row(row, name) for row in rows), name)
-                advance(len(rows))
-        told = work.cluster.export(EVENTS) if with_events else iter(())
-        while block := [mapping.event_from_remote(row) for row in islice(told, PAGE)]:
-            with sqlite.transaction(db):
-                fetched += sum(events.insert(db, one, work.search_text(one)) for one in block)
-            advance(len(block))
-        if leave:
-            outbox.disable(db)
-    return {"received": work.received, "events": fetched, "left": leave, "waiting": outbox.waiting(db)}
-
-
-@contextmanager
-def _outcome_noted(db: apsw.Connection) -> Iterator[None]:
-    """Keeps beside the outbox how it went; a fault decides when the background tries again."""
-    try:
-        yield
-    except Failure as failure:
-        if failure.code.startswith("TYPESENSE"):
-            said = f"{failure.code}: {failure.message}"
-            background_jobs.postpone(background_jobs.SYNC, outbox.failed(db, said, now=clock.now_ms()))
-        raise
-    with sqlite.transaction(db):
-        outbox.set_state(db, tries=None, error=None, next_try=None, synced_at=clock.now_ms())
-    client.forget_fault()  # recall need not wait to find out that the cluster is back
-
-
-def _result(work: Exchange, complete: bool) -> dict[str, Any]:
-    return {
-        "sent": {"documents": work.documents, "events": work.events},
-        "received": work.received,
-        "refused": work.refused,
-        "complete": complete,
-        "waiting": outbox.waiting(work.db),
-    }
-
-
-@contextmanager
-def opened(
-    config: Config,
-    embed: Embed,
-    search_text: Callable[[Event], str],
-    *,
-    lock_inherited: bool = False,
-    enable: bool = True,
-) -> Iterator[Exchange]:
-    """The store and the cluster under the lock."""
-    with _both(config, durable=True, limit_s=_BACKGROUND_S if lock_inherited else None) as (db, remote):
-        # A pull into a home without a cluster leaves no mark of one there.
-        marked = enable or outbox.enabled(db)
-        lock = outbox.lock_path() if marked else os.path.join(files.home(), "cache", "store-pull.lock")
-        try:
-            with nullcontext() if lock_inherited else files.FileLock(lock, wait_s=_LOCK_WAIT_S):
-                if enable:
-                    outbox.enable(db)
-                yield Exchange(db, remote, config.get_int("store.batch"), embed, search_text)
-        except files.LockTimeout:
-            raise Failure(
-                "STORE_SYNC_BUSY",
-                "another process is syncing with the cluster",
-                "wait for it, or look at `joelclaw status`",
-            ) from None
-
-
-@contextmanager
-def _both(config: Config, *, durable: bool, limit_s: float | None = None) -> Iterator[tuple[apsw.Connection, Cluster]]:
-    limit_s = limit_s or config.get_float("store.timeout_ms") / 1000 * _PATIENCE
-    remote = Cluster(client.nodes(config), client.key(config), prefix=config.get_str("store.prefix"), limit_s=limit_s)
-    try:
-        db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=durable)
-        try:
-            yield db, remote
-        finally:
-            db.close()
-    finally:
-        remote.close()
+    documents: int = 0
+    deleted: int = 0
+    events: int = 0
+    refused: int = 0
 
 
 def initialise(config: Config) -> dict[str, Any]:
-    """Create the cluster's collections or bring them up to date, and note what is written here from now on."""
-    with _both(config, durable=True) as (db, remote):
-        done = remote.init()
+    """Create or upgrade the collections, and queue all writes from now on; all documents for a new collection."""
+    with _connected(config) as (db, cluster):
+        collections = cluster.create_collections()
         client.forget_fault()
         outbox.enable(db)
+        if any(collection["created"] for collection in collections):
+            outbox.queue_everything(db)
     return {
-        "nodes": remote.nodes,
-        "prefix": remote.prefix,
-        "schema": VERSION,
-        "changed": any(one["created"] or one["addedFields"] for one in done),
-        "collections": done,
+        "nodes": cluster.nodes,
+        "prefix": cluster.prefix,
+        "schema": SCHEMA_VERSION,
+        "changed": any(collection["created"] or collection["addedFields"] for collection in collections),
+        "collections": collections,
         "backend": config.get_str("store.backend"),
     }
 
 
-def in_background(config: Config, embed: Embed, search_text: Callable[[Event], str]) -> None:
-    """One sync in a background process: it keeps to its time, and a failure is left to `status` to tell."""
-    until = time.monotonic() + background_jobs.SYNC_BUDGET_S
+def push(config: Config, progress: Progress) -> dict[str, Any]:
+    """Push everything that waits. Raises Failure: STORE_SYNC_BUSY, or what the cluster reports."""
+    pushed = Pushed()
     try:
-        with opened(config, embed, search_text, lock_inherited=True) as work:
-            again_at = int(outbox.state(work.db, "next_try") or 0)
-            if again_at > clock.now_ms():
-                background_jobs.postpone(background_jobs.SYNC, again_at)
+        with _connected(config) as (db, cluster), files.FileLock(outbox.lock_path(), wait_s=LOCK_SECONDS):
+            outbox.enable(db)
+            _push(db, cluster, pushed, lambda: True, progress)
+            return {"sent": asdict(pushed), "waiting": outbox.waiting(db)}
+    except files.LockTimeout:
+        fix = "wait for it, or look at `joelclaw status`"
+        raise Failure("STORE_SYNC_BUSY", "another process is pushing to the cluster", fix) from None
+
+
+def push_in_background(config: Config) -> None:
+    """Push until the time of a background job is over. A fault is left to `status`. The job holds the lock."""
+    deadline = time.monotonic() + background_jobs.SYNC_BUDGET_S
+    try:
+        with _connected(config, timeout_s=BACKGROUND_TIMEOUT_SECONDS) as (db, cluster):
+            retry_at = outbox.state(db, "next_try")
+            if retry_at > clock.now_ms():
+                background_jobs.postpone(background_jobs.SYNC, retry_at)
             else:
-                sync(work, lambda: time.monotonic() < until)
+                outbox.enable(db)
+                _push(db, cluster, Pushed(), lambda: time.monotonic() < deadline, lambda _: None)
     except (Failure, sqlite.StoreError):
         pass
 
 
-def verify(config: Config, advance: Advance) -> dict[str, Any]:
-    """Compare every document on both sides, and look for ours of the events there."""
-    with _both(config, durable=False) as (db, remote):
-        found = {name: _compared(db, remote, name, advance) for name in COLLECTIONS}
-        of_events, _ = _missing_events(db, remote)
-        differences = [
-            {"collection": name, "id": identifier, "kind": kind}
-            for name, (kinds, _) in found.items()
-            for identifier, kind in kinds.items()
-        ]
-        return {
-            "same": not differences and not of_events["missingThere"],
-            "collections": {name: {**count, "different": len(kinds)} for name, (kinds, count) in found.items()},
-            "events": of_events,
-            "differences": differences[:_MOST_LISTED],
-            "waiting": outbox.waiting(db),
+def pull(config: Config, progress: Progress) -> dict[str, Any]:
+    """Copy the cluster's documents and events into a home that has no documents, in one transaction.
+
+    Raises Failure: STORE_NOT_EMPTY.
+    """
+    with _connected(config) as (db, cluster):
+        pulled = _pull(db, cluster, progress)
+        segments.catch_up(db)
+    return pulled
+
+
+def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[str, Any]:
+    pulled = {"documents": 0, "events": 0}
+    with sqlite.transaction(db), outbox.quiet(db):
+        if db.execute("SELECT EXISTS (SELECT 1 FROM document)").get:
+            fix = "set JOELCLAW_HOME to a new folder; recall reads the cluster without a pull"
+            raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
+        signatures = sqlite.load_vectors(db)
+        if signatures:
+            documents.ensure_signatures(db)
+        for name, collection in COLLECTIONS.items():
+            for row in cluster.export(collection):
+                if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
+                    continue
+                vector = bytes(int(number) & 0xFF for number in row.get("embedding", ()))
+                documents.insert(db, _redacted(source.document_from_row(row, name)), vector, signatures=signatures)
+                pulled["documents"] += 1
+                progress(1)
+        for row in cluster.export(EVENTS):
+            pulled["events"] += events.insert(db, source.event_from_row(row), str(row.get("search_text", "")))
+            progress(1)
+    return pulled
+
+
+@contextmanager
+def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw.Connection, "Cluster"]]:
+    """The store and the cluster. A fault of the cluster is recorded for `status` and for the background."""
+    timeout_s = timeout_s or config.get_float("store.timeout_ms") / 1000 * TIMEOUT_FACTOR
+    cluster = Cluster(client.nodes(config), client.api_key(config), config.get_str("store.prefix"), timeout_s)
+    with closing(cluster), closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)) as db:
+        yield db, cluster
+
+
+def _push(
+    db: apsw.Connection, cluster: "Cluster", pushed: Pushed, in_time: Callable[[], bool], progress: Progress
+) -> None:
+    try:
+        while in_time() and (entries := outbox.next_entries(db, BATCH)):
+            _push_documents(db, cluster, entries, pushed)
+            progress(len(entries))
+        while in_time() and (numbered := history.behind(db, outbox.state(db, "events"), most=BATCH)):
+            _push_events(db, cluster, numbered, pushed)
+            progress(len(numbered))
+    except Failure as failure:
+        if failure.code.startswith("TYPESENSE"):
+            retry_at = outbox.record_failure(db, f"{failure.code}: {failure.message}")
+            background_jobs.postpone(background_jobs.SYNC, retry_at)
+        raise
+    outbox.record_success(db)
+    client.forget_fault()
+
+
+def _push_documents(db: apsw.Connection, cluster: "Cluster", entries: "Sequence[outbox.Entry]", pushed: Pushed) -> None:
+    for name, collection in COLLECTIONS.items():
+        deleted: list[int] = []
+        current: list[tuple[int, Document]] = []
+        for number, document_id, _ in (entry for entry in entries if entry[2] == name):
+            document = documents.by_id(db, document_id)
+            if document is not None and document["forgotten_at"] is None:
+                current.append((number, document))
+            else:
+                cluster.delete(collection, document_id)
+                deleted.append(number)
+        vectors = source.vectors_of(db, [document["rowid"] for _, document in current])
+        rows = [source.document_to_row(document, vectors.get(document["rowid"], b"")) for _, document in current]
+        errors, failure = cluster.write(collection, rows)
+        with sqlite.transaction(db):
+            outbox.confirm(db, deleted)
+            for (number, _), error in zip(current, errors, strict=True):
+                if error:
+                    outbox.set_aside(db, number, error)
+                elif error is not None:
+                    outbox.confirm(db, [number])
+        pushed.deleted += len(deleted)
+        pushed.documents += errors.count("")
+        pushed.refused += sum(map(bool, errors))
+        if failure:
+            raise failure
+
+
+def _push_events(
+    db: apsw.Connection, cluster: "Cluster", numbered: "Sequence[tuple[int, Any]]", pushed: Pushed
+) -> None:
+    first, last = numbered[0][0], numbered[-1][0]
+    texts = dict(db.execute("SELECT id, search_text FROM event WHERE seq BETWEEN ? AND ?", (first, last)))
+    rows = [source.event_to_row(event, texts.get(event["id"], "")) for _, event in numbered]
+    errors, failure = cluster.write(EVENTS, rows)
+    done = errors.index(None) if None in errors else len(errors)
+    if done:
+        with sqlite.transaction(db):
+            outbox.set_state(db, events=numbered[done - 1][0])
+    pushed.events += errors[:done].count("")
+    pushed.refused += sum(map(bool, errors[:done]))
+    if failure:
+        raise failure
+
+
+def _redacted(document: Document) -> Document:
+    """Other programs may have written to the cluster: redact its texts again."""
+    values: dict[str, Any] = dict(document)
+    for name in ("text", "context", "title", "path", "source", "session_id", "project", "write_reason"):
+        values[name] = redact(words.clean(values[name]).replace("\0", "\ufffd"))[0]
+    values["tags"] = redact_value(values["tags"])
+    values["history"] = redact_value(values["history"])
+    return values  # type: ignore[return-value]  # a Document's fields
+
+
+class Cluster:
+    """The collections and documents of a cluster, through the official client."""
+
+    def __init__(self, nodes: Sequence[str], key: str, prefix: str, timeout_s: float) -> None:
+        self.nodes = list(nodes)
+        self.prefix = prefix
+        self._timeout_s = timeout_s
+        self._key = key
+        settings: Any = {
+            "nodes": self.nodes,
+            "api_key": key,
+            "connection_timeout_seconds": timeout_s / len(self.nodes),
+            "num_retries": len(self.nodes) - 1,
+            "retry_interval_seconds": 0,
+            "suppress_deprecation_warnings": True,
         }
+        with self._failures():
+            self._client: Any = typesense.Client(settings)
+
+    def create_collections(self) -> list[dict[str, Any]]:
+        """Create missing collections and fields; returns what was done. Raises Failure: TYPESENSE_SCHEMA_FOREIGN."""
+        with self._failures():
+            present = {row["name"]: row for row in self._client.collections.retrieve()}
+        done = []
+        plan = [(schema, present.get(self.prefix + schema["name"])) for schema in schemas()]
+        missing = [_missing_fields(schema, row) if row else [] for schema, row in plan]  # all before the first change
+        for (schema, row), fields in zip(plan, missing, strict=True):
+            name = self.prefix + schema["name"]
+            with self._failures():
+                if row is None:
+                    self._client.collections.create({**schema, "name": name})
+                elif fields:
+                    self._client.collections[name].update({"fields": fields})
+            done.append(
+                {
+                    "collection": name,
+                    "created": row is None,
+                    "addedFields": [field["name"] for field in fields],
+                    "documents": int(row["num_documents"]) if row else 0,
+                }
+            )
+        return done
+
+    def write(self, collection: str, rows: Sequence[Row]) -> tuple[list[str | None], Failure | None]:
+        """Write whole documents: for each "", the reason of a refusal, or None if it must be sent again, and why."""
+        if not rows:
+            return [], None
+        body = "\n".join(json_text.dumps(row) for row in rows)
+        with self._failures():
+            answer = self._client.collections[self.prefix + collection].documents.import_(
+                body, {"action": "upsert", "dirty_values": "coerce_or_reject", "batch_size": 200}
+            )
+            # Not `splitlines`: the server quotes a document that it refuses, which may contain U+2028.
+            results = [json_text.loads(line) for line in answer.split("\n") if line.strip()]
+        if len(results) != len(rows):
+            reason = f"{len(rows)} documents were sent, but the answer has {len(results)} results"
+            raise client.unreachable(self.nodes, reason)
+        errors: list[str | None] = []
+        failure = None
+        for result in results:
+            code, message = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
+            if result.get("success") is True:
+                errors.append("")
+            elif 400 <= code < 500 and code not in RETRYABLE:
+                errors.append(message)
+            else:
+                errors.append(None)
+                message = f"the cluster did not accept everything: {' '.join(message.split())[:200]}"
+                fix = "check its disk and memory; what it did not accept is sent again"
+                failure = failure or Failure(client.REFUSED, message, fix)
+        return errors, failure
+
+    def delete(self, collection: str, document_id: str) -> None:
+        """Delete a document, if it is there."""
+        with self._failures():
+            try:
+                self._client.collections[self.prefix + collection].documents[quote(document_id, safe="")].delete()
+            except ObjectNotFound as error:
+                if "Could not find a document" not in str(error):
+                    raise
+
+    def export(self, collection: str) -> Iterator[Row]:
+        """Every document as it arrives. The official client would hold all of them in memory."""
+        path = f"/collections/{self.prefix}{collection}/documents/export?exclude_fields=lexicon,lexicon_context"
+        headers = {"X-TYPESENSE-API-KEY": self._key}
+        for number, node in enumerate(self.nodes, 1):
+            try:
+                with httpx.stream("GET", node + path, headers=headers, timeout=self._timeout_s) as answer:
+                    if answer.status_code != 200:
+                        raise client.refusal(self.nodes, answer.status_code, client.error_message(answer.read()))
+                    rest = b""
+                    for piece in answer.iter_bytes():
+                        *lines, rest = (rest + piece).split(b"\n")
+                        yield from map(json_text.loads, filter(None, lines))
+                    yield from map(json_text.loads, filter(None, [rest]))
+                    return
+            except httpx.ConnectError as error:  # any other fault may come after the first document
+                if number == len(self.nodes):
+                    raise client.unreachable(self.nodes, str(error)) from None
+            except httpx.HTTPError as error:
+                raise client.unreachable(self.nodes, str(error) or type(error).__name__) from None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.api_call.close()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # about parts of the client that we do not use
+                yield
+        except TypesenseClientError as error:
+            status = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+            raise client.refusal(self.nodes, status, str(error.args[-1]) if error.args else "") from None
+        except httpx.HTTPError as error:
+            raise client.unreachable(self.nodes, str(error) or type(error).__name__) from None
+        except ValueError:
+            raise client.unreachable(self.nodes, "the server there is not Typesense") from None
 
 
-def _compared(
-    db: apsw.Connection, remote: Cluster, name: str, advance: Advance
-) -> tuple[dict[str, str], dict[str, int]]:
-    """By id, how documents of a collection differ; and how many there are and agree."""
-    kinds: dict[str, str] = {}
-    there: dict[str, tuple[str, tuple[int, int, float]]] = {}
-    for row in remote.export(COLLECTIONS[name], exclude=mapping.SEARCHED):
-        side = exchange.of_row(row, name)
-        if not side.dead:
-            there[side.id] = side.content, side.counters
-        advance(1)
-    count = {"here": 0, "there": len(there), "same": 0}
-    for document in curation.every(db, forgotten=True, collection=name):
-        side = exchange.of_document(document)
-        found = there.pop(side.id, None)
-        count["here"] += not side.dead
-        if side.dead or found is None:
-            kind = _ONLY_THERE if found is not None else "" if side.dead else _ONLY_HERE
-        else:
-            kind = _CONTENT if found[0] != side.content else "" if found[1] == side.counters else _COUNTERS
-            count["same"] += not kind
-        if kind:
-            kinds[side.id] = kind
-        advance(1)
-    return kinds | dict.fromkeys(sorted(there), _ONLY_THERE), count
+def schemas() -> list[Row]:
+    """The schema of every collection, with names without the prefix."""
+    events = [
+        _field("search_text"),
+        *(_field(name, facet=True) for name in ("level", "source", "component", "action", "sessionId", "systemId")),
+        _field("success", "bool"),
+        _field("duration_ms", "float"),
+        *(_field(name, index=False) for name in ("error", "metadata")),
+    ]
+    collections = [(remote, _document_fields(name)) for name, remote in COLLECTIONS.items()] + [(EVENTS, events)]
+    time = {"name": "timestamp", "type": "int64"}
+    return [
+        {"name": name, "default_sorting_field": "timestamp", "fields": [time, *fields]} for name, fields in collections
+    ]
 
 
-def _missing_events(db: apsw.Connection, remote: Cluster) -> tuple[dict[str, int], int]:
-    """How many events are here and there, how many of ours are missing there; and the number of the first of those."""
-    there = {row["id"] for row in remote.export(EVENTS, include="id")}
-    here = list(db.execute("SELECT seq, id FROM event ORDER BY seq"))
-    missing = [int(number) for number, identifier in here if identifier not in there]
-    return {"here": len(here), "there": len(there), "missingThere": len(missing)}, min(missing, default=0)
+def _document_fields(collection: str) -> list[Row]:
+    """The fields of a document. Those without an index need no memory on the server."""
+    is_searchable = collection != "episodes"
+    facets = ("session_id", "project", "source", "observation_type", "category_id", "write_verdict")
+    unindexed = ("context", "history", "privacy", "taxonomy_version", "supersedes", "category_source")
+    return [
+        *(_field(name, index=is_searchable) for name in (TEXT_FIELD[collection], "title")),
+        *(_field(name) for name in ("lexicon", "lexicon_context", "path", "fingerprint", "superseded_by")),
+        *(_field(name, facet=True) for name in facets),
+        *(_field(name, "int64") for name in ("updated_at", "forgotten_at")),
+        _field("terms", "int32"),
+        _field("stale", "bool"),
+        _field("embedding", "float[]", num_dim=VECTOR_SIZE),
+        _field("tags", "string[]", facet=True),
+        *(_field(name, index=False) for name in (*unindexed, "write_reason", "write_gate_version")),
+        *(
+            _field(name, "float", index=False)
+            for name in ("category_confidence", "write_confidence", "retrieval_priority")
+        ),
+        *(_field(name, "int64", index=False) for name in ("recall_count", "merged_count", "last_used_at")),
+        _field("write_gate_fallback", "bool", index=False),
+    ]
+
+
+def _field(name: str, kind: str = "string", **more: Any) -> Row:
+    return {"name": name, "type": kind, "optional": True, **more}
+
+
+def _missing_fields(schema: Row, row: Row) -> list[Row]:
+    present = {field["name"]: field for field in row["fields"]}
+    for field in schema["fields"]:
+        other = present.get(field["name"])
+        if other is not None and (other["type"] != field["type"] or other.get("num_dim") != field.get("num_dim")):
+            raise Failure(
+                "TYPESENSE_SCHEMA_FOREIGN",
+                f"the cluster's collection {row['name']} has a field {field['name']} of type {other['type']},"
+                f" not {field['type']}",
+                "another program uses it: set store.prefix in config.toml, and run `joelclaw store init` again",
+            )
+    return [field for field in schema["fields"] if field["name"] not in present]

@@ -1,19 +1,36 @@
-"""`store push`, `pull` and `verify` move a whole memory either way and prove that both sides hold the same."""
+"""`store push` and `store pull`: writes reach the cluster once, other machines recall them, a pull fills a new home."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
-from faults import paused, stopped
-from machines import Machine, new_prefix
+from conftest import PATIENCE_S
+from faults import SLOWEST_S, paused, stopped
+from machines import Machine, eventually, joined, new_prefix
 from typesense_server import Server, needs_server
 
+from core.store.cluster import source, sync
+
 pytestmark = needs_server
-COUNT = 320
-LINES = "\n".join(
-    json.dumps(
+COUNT = 600
+FACTS = (
+    "The staging queue drains at 14:00 UTC; deploys wait for it",
+    "packages/worker-7/src/index.ts must not import the scheduler of region 7",
+    "Ticket OPS-77 was closed because shard 12 no longer drops connections",
+)
+
+
+@pytest.fixture
+def machine(server: Server, home: Path) -> Machine:
+    return joined(home, server)
+
+
+def import_many(machine: Machine, count: int = COUNT) -> None:
+    """Import memories into every collection, with tags, counters and vectors."""
+    rows = [
         {
             "id": f"n{n}",
             "text": f"Worker {n} listens on port {9000 + n}",
@@ -24,115 +41,206 @@ LINES = "\n".join(
             "recall_count": n % 5,
             "retrieval_priority": (n % 9) / 10,
         }
-    )
-    for n in range(COUNT)
-).encode()
+        for n in range(count)
+    ]
+    assert machine.result("memory", "import", "-", stdin="\n".join(map(json.dumps, rows)).encode())["added"] == count
 
 
-@pytest.fixture
-def machine(server: Server, home: Path) -> Machine:
-    """A home with memories of every collection and some events, and a prepared cluster that has nothing."""
-    made = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
-    assert made.result("memory", "import", "-", stdin=LINES)["added"] == COUNT
-    made.result("otel", "emit", "build.ok", "--metadata", '{"n": 1}')
-    made.result("store", "init")
-    return made
-
-
-def export(machine: Machine) -> list[str]:
-    """Everything that the local file says, line by line."""
+def exported(machine: Machine) -> list[str]:
     return sorted(machine.run("memory", "export").out.splitlines())
 
 
-def test_a_whole_memory_goes_there_and_back(machine: Machine, tmp_path: Path) -> None:
-    machine.result("otel", "emit", "build.failed", "--level", "error", "--error", "no tide table")
-    before = machine.verify()
-    assert (before["same"], before["code"]) == (False, "STORE_DIFFERS")
-    assert before["collections"]["episodes"] == {"here": 107, "there": 0, "same": 0, "different": 107}
-    assert len(before["differences"]) == 100
-    sent = machine.result("store", "push")["sent"]
-    assert sent["documents"] == COUNT
-    assert sent["events"] >= 1
-    after = machine.verify()
-    assert (after["same"], after["waiting"]["documents"]) == (True, 0)
-    assert sum(one["same"] for one in after["collections"].values()) == COUNT
-    assert after["events"]["missingThere"] == 0
-    other = Machine(tmp_path / "other", machine.environment)
-    assert other.result("store", "pull", "--events")["received"] == COUNT
-    assert export(other) == export(machine)
-    assert other.verify()["same"] is True
-    events = other.result("otel", "list", JOELCLAW_STORE_BACKEND="sqlite")["events"]
-    assert [event["metadata"] for event in events if event["action"] == "build.ok"] == [{"n": 1}]
-    assert [event["error"] for event in events if event["action"] == "build.failed"] == ["no tide table"]
-    assert other.result("recall", "worker 17 port", JOELCLAW_STORE_BACKEND="sqlite")["hits"]
+def pushed_texts(machine: Machine) -> dict[str, str]:
+    return {name: row["observation"] for name, row in machine.there().items()}
 
 
-def test_what_was_damaged_there_is_listed_and_mended(machine: Machine) -> None:
-    machine.result("store", "push")
-    with machine.cluster() as cluster:
-        rows = {row["id"]: row for row in cluster.export("memory_observations")}
-        cluster.import_("memory_observations", [{**rows["n3"], "observation": "something else"}])
-        machine.remove_there("memory_observations/documents/n6")
-        cluster.import_("memory_observations", [{**rows["n9"], "sync_shares": "{}", "recall_count": 0}])
-        cluster.import_("memory_observations", [{**rows["n12"], "id": "foreign"}])
-    found = machine.verify()
-    kinds = {one["id"]: one["kind"] for one in found["differences"]}
-    assert kinds == {"n3": "content", "n6": "only here", "n9": "counters", "foreign": "only there"}
-    machine.result("store", "push")
-    kinds = {one["id"]: one["kind"] for one in machine.verify()["differences"]}
-    assert kinds == {"foreign": "only there"}
-    machine.result("store", "pull")
-    assert machine.verify()["same"] is True
-    assert "foreign" in machine.memories()
+def test_each_write_is_pushed_once(machine: Machine) -> None:
+    written = {machine.write(fact): fact for fact in FACTS}
+    assert machine.waiting()["documents"] == 3
+    assert machine.push()["sent"]["documents"] == 3
+    assert pushed_texts(machine) == written
+    assert machine.push()["sent"] == {"documents": 0, "deleted": 0, "events": 0, "refused": 0}
 
 
-def test_a_push_that_is_killed_goes_on_where_it_was(machine: Machine) -> None:
-    few = {**machine.environment, "JOELCLAW_STORE_BATCH": "20"}
-    for commit in (1, 3, 2):
-        stopped(paused(machine.home, "store", "push", commit=commit, env=few))
-    machine.result("store", "push")
-    assert machine.verify()["same"] is True
-    assert machine.result("store", "push")["sent"] == {"documents": 0, "events": 0}
+def test_init_queues_the_documents_that_existed_before(server: Server, home: Path) -> None:
+    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    written = {machine.write(fact): fact for fact in FACTS}
+    machine.result("otel", "emit", "build.ok")
+    machine.result("store", "init")
+    sent = machine.push()["sent"]
+    assert sent["documents"] == 3 and sent["events"] >= 1
+    assert pushed_texts(machine) == written
 
 
-def test_a_pull_that_is_killed_goes_on_where_it_was(machine: Machine, tmp_path: Path) -> None:
-    machine.result("store", "push")
-    other = Machine(tmp_path / "other", machine.environment)
-    other.home.mkdir(mode=0o700)
-    for commit in (2, 1, 2):
-        stopped(paused(other.home, "store", "pull", commit=commit, env=machine.environment))
-    other.result("store", "pull")
-    assert export(other) == export(machine)
-    assert other.result("store", "pull")["received"] == 0
-
-
-def test_what_is_newer_here_is_not_counted_as_received(machine: Machine) -> None:
-    machine.result("store", "push")
-    machine.result("memory", "forget", "n1")
-    machine.result("memory", "forget", "n2")
-    assert machine.result("store", "pull")["received"] == 0
-    assert machine.result("memory", "show", "n1")["forgotten"] is True
-
-
-def test_a_cluster_that_lost_everything_is_filled_again(machine: Machine) -> None:
-    machine.result("store", "push")
+def test_init_queues_everything_again_for_a_cluster_that_lost_it(machine: Machine) -> None:
+    written = {machine.write(fact): fact for fact in FACTS}
+    machine.push()
     for name in ("memory_observations", "episodes", "system_knowledge", "otel_events"):
         machine.remove_there(name)
     machine.result("store", "init")
-    assert machine.sync()["sent"]["documents"] == 0, "the outbox knows of nothing"
-    machine.result("store", "push")
-    assert machine.verify()["same"] is True
+    machine.push()
+    assert pushed_texts(machine) == written
 
 
-def test_going_back_to_one_machine(machine: Machine, tmp_path: Path) -> None:
-    machine.result("store", "push")
+def test_a_forgotten_memory_is_deleted_in_the_cluster_until_that_is_undone(machine: Machine) -> None:
+    name = machine.write(FACTS[0])
+    machine.push()
+    machine.result("memory", "forget", name)
+    assert machine.push()["sent"]["deleted"] == 1
+    assert machine.there() == {}
+    machine.result("memory", "forget", name, "--undo")
+    machine.push()
+    assert pushed_texts(machine) == {name: FACTS[0]}
+
+
+def test_a_memory_forgotten_before_the_push_is_never_sent(machine: Machine) -> None:
+    machine.result("memory", "forget", machine.write(FACTS[0]))
+    assert machine.push()["sent"]["documents"] == 0
+
+
+def test_sections_follow_their_file_in_the_cluster(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Queue\n\nThe staging queue drains at 14:00 UTC and deploys wait for it.\n")
+    (folder / "b.md").write_text("# Shards\n\nShard twelve no longer drops its connections.\n")
+    machine.result("knowledge", "sync", str(folder))
+    machine.push()
+    assert "14:00" in json.dumps(machine.there("knowledge"))
+    (folder / "a.md").unlink()
+    machine.result("knowledge", "sync", str(folder))
+    machine.push()
+    assert "14:00" not in json.dumps(machine.there("knowledge"))
+    assert "Shard twelve" in json.dumps(machine.there("knowledge"))
+
+
+def test_another_machine_recalls_what_was_pushed(machine: Machine, tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", machine.environment)
+    name = machine.write(FACTS[0])
+    machine.push()
+    answer = laptop.result("recall", "when does the staging queue drain")
+    assert (answer["backend"], answer["hits"][0]["id"]) == ("typesense", name)
+    own = laptop.write(FACTS[1])
+    laptop.result("store", "init")
+    laptop.push()
+    assert machine.result("recall", "worker-7 scheduler import")["hits"][0]["id"] == own
+    assert set(machine.there()) == {name, own}
+
+
+def test_a_pull_fills_a_new_home(machine: Machine, tmp_path: Path) -> None:
+    import_many(machine)
+    machine.result("otel", "emit", "build.ok", "--metadata", '{"n": 1}')
+    machine.result("otel", "emit", "build.failed", "--level", "error", "--error", "no tide table")
+    machine.push()
     other = Machine(tmp_path / "other", machine.environment)
-    other.write("The staging queue drains at 14:00 UTC; deploys wait for it")
-    other.result("store", "init")
-    assert other.waiting()["documents"] == 1
-    result = other.result("store", "pull", "--leave")
-    assert (result["received"], result["left"]) == (COUNT, True)
-    assert other.waiting() is None
-    assert len(other.memories()) == COUNT + 1
-    other.write("and what is written afterwards stays here", JOELCLAW_STORE_BACKEND="sqlite")
-    assert other.waiting() is None
+    pulled = other.result("store", "pull")
+    assert pulled["documents"] == COUNT and pulled["events"] >= 2
+    assert exported(other) == exported(machine)
+    local = {"JOELCLAW_STORE_BACKEND": "sqlite"}
+    events = {event["action"]: event for event in other.result("otel", "list", **local)["events"]}
+    assert events["build.ok"]["metadata"] == {"n": 1}
+    assert events["build.failed"]["error"] == "no tide table"
+    query = ("recall", "worker 17 port")
+    assert other.result(*query, **local)["hits"][0] == machine.result(*query, **local)["hits"][0]
+
+
+def test_a_pull_needs_a_home_without_memories(machine: Machine, tmp_path: Path) -> None:
+    machine.push()
+    other = Machine(tmp_path / "other", machine.environment)
+    other.write(FACTS[0])
+    assert other.run("store", "pull").assert_failed() == "STORE_NOT_EMPTY"
+
+
+def test_a_pull_that_is_killed_leaves_a_new_home(machine: Machine, tmp_path: Path) -> None:
+    import_many(machine, 300)
+    machine.push()
+    other = Machine(tmp_path / "other", machine.environment)
+    other.home.mkdir(mode=0o700)
+    stopped(paused(other.home, "store", "pull", commit=2, env=machine.environment))
+    other.result("store", "pull")
+    assert exported(other) == exported(machine)
+
+
+def test_a_pulled_document_is_redacted_again(machine: Machine, tmp_path: Path) -> None:
+    name = machine.write(FACTS[0])
+    machine.push()
+    secret = "ghp_" + "a1B2" * 9
+    with machine.cluster() as cluster:
+        (row,) = cluster.export("memory_observations")
+        cluster.write("memory_observations", [{**row, "observation": f"the token is {secret}", "tags": ["x", secret]}])
+    other = Machine(tmp_path / "other", machine.environment)
+    other.result("store", "pull")
+    assert secret not in other.memories()[name]
+    assert all(secret.encode() not in path.read_bytes() for path in other.home.glob("store.db*"))
+
+
+def test_a_push_that_is_killed_loses_nothing(machine: Machine) -> None:
+    import_many(machine)
+    for commit in (1, 3, 2):
+        stopped(paused(machine.home, "store", "push", commit=commit, env=machine.environment))
+    machine.push()
+    assert sum(len(machine.there(name)) for name in source.COLLECTIONS) == COUNT
+    assert machine.push()["sent"]["documents"] == 0
+
+
+def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
+    pushes = [machine.popen("store", "push") for _ in range(3)]
+    written = {machine.write(f"Service svc-{n} listens on port {7000 + n}") for n in range(8)}
+    assert [push.communicate(timeout=PATIENCE_S) and push.returncode for push in pushes] == [0] * 3
+    machine.push()
+    assert set(machine.there()) == written
+
+
+def test_a_command_starts_a_push_in_the_background(machine: Machine) -> None:
+    machine.background = True
+    (machine.home / "cache" / "store-sync.due").unlink()
+    name = machine.write(FACTS[0])
+    assert eventually(lambda: machine.there().get(name))["observation"] == FACTS[0]
+    eventually(lambda: machine.waiting()["documents"] == 0)
+
+
+def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None:
+    name = machine.write(FACTS[0])
+    machine.background = True
+    (machine.home / "cache" / "store-sync.due").unlink()
+    payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
+    done = machine.run("hook", "claude", stdin=payload.encode())
+    assert done.code == 0 and done.took_s < SLOWEST_S
+    eventually(lambda: name in machine.there())
+
+
+def test_a_refused_document_is_reported_and_delays_no_other(machine: Machine) -> None:
+    # A field of ours with another type makes the server refuse the document that has it.
+    name = source.COLLECTIONS["observations"]
+    written = [machine.write(fact) for fact in FACTS]
+    (wanted,) = (schema for schema in sync.schemas() if schema["name"] == name)
+    fields = [{**field, "type": "int64[]"} if field["name"] == "tags" else field for field in wanted["fields"]]
+    machine.remove_there(name)
+    machine.create_there({**wanted, "fields": fields})
+    machine.result("memory", "import", "-", stdin=json.dumps({"id": "tagged", "text": "x y z", "tags": ["a"]}).encode())
+    result = machine.push()
+    assert result["sent"]["refused"] == result["waiting"]["refused"] == 1
+    assert "tags" in result["waiting"]["refusal"]
+    assert set(machine.there()) == set(written)
+    assert [problem["code"] for problem in machine.result("status")["problems"]] == ["TYPESENSE_REFUSED"]
+
+
+@pytest.mark.parametrize("command", ["push", "pull"])
+def test_without_collections_the_fix_is_init(server: Server, home: Path, command: str) -> None:
+    machine = Machine(home, server.environment(JOELCLAW_STORE_PREFIX=new_prefix()))
+    if command == "push":
+        machine.write(FACTS[0])
+    done = machine.run("store", command)
+    assert done.assert_failed() == "TYPESENSE_NOT_INITIALISED"
+    assert "store init" in done.envelope["fix"]
+
+
+def test_recall_asks_the_cluster_again_after_a_push_has_reached_it(machine: Machine) -> None:
+    machine.write(FACTS[0])
+    mark = machine.home / "cache" / "typesense-down.json"
+    nodes = f"{machine.environment['TYPESENSE_URL']} {machine.environment['JOELCLAW_STORE_PREFIX']} key"
+    fault = {"nodes": nodes, "at": int(time.time() * 1000), "code": "TYPESENSE_UNREACHABLE", "message": "no answer"}
+    mark.write_text(json.dumps(fault))
+    assert machine.result("recall", FACTS[0])["fallback"]["code"] == "TYPESENSE_UNREACHABLE"
+    machine.push()
+    answer = machine.result("recall", FACTS[0])
+    assert (answer["backend"], answer.get("fallback")) == ("typesense", None)

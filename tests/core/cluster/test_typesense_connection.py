@@ -14,16 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import PATIENCE_S, ROOT, Run, clean_environment
 from typesense_server import Server, free_ports, needs_server
 
 from core.errors import Failure
-from core.store.cluster import client as client_of
 from core.store.cluster.client import SearchClient, parse_nodes
-from core.store.cluster.collections import Cluster
+from core.store.cluster.sync import Cluster
 
 KEY = "k3y-that-nobody-may-see"
 
@@ -159,20 +158,20 @@ def test_nobody_there(run: Run) -> None:
     assert KEY not in failed.out
 
 
-def search(nodes: str, limit_s: float) -> object:
+def search(nodes: str, limit_s: float) -> list[Any]:
     """What a recall does."""
     with contextlib.closing(SearchClient(parse_nodes(nodes), KEY, limit_s=limit_s)) as client:
         return client.multi_search([{"collection": "episodes", "q": "*"}])
 
 
-def names(nodes: str, limit_s: float) -> object:
-    """What `store init` begins with, by the official client."""
-    with contextlib.closing(Cluster(parse_nodes(nodes), KEY, limit_s=limit_s)) as client:
-        return client.collections()
+def create(nodes: str, limit_s: float) -> list[Any]:
+    """What `store init` does with the official client."""
+    with contextlib.closing(Cluster(parse_nodes(nodes), KEY, "", limit_s)) as client:
+        return client.create_collections()
 
 
-both = pytest.mark.parametrize("ask", [search, names])
-Ask = Callable[[str, float], object]
+both = pytest.mark.parametrize("ask", [search, create])
+Ask = Callable[[str, float], list[Any]]
 EMPTY = b'{"results": []}'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -216,8 +215,8 @@ def test_a_node_that_trickles_is_given_up_when_the_time_is_over() -> None:
         assert left.wait(PATIENCE_S)  # it was the client that ended it
 
 
-@pytest.mark.parametrize(("ask", "body"), [(search, EMPTY), (names, b"[]")])
-def test_silent_nodes_share_the_time_and_the_last_one_answers(ask: Ask, body: bytes) -> None:
+@pytest.mark.parametrize(("ask", "body", "count"), [(search, EMPTY, 0), (create, b"[]", 4)])
+def test_silent_nodes_share_the_time_and_the_last_one_answers(ask: Ask, body: bytes, count: int) -> None:
     over = threading.Event()
 
     def silent(link: socket.socket) -> None:
@@ -231,7 +230,7 @@ def test_silent_nodes_share_the_time_and_the_last_one_answers(ask: Ask, body: by
     with listening(silent) as first, listening(empty) as second:
         dead = f"http://127.0.0.1:{free_ports(1)[0]}"
         # A third of the time for the silent one: had it used up more than its share, there would be no answer.
-        assert ask(f"{first},{dead},{second}", 9) == []
+        assert len(ask(f"{first},{dead},{second}", 9)) == count
         over.set()
 
 
@@ -262,24 +261,6 @@ def test_a_kept_connection_that_the_node_closed_is_made_anew() -> None:
         assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
         assert closed.wait(PATIENCE_S)
         assert client.multi_search([{"collection": "episodes", "q": "*"}]) == []
-
-
-def test_a_patient_search_has_the_whole_time_again_on_its_kept_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, links = [0.0], []
-
-    def slow(link: socket.socket) -> None:
-        links.append(link)
-        asked(link)
-        now[0] = 29.9  # so late comes the first answer
-        link.sendall(answer())
-        asked(link)
-        time.sleep(0.5)
-        link.sendall(answer())
-
-    monkeypatch.setattr(client_of, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with listening(slow) as url, contextlib.closing(SearchClient([url], KEY, limit_s=30, patient=True)) as client:
-        assert [client.multi_search([{"collection": "episodes", "q": "*"}]) for _ in range(2)] == [[], []]
-    assert len(links) == 1
 
 
 @both

@@ -22,7 +22,7 @@ pytestmark = needs_server
 FACT = "The staging queue drains at 14:00 UTC; deploys wait for it"
 PROMPT = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"}).encode()
 QUICK = {"JOELCLAW_STORE_TIMEOUT_MS": "60"}
-"""A request that moves documents waits 1.2 s then."""
+"""A request that writes waits 1.2 s then."""
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def many(machine: Machine, count: int) -> None:
 
 
 def assert_all_there(machine: Machine) -> None:
-    """After one more sync both sides hold the same."""
-    machine.sync()
-    assert machine.verify()["same"] is True
+    """After one more push the cluster has every memory."""
+    machine.push()
+    assert machine.waiting()["documents"] == 0
     rows = machine.there()
     assert {name: row["observation"] for name, row in rows.items()} == machine.memories()
 
@@ -121,7 +121,7 @@ def test_a_server_that_is_down_costs_nothing_and_loses_nothing(machine: Machine)
     (port,) = free_ports(1)
     down = {"TYPESENSE_URL": f"http://127.0.0.1:{port}"}
     name = machine.write(FACT, **down)
-    assert machine.run("store", "sync", **down).assert_failed() == "TYPESENSE_UNREACHABLE"
+    assert machine.run("store", "push", **down).assert_failed() == "TYPESENSE_UNREACHABLE"
     machine.background = True
     for _ in range(3):
         hook = machine.run("hook", "claude", stdin=PROMPT, **down)
@@ -139,7 +139,7 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     machine.write(FACT, **at(0))
     tries = []
     for _ in range(3):
-        assert machine.run("store", "sync", **down, **at(0)).code == 1
+        assert machine.run("store", "push", **down, **at(0)).code == 1
         status = machine.result("status", **at(0))
         tries.append(status["store"]["waiting"]["nextTry"][17:])
     assert tries == ["21.000Z", "22.000Z", "24.000Z"]
@@ -151,7 +151,7 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     # A hook before that moment starts nothing; one after it does.
     due = machine.home / "cache" / "store-sync.due"
     machine.background = True
-    assert machine.run("store", "sync", **down, **at(0)).code == 1
+    assert machine.run("store", "push", **down, **at(0)).code == 1
     stood = due.stat().st_mtime_ns
     assert stood == (NOW_MS + 8000) * 1_000_000
     machine.run("hook", "claude", stdin=PROMPT, **down, **at(3000))
@@ -165,7 +165,7 @@ def test_a_node_that_does_not_answer(machine: Machine, server: Server) -> None:
     machine.write(FACT)
     server.pause()
     try:
-        done = machine.run("store", "sync", **QUICK)
+        done = machine.run("store", "push", **QUICK)
         assert done.assert_failed() == "TYPESENSE_UNREACHABLE"
         assert done.took_s < SLOWEST_S
         machine.background = True
@@ -182,11 +182,9 @@ def test_a_node_that_dies_in_the_middle_of_an_import(machine: Machine, server: S
     many(machine, 120)
     fault = Fault(lambda _: None, forwarded=50)
     with proxy(server, fault) as url:
-        assert machine.run("store", "sync", TYPESENSE_URL=url).assert_failed() == "TYPESENSE_UNREACHABLE"
+        assert machine.run("store", "push", TYPESENSE_URL=url).assert_failed() == "TYPESENSE_UNREACHABLE"
     assert len(machine.there()) == 50
     assert machine.waiting()["documents"] == 120
-    result = machine.sync()
-    assert result["sent"]["documents"] == 70, "what had arrived is not sent again"
     assert_all_there(machine)
 
 
@@ -198,7 +196,7 @@ def test_each_line_of_an_answer_is_looked_at(machine: Machine, server: Server) -
         return 200, b"\n".join(good if place < 10 else bad for place in range(len(lines)))
 
     with proxy(server, Fault(half, forwarded=10)) as url:
-        done = machine.run("store", "sync", TYPESENSE_URL=url)
+        done = machine.run("store", "push", TYPESENSE_URL=url)
         assert done.assert_failed() == "TYPESENSE_REFUSED"
         assert "on-disk storage" in done.envelope["error"]["message"]
     waiting = machine.waiting()
@@ -219,7 +217,7 @@ def test_a_server_that_has_no_room(machine: Machine, server: Server, status: int
     answer = json.dumps({"message": said}).encode()
     with proxy(server, Fault(lambda _: (status, answer))) as url:
         for limit_ms in ("60", "600", "6000"):  # the first in which there is an answer will do
-            done = machine.run("store", "sync", TYPESENSE_URL=url, JOELCLAW_STORE_TIMEOUT_MS=limit_ms)
+            done = machine.run("store", "push", TYPESENSE_URL=url, JOELCLAW_STORE_TIMEOUT_MS=limit_ms)
             assert done.assert_failed() in ("TYPESENSE_REFUSED", "TYPESENSE_UNREACHABLE")
             if said in (message := done.envelope["error"]["message"]):
                 break
@@ -234,7 +232,7 @@ def test_the_home_s_own_disk_is_full(home: Path, server: Server) -> None:
         machine.result("store", "init")
         machine.write(FACT)
         fill()
-        assert machine.run("store", "sync").assert_failed() in ("STORE_FULL", "STORE_IO")
+        assert machine.run("store", "push").assert_failed() in ("STORE_FULL", "STORE_IO")
         assert machine.run("hook", "claude", stdin=PROMPT).code == 0
         for ballast in home.glob("ballast-*"):
             ballast.unlink()

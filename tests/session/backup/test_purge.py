@@ -259,7 +259,7 @@ def test_a_cluster_gets_the_deletion(run: Run, filled: Path, monkeypatch: pytest
     db.execute("DELETE FROM outbox")  # as if a cluster had all of it
     result = run("memory", "forget", "--purge", "--match", SAID, "--yes").result
     assert result["cluster"]["pending"] >= result["memories"] >= 3
-    waiting = {one["id"] for one in outbox.next_batch(db, now=2**60, limit=100)}
+    waiting = {one[1] for one in outbox.next_entries(db, 100)}
     assert set(result["ids"]) <= waiting
     for identifier in result["ids"]:
         sent = documents.by_id(db, identifier)
