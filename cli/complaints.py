@@ -12,7 +12,7 @@ from cli.stdout import StdoutFullError, tell
 from core import clock, files
 from core.errors import FAILED, Failure, usage
 from core.output import shown
-from otel import spool
+from otel import log
 from otel.event import new_event
 
 _OTHERS = {
@@ -60,7 +60,7 @@ def tell_faults(unknown: tuple[tuple[str, str], ...]) -> None:
     from session import settings_faults
 
     made = settings_faults.events(unknown, clock.now_ms())
-    if made and spool.keep(made):
+    if made and log.spool(made):
         tell(shown("".join(f"joelclaw: {event['metadata']['message']}\n" for event in made)))
 
 
@@ -68,7 +68,7 @@ def tell_corrected(paths: list[str], *, quiet: bool) -> None:
     """Say, once, that others could use files of the home: as an event, and to who runs a command by hand."""
     about, now = {"count": len(paths), "first": paths[:5]}, clock.now_ms()
     told = new_event("home.modes.corrected", source="joelclaw", component="home", level="warn", metadata=about, now=now)
-    spool.keep([told])
+    log.spool([told])
     if not quiet:
         tell(f"joelclaw: others could read {len(paths)} files or folders in {files.home()}; now only you can\n")
 

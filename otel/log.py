@@ -1,10 +1,15 @@
-"""The event log: appending events to the store, with the words by which they are found."""
+"""The event log: appending events to the store, and the spool that keeps them until somebody stores them. Hot path.
+
+A hook appends its events to the spool, a file of JSON lines, since a write to the store may have to wait. A later
+command stores them. The store is imported only by the functions that need it.
+"""
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, json_text, words
-from core.store import events as stored
-from core.store import sqlite
+import os
+import time
+
+from core import TYPE_CHECKING, files, json_text, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,78 +18,218 @@ if TYPE_CHECKING:
 
     from core.records import Event
 
+SPOOL = "spool"
+"""The folder of the spool in a home."""
+MAX_SPOOL_BYTES = 262_144
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
-NOISE_WINDOW_MS = 60_000
+NOISE_WINDOW_MS = 60_000  # in which so many debug events of one kind are noise
+
+_FILE = "events.jsonl"
+_TAKEN = _FILE + ".taken-"
+_TEXT_FIELDS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
-    """Store events, in the transaction that is open or in one of its own; returns how many were new and no noise.
+    """Store events, in the caller's transaction or in one of its own. Returns how many were stored.
 
-    `debug_limit`: debug events kept of one source, component and action in any 60 s, unless they matter.
+    Not stored are events whose id is known, and more than `debug_limit` debug events of the same source, component and
+    action within 60 seconds, unless they matter (`_matters`).
     """
+    from core.store import sqlite
+
     if not db.in_transaction:
         with sqlite.transaction(db):
             return append(db, events, debug_limit=debug_limit)
-    stored_now = 0
+    stored = 0
     for event in events:
         try:
-            stored_now += not _append(db, event, debug_limit)
+            stored += not _append(db, event, debug_limit)
         except (ValueError, TypeError, ArithmeticError, AttributeError):
-            pass  # another program wrote it to the spool: what cannot be stored would keep back all others
-    return stored_now
+            pass  # another program wrote this event to the spool; it must not keep back the others
+    return stored
 
 
 def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
-    """Store one event in a transaction of its own; returns why it was not stored (`DUPLICATE`, `NOISE`), else ""."""
+    """Store an event in a transaction of its own. Returns why it was not stored (DUPLICATE, NOISE), "" if it was."""
+    from core.store import sqlite
+
     with sqlite.transaction(db):
         return _append(db, event, debug_limit)
 
 
-def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
-    if event["component"] == stored.HOOK:
-        stored.record_hook(db, event)  # noise or not
-    elif "injected" in event:
-        stored.record_injection(db, event)
-    if not _matters(event) and stored.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
-        return DUPLICATE if stored.exists(db, event["id"]) else NOISE
-    if not stored.insert(db, event, search_text(event)):
-        return DUPLICATE
-    stored.count_recalled(db, event)
-    return ""
+def spool(events: Sequence[Event]) -> bool:
+    """Append events to the spool; returns whether they are there. A full spool takes no more."""
+    if not events:
+        return True
+    try:
+        lines = b"".join(json_text.dumps(event).encode() + b"\n" for event in events)
+        files.private_folder(_folder())
+        for _ in range(5):  # a command may take the file away while we write
+            descriptor = os.open(spool_path(), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                size = os.fstat(descriptor).st_size
+                if size > MAX_SPOOL_BYTES:
+                    return False
+                if size and os.pread(descriptor, 1, size - 1) != b"\n":  # the disk was full in the middle of a line
+                    os.write(descriptor, b"\n")
+                if os.write(descriptor, lines) < len(lines):
+                    return False
+                # A command renames the file before it reads it. Then write again: an event is stored only once.
+                if os.stat(spool_path()).st_ino == os.fstat(descriptor).st_ino:
+                    return True
+            except FileNotFoundError:
+                pass
+            finally:
+                os.close(descriptor)
+    except (OSError, ValueError, TypeError):
+        pass
+    return False
+
+
+def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None, *, busy_ms: int = 0) -> None:
+    """Store the spooled events and `more`. If the store is busy for `busy_ms` (`otel.busy_ms`), they wait on."""
+    if not (more or has_spooled()):
+        return
+    from core import config
+    from core.errors import Failure
+    from core.store import sqlite
+
+    opened = None
+    try:
+        settings = config.load()
+        busy_ms = busy_ms or settings.get_int("otel.busy_ms")
+        if db is None:
+            db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
+        else:
+            sqlite.be_durable(db, False, busy_ms=busy_ms)
+        with sqlite.transaction(db):  # before the files are taken, so that they stay if another process is writing
+            events, taken = take_spooled()
+            append(db, [*events, *more], debug_limit=settings.get_int("otel.debug_limit"))
+        files.remove(*taken)
+    except (Failure, sqlite.StoreError):  # `doctor` and the next reader report a fault of the store
+        spool(more)
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def has_spooled() -> bool:
+    """Whether events are spooled; takes microseconds."""
+    try:
+        return bool(os.listdir(_folder()))
+    except OSError:
+        return False
+
+
+def take_spooled() -> tuple[list[Event], list[str]]:
+    """The spooled events, and the files to remove once they are stored. The later of two with the same id counts."""
+    try:
+        os.rename(spool_path(), os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{time.monotonic_ns()}"))
+    except OSError:
+        pass  # nothing new; a killed process may have left what it took
+    return _read(_folder(), _TAKEN)
+
+
+def spooled_in(home: str) -> list[Event]:
+    """The events that are spooled in a home, which stays unchanged. The later of two with the same id counts."""
+    return _read(os.path.join(home, SPOOL), "")[0]
+
+
+def spool_path() -> str:
+    """The file that hooks append to."""
+    return os.path.join(_folder(), _FILE)
+
+
+def rewritten_spool_path(taken: str) -> str:
+    """Where to rewrite a file that was taken from the spool. If that process is killed, a later one finds it."""
+    name = os.path.basename(taken)
+    return os.path.join(_folder(), f"{_TAKEN}{os.getpid()}.{name.removeprefix(_TAKEN)}")
 
 
 def search_text(event: Event) -> str:
-    """The words by which an event is found, lower case, a line each field or metadata entry (the mirrored CLI's)."""
-    fields = [event["source"], event["component"], event["action"], event.get("error", "")]
-    _leaves("", event["metadata"], fields)
-    return "\n".join([line for line in map(as_words, fields) if line])
+    """The words by which an event is found, as in the mirrored CLI: in lower case, a line for each field and entry."""
+    lines = [event["source"], event["component"], event["action"], event.get("error", "")]
+    _collect("", event["metadata"], lines)
+    return "\n".join([line for line in map(as_words, lines) if line])
 
 
 def as_words(text: str) -> str:
-    """Lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
+    """In lower case, with a space for each run of ASCII punctuation and white space: `Foo.bar_baz` → `foo bar baz`."""
     return " ".join(text.lower().translate(words.SPACES).split())
 
 
+def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
+    from core.store import events
+
+    if event["component"] == events.HOOK:
+        events.record_hook(db, event)  # noise or not
+    elif "injected" in event:
+        events.record_injection(db, event)
+    if not _matters(event) and events.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
+        return DUPLICATE if events.exists(db, event["id"]) else NOISE
+    if not events.insert(db, event, search_text(event)):
+        return DUPLICATE
+    events.count_recalled(db, event)
+    return ""
+
+
 def _matters(event: Event) -> bool:
-    """Whether an event is kept however often its like came: a compaction, an injection, a failure."""
+    """Whether an event is kept however many of its kind there are: a compaction, an injection, a failure."""
     if not event["success"] or event["level"] != "debug":
         return True
-    about = event["action"].replace("_", ".").split(".")
-    return any(part == "compaction" or part.startswith("inject") for part in about) or bool(
-        event["metadata"].get("injected")
-    )
+    parts = event["action"].replace("_", ".").split(".")
+    is_kept = any(part == "compaction" or part.startswith("inject") for part in parts)
+    return is_kept or bool(event["metadata"].get("injected"))
 
 
-def _leaves(key: str, value: object, into: list[str]) -> None:
+def _collect(key: str, value: object, lines: list[str]) -> None:
     if isinstance(value, dict):
         if key:
-            into.append(key)
+            lines.append(key)
         for name, item in value.items():
-            _leaves(name, item, into)
+            _collect(name, item, lines)
     elif isinstance(value, (list, tuple)):
-        into.append(key)
+        lines.append(key)
         for item in value:
-            _leaves("", item, into)
+            _collect("", item, lines)
     else:
-        into.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")
+        lines.append(f"{key} {value if isinstance(value, str) else json_text.dumps(value)}")
+
+
+def _folder() -> str:
+    return os.path.join(files.home(), SPOOL)
+
+
+def _read(folder: str, prefix: str) -> tuple[list[Event], list[str]]:
+    events: dict[str, Event] = {}
+    read: list[str] = []
+    for name in sorted(os.listdir(folder)) if os.access(folder, os.R_OK | os.X_OK) else ():
+        try:
+            if name.startswith(prefix):
+                events |= {event["id"]: event for event in _events_of(os.path.join(folder, name))}
+                read.append(os.path.join(folder, name))
+        except OSError:  # another process has stored it by now
+            pass
+    return sorted(events.values(), key=lambda event: event["timestamp"]), read
+
+
+def _events_of(path: str) -> list[Event]:
+    """The events of a file of the spool, without lines that another program has damaged."""
+    events: list[Event] = []
+    with open(path, "rb") as file:
+        lines = file.read(MAX_SPOOL_BYTES * 2).splitlines()
+    for line in lines:
+        try:
+            event = json_text.loads(line)
+        except json_text.InvalidJSON:
+            continue
+        if (
+            isinstance(event, dict)
+            and all(isinstance(event.get(name), str) for name in _TEXT_FIELDS)
+            and isinstance(event.get("timestamp"), int)
+            and isinstance(event.get("success"), bool)
+            and isinstance(event.get("metadata"), dict)
+        ):
+            events.append(event)  # type: ignore[arg-type]  # its fields were checked
+    return events

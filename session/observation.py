@@ -16,7 +16,7 @@ from core.store.sessions import observed
 from memory.archive import ingest, transcript_files
 from memory.archive.known_files import Archived, File
 from memory.observe import Observer, new_report
-from otel import unstored
+from otel import log
 from otel.event import new_event
 from session import observation_queue
 from session.state import state_file
@@ -82,7 +82,7 @@ def _observe(
             f"memory.observe.{action}", source="cli", component="observe", level=level, success=not error,
             error=error or None, metadata=metadata, duration_ms=took, session=session, now=clock.now_ms(),
         )  # fmt: skip
-        unstored.store_waiting([event])
+        log.store_spooled([event])
 
     try:
         db = sqlite.open_writing(busy_ms=busy_ms, durable=False)

@@ -7,7 +7,7 @@ import time
 from core import TYPE_CHECKING, clock, project
 from core.errors import Failure
 from core.store import document_rows, sqlite
-from otel import spool
+from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
 
@@ -82,10 +82,8 @@ class RecordedRecall:
 
     def save(self, *, counting: bool = False) -> None:
         """Leave the events in the spool, and store them where that is full; `counting`: note the recalls."""
-        if not spool.keep(self._events):
-            from otel import unstored
-
-            unstored.store_waiting(self._events)
+        if not log.spool(self._events):
+            log.store_spooled(self._events)
         self._events.clear()
         if counting and self._recalled and self._db is not None:
             try:

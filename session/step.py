@@ -14,7 +14,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files
 from core.errors import Failure
-from otel import spool
+from otel import log
 from session.faults import fault_boundary
 from session.state import state_file
 
@@ -102,15 +102,13 @@ class Context:
 
     def note(self, events: Sequence[Event]) -> None:
         """Keep events in the spool, until who lets its client go or looks at the log stores them."""
-        if not spool.keep(events):
+        if not log.spool(events):
             self._unkept += events
 
     def close(self, *, silent: bool = False) -> None:
         """Store what waits, where nobody waits for this (`silent`), a recall looks it up, or there is no more room."""
         if silent or self.is_looked_up or self._unkept:
-            from otel import unstored
-
-            unstored.store_waiting(self._unkept, self.store.db)
+            log.store_spooled(self._unkept, self.store.db)
             self._unkept = []
 
     def is_off(self, cwd: str) -> bool:

@@ -235,5 +235,3 @@ def _module_state() -> Iterator[None]:
             if id(db) not in connections and db.filename:  # those in memory are tokenizers that a module keeps
                 with contextlib.suppress(apsw.Error):
                     db.close(True)
-        if "otel.otlp.records" in sys.modules:
-            sys.modules["otel.otlp.records"].resource.cache_clear()

@@ -11,7 +11,7 @@ from core.errors import Failure, usage
 from core.repository import switches
 from core.store import sqlite
 from core.store.sessions import session_lists
-from otel import unstored
+from otel import log
 from otel.event import new_event
 from session.state import state_file
 
@@ -46,7 +46,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     if result["changed"]:
         about = {"scope": scope, "name": name}
         event = new_event(action, source="cli", component="switch", metadata=about, now=clock.now_ms())
-        unstored.store_waiting([event])
+        log.store_spooled([event])
     whose = "Everything" if scope == switches.EVERYWHERE else f"The {scope} {name}"
     said = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
     said = f"{whose} {said if result['off'] else 'is on.'}"

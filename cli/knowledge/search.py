@@ -5,7 +5,7 @@ from __future__ import annotations
 from cli.answer import Answer, step
 from core import TYPE_CHECKING, clock, config
 from memory.knowledge import search as knowledge
-from otel import unstored
+from otel import log
 from otel.event import new_event, query_excerpt
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def search(options: dict[str, Any]) -> Answer:
         about = {"query": query_excerpt(query), "found": result["found"], "returned": len(hits)}
         made = new_event("knowledge.search.completed", component="knowledge-cli", metadata=about, now=now)
         made["recalled"] = [hit["id"] for hit in hits]
-        unstored.store_waiting([made], db)
+        log.store_spooled([made], db)
     if not hits:
         folder = {"dir": {"description": "a folder; without one, those synced before"}}
         return Answer(result, [step("joelclaw knowledge sync <dir>", "import a folder of markdown", folder)])

@@ -9,7 +9,7 @@ from core import clock, config
 from core.errors import usage
 from core.store import curation, sqlite
 from memory.knowledge import decisions, sync, vault
-from otel import unstored
+from otel import log
 from otel.event import new_event
 
 _EVENT_COUNTS = ("files", "sections", "added", "updated", "removed", "unchanged", "ms")
@@ -34,7 +34,7 @@ def run(options: dict[str, Any]) -> Answer:
         "knowledge.sync.completed", component="knowledge-cli", metadata=about, duration_ms=indexed["ms"],
         now=clock.now_ms(),
     )  # fmt: skip
-    unstored.store_waiting([made], db)
+    log.store_spooled([made], db)
     steps = []
     if result["missing"]:
         why = "folders are gone or empty; nothing was removed yet; this removes them"
@@ -97,7 +97,7 @@ def note(options: dict[str, Any]) -> Answer:
     what = "knowledge.turn_write." + ("skipped" if skipped else "completed")
     told = {"turnId": turn, "agent": given["agent"], "skipReason": skipped}
     made = new_event(what, component="knowledge-cli", metadata=told, session=given["session"], now=now)
-    unstored.store_waiting([made])
+    log.store_spooled([made])
     result = {"queued": True, "event": "knowledge/turn.write.requested", "turnId": turn, "skipReason": skipped}
     return Answer({**result, "stored": not skipped, "response": response}, steps)
 

@@ -12,7 +12,7 @@ from core.errors import usage
 from core.store import history, sqlite
 from core.store.upkeep.purge import PURGED, folded
 from memory import curation
-from otel import unstored
+from otel import log
 from recall.by_name.calls import PREFIX
 from session import checkpoint_run
 from session.session_report import listing
@@ -65,7 +65,7 @@ def _session(options: dict[str, Any]) -> Answer:
         fix = "give --session alone; its memories come back by their ids: joelclaw memory forget --undo ID"
         raise usage(CODE, "--session takes no ids and no --undo: the session's tool calls are deleted", fix)
     # An event of the session that waits would come behind this.
-    unstored.store_waiting(busy_ms=config.load().get_int("store.busy_ms"))
+    log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = writing()
     session = listing.meant(db, options["session"])
     checkpoint_run.remove(session)  # first: where it is locked, nothing has happened yet

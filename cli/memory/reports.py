@@ -22,9 +22,9 @@ def recent(options: dict[str, Any]) -> Answer:
 
 def scorecard(options: dict[str, Any]) -> Answer:
     """How well memory did in the last hours, of the events that wait in the spool, too."""
-    from otel import unstored
+    from otel import log
 
-    unstored.store_waiting()
+    log.store_spooled()
     return Answer(reports.scorecard(_store(), hours=options["hours"], now=clock.now_ms()))
 
 

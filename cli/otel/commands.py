@@ -74,7 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "otel export",
         "cli.otel.search:export",
-        "Send pending events to an OTLP collector (the OTEL_* variables): logs and traces.",
+        "Send pending events to an OTLP collector (the OTEL_* variables): logs, traces and metrics.",
         P("status", ("--status",), "only say what is pending, and how it went", kind="flag"),
     ),
     *(

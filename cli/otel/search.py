@@ -10,9 +10,9 @@ from core.errors import usage
 from core.process import background_process
 from core.store import sqlite
 from core.store.upkeep import retention
+from otel import export as exporting
+from otel import log
 from otel import search as finding
-from otel import unstored
-from otel.otlp import export as exporting
 
 _POLL_MS = 250
 
@@ -31,7 +31,7 @@ def _page(name: str, options: dict[str, Any]) -> Answer:
     limit, page = options["limit"], options["page"]
     text = options["query"] or "" if name == "search" else None
     asked = finding.query(_dated(options), clock.now_ms())
-    unstored.store_waiting()
+    log.store_spooled()
     result = finding.find(asked, limit=limit, page=page, text=text)
     steps = []
     if options["session"]:
@@ -67,7 +67,7 @@ def _correlated(scope: str, options: dict[str, Any]) -> Answer:
     hours, limit, whose = options["hours"], options["limit"], options["id"].strip()
     if not whose:
         raise usage("OTEL_INVALID_ARGS", "the id is empty", f"give it: joelclaw o11y {scope} ID")
-    unstored.store_waiting()
+    log.store_spooled()
     asked = finding.query({"hours": hours, scope: whose, "all": True}, clock.now_ms())
     found = finding.find(asked, limit=limit, page=1)
     hits = [{"collection": "otel_events", **event, "timestamp": event["ts"]} for event in found["events"]]
@@ -85,7 +85,7 @@ def _follow(options: dict[str, Any]) -> int:
     hung_up = select.poll()
     hung_up.register(1, 0)  # no events: only told when the reading end of a pipe is gone
     with suppress(KeyboardInterrupt):
-        unstored.store_waiting()
+        log.store_spooled()
         for found in finding.follow(asked, options["limit"]):
             if on_terminal and found:
                 from cli.otel import view
@@ -95,7 +95,7 @@ def _follow(options: dict[str, Any]) -> int:
                 break
             if hung_up.poll(_POLL_MS):
                 break
-            unstored.store_waiting()
+            log.store_spooled()
     return 0
 
 
@@ -103,7 +103,7 @@ def stats(options: dict[str, Any]) -> Answer:
     """How many events and errors there are."""
     now = clock.now_ms()
     asked = finding.query({**options, "all": True}, now)
-    unstored.store_waiting()
+    log.store_spooled()
     result = finding.stats(asked, hours=options["hours"], now=now)
     return Answer(result, [step("joelclaw otel list --level error,fatal", "the errors of the last day")])
 

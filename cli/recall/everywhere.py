@@ -8,8 +8,8 @@ from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
 from core.store import sqlite
+from otel import log
 from otel import search as events
-from otel import unstored
 from recall import engine, snippet
 from recall.query import Query
 from session import recorded_recall
@@ -44,7 +44,7 @@ def run(options: dict[str, Any]) -> Answer:
     if facet and facet not in _FIELDS:
         raise usage(_CODE, f"--facet {facet[:80]!r} is not known", f"use one of {', '.join(_FIELDS)}")
     names, wanted, limit = collections(collection), conditions(options["filter"] or ""), options["limit"]
-    unstored.store_waiting()
+    log.store_spooled()
     found: _Found = []
     total = 0
     for name in names:

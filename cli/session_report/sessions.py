@@ -6,7 +6,7 @@ from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from core import clock, config, files, project
 from core.store import apsw, migrate, sqlite
-from otel import unstored
+from otel import log
 from session.session_report import listing
 from session.session_report import report as reports
 from session.state import state_file
@@ -59,5 +59,5 @@ def report(options: dict[str, Any]) -> Answer:
 
 
 def _store() -> apsw.Connection:
-    unstored.store_waiting()
+    log.store_spooled()
     return sqlite.open_reading() or migrate.in_memory()

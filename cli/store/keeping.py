@@ -9,7 +9,7 @@ from core.errors import Failure
 from core.process import background_process
 from core.store import sqlite
 from core.store.upkeep.retention import Retention
-from otel import unstored
+from otel import log
 from otel.event import new_event
 from session.backup import archive
 
@@ -57,5 +57,5 @@ def prune(options: dict[str, Any]) -> Answer | int:
     freed = result["bytes"]["before"] - result["bytes"]["after"]
     if any(about.values()) or freed > 0:
         event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
-        unstored.store_waiting([event], db)
+        log.store_spooled([event], db)
     return 0 if background else Answer(result, [step("joelclaw status", "what is left")])

@@ -7,7 +7,7 @@ from cli.answer import Answer, step
 from core import config
 from core.process import background_process
 from core.store.cluster import sync
-from otel import unstored
+from otel import log
 
 _STATUS = step("joelclaw status", "what waits to be pushed, and the last error")
 
@@ -26,7 +26,7 @@ def push(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every comm
     """Push everything that waits; also run in the background of other commands."""
     background = background_process.stop_in_time()
     settings = config.load()
-    unstored.store_waiting()
+    log.store_spooled()
     if background:
         sync.push_in_background(settings)
         return 0

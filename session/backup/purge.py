@@ -23,7 +23,7 @@ from core.store.upkeep import purge as rows
 from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
-from otel import spool, unstored
+from otel import log
 from recall.static_vectors import document_vector
 from session import checkpoint_run, daily_log
 from session.backup import archive
@@ -46,7 +46,7 @@ class Purge:
     def __init__(
         self, config: Config, ids: Sequence[str], *, session: str, project: str, before: int | None, match: str
     ) -> None:
-        unstored.store_waiting()
+        log.store_spooled()
         if sqlite.open_reading() is None:
             raise Failure("PURGE_NOTHING", "nothing is stored yet", "see joelclaw status")
         self._config = config
@@ -290,7 +290,7 @@ class Sweep:
             self.unstored += gone
             if not gone or self._dry:
                 return
-            aside = unstored.aside(path)
+            aside = log.rewritten_spool_path(path)
             os.rename(path, aside)
             file = open(aside, "rb")
         except FileNotFoundError:  # taken in meanwhile
@@ -298,7 +298,7 @@ class Sweep:
         with file:
             for _ in range(2):
                 kept = [line + b"\n" for line in file.read().splitlines() if not self._line_goes(line)]
-                daily_log.append(spool.path(), b"".join(kept))
+                daily_log.append(log.spool_path(), b"".join(kept))
                 with suppress(FileNotFoundError):
                     os.unlink(aside)  # and what a hook wrote that had opened it before
 

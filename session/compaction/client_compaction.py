@@ -92,7 +92,7 @@ def notify(config: Config) -> dict[str, Any]:
     """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s, and record an event."""
     from core import clock
     from core.process import process_group
-    from otel import unstored
+    from otel import log
     from otel.event import new_event
     from session.idle import timers
 
@@ -111,5 +111,5 @@ def notify(config: Config) -> dict[str, Any]:
     event = new_event(
         name, source="interactive", component=session_event.COMPONENT, level=level, success=is_done, error=why, now=now
     )
-    unstored.store_waiting([event])  # nobody waits for this
+    log.store_spooled([event])  # nobody waits for this
     return {"delivered": is_done, "reason": "" if is_done else ended.reason or "failed"}

@@ -23,7 +23,7 @@ from core.store import fold_log, log_bytes, sqlite
 from core.store.history import Called
 from core.store.upkeep import store_file
 from memory.archive import known_files
-from otel import spool, unstored
+from otel import log
 from session.backup import archive
 from session.doctor import hooks, services
 from session.doctor import status as quick
@@ -210,9 +210,9 @@ def _of_home() -> tuple[dict[str, Any], list[Finding]]:
             named = ", ".join(os.path.relpath(path, home) for path in paths[:_LISTED])
             more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
             found.append(make(code, "home", what.format(f"{named}{more} in {home}"), fix))
-    waiting = unstored.lying_in(home)
+    waiting = log.spooled_in(home)
     facts["spooledEvents"] = len(waiting)
-    is_full = len(files.start_of(spool.path(), spool.MOST_BYTES * 2)) > spool.MOST_BYTES
+    is_full = len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES
     if is_full:  # else they wait for the end of a turn, which may not come for long
         about = f"the spool is full: {len(waiting)} events wait to be stored"
         found.append(warning("EVENTS_WAIT", "home", about, "joelclaw otel list"))

@@ -26,7 +26,7 @@ from core.repository import switches
 from core.store import history, migrate
 from core.store.history import Called
 from memory.archive import known_files
-from otel import log, unstored
+from otel import log
 from session import own_command
 from session.doctor import services
 from session.doctor.status import Finding, error, note, warning
@@ -172,7 +172,7 @@ def calls_of(db: apsw.Connection | None, since: int) -> list[Called]:
     both = migrate.in_memory()
     if db is not None:
         history.copy_hooks(db, both)
-    log.append(both, unstored.lying_in(files.home()), debug_limit=0)
+    log.append(both, log.spooled_in(files.home()), debug_limit=0)
     return history.hooks_by_event(both, since)
 
 
@@ -319,7 +319,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Trial
         ms = round((time.monotonic() - began) * 1000)
         not_stored = [
             (one["action"], one.get("error", ""), bool(one["metadata"].get("injected")))
-            for one in unstored.lying_in(home)
+            for one in log.spooled_in(home)
             if one["component"] == "hook"
         ]
         return Trial(ended, ms, history.traces(home) or not_stored)

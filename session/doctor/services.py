@@ -15,7 +15,7 @@ from core.errors import Failure
 from core.process import process_group
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
-from otel.otlp.export import disabled
+from otel.export import is_disabled
 from session import own_command
 from session.doctor.status import Finding, error, note, warning
 
@@ -110,7 +110,7 @@ def _cluster(settings: Config, waiting: dict[str, Any] | None) -> Examined:
 
 def _exporter(mode: str, about: dict[str, Any] | None) -> Examined:
     """Whether events get to where they are to go; `about` is None where nothing was ever exported."""
-    used, places = mode == "auto" and not disabled(), (about or {}).get("destinations", [])
+    used, places = mode == "auto" and not is_disabled(), (about or {}).get("destinations", [])
     current = [place for place in places if place["current"]] if used else []
     found = []
     for place in current:

@@ -24,8 +24,8 @@ from core.repository import switches
 from core.store import SCHEMA, open_unchanged, overview, sqlite
 from core.store.cluster import outbox
 from memory.archive import stuck
-from otel import unstored
-from otel.otlp import export as exporting
+from otel import export as exporting
+from otel import log
 from recall import static_vectors
 from session import checkpoint_run, settings_faults
 from session.backup import archive
@@ -96,7 +96,7 @@ def look() -> Look:
         "home": files.home(),
         "store": store,
         "counts": counted["counts"],
-        "events": {**counted["events"], "waiting": len(unstored.lying_in(files.home()))},
+        "events": {**counted["events"], "waiting": len(log.spooled_in(files.home()))},
         "otelExport": export,
         "sessions": _sessions(seen),
         "switches": _switches(seen),

@@ -10,7 +10,7 @@ import clients
 from core import TYPE_CHECKING, clock, config, json_text
 from core.errors import Failure
 from core.process import background_jobs
-from otel import spool
+from otel import log
 from otel.event import new_event
 from session.state import state_file
 
@@ -59,9 +59,9 @@ class Call:
             if self._config.unknown:
                 from session import settings_faults
 
-                spool.keep(settings_faults.events(self._config.unknown, clock.now_ms()))
+                log.spool(settings_faults.events(self._config.unknown, clock.now_ms()))
         except Failure as failure:
-            spool.keep([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
+            log.spool([self._about("hook.config_invalid", "warn", {}, error=failure.message)])
         self._deadline.seconds = self._seconds()
 
     def answer(self, data: bytes) -> str:
@@ -141,7 +141,7 @@ class Call:
 
     def _keep(self, made: Event) -> None:
         if self._context is None:
-            spool.keep([made])
+            log.spool([made])
         else:
             self._context.note([made])
             self._context.close()

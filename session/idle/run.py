@@ -14,7 +14,7 @@ from core.errors import Failure
 from core.process import process_group
 from core.process.process_group import Ended, Interrupts
 from core.repository import switches
-from otel import unstored
+from otel import log
 from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
@@ -253,4 +253,4 @@ def _record(
         role=current["role"],
         now=clock.now_ms(),
     )
-    unstored.store_waiting([event])  # nobody waits for this, and its user may be following the log
+    log.store_spooled([event])  # nobody waits for this, and its user may be following the log

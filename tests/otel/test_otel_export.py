@@ -25,9 +25,8 @@ def test_an_event_goes_out_as_a_log_record(run: Run, receiver: Receiver) -> None
         *("--source", "ci", "--component", "builder", "--metadata", '{"n": 3, "of": {"a": [1, null, "x"]}}'),
     ).result["event"]
     done = run("otel", "export", env=receiver.env).result
-    assert [(one["signal"], one["sent"]) for one in done["destinations"]] == [
-        ("logs", 1), ("traces", 0)
-    ]  # fmt: skip
+    sent = {place["signal"]: place["sent"] for place in done["destinations"]}
+    assert sent == {"logs": 1, "traces": 0, "metrics": 1}
     ((resource, record),) = receiver.records()
     assert record.event_name == "build.broke"
     assert (record.severity_number, record.severity_text) == (17, "ERROR")
@@ -86,6 +85,7 @@ def test_the_standard_variables_hold(run: Run, receiver: Receiver) -> None:
             "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test,host.name=other,service.name=no",
             "OTEL_SERVICE_NAME": "my-agents",
             "OTEL_TRACES_EXPORTER": "none",
+            "OTEL_METRICS_EXPORTER": "none",
         },
     )  # fmt: skip
     (request,) = receiver.seen
@@ -108,12 +108,34 @@ def test_limits_of_attributes_hold(run: Run, receiver: Receiver) -> None:
     assert said["log.record.uid"] == made["id"]
 
 
-def test_metadata_with_very_many_keys_is_one_map(run: Run, receiver: Receiver) -> None:
-    metadata = {f"k{n}": n for n in range(100)}
-    run("otel", "emit", "a", "--metadata", json.dumps(metadata))
+def test_of_too_many_attributes_those_of_the_metadata_are_dropped(run: Run, receiver: Receiver) -> None:
+    run("otel", "emit", "a", "--metadata", json.dumps({f"k{n}": n for n in range(200)}))
     run("otel", "export", env=receiver.env)
     ((_, record),) = receiver.records()
-    assert attributes(record.attributes)["joelclaw.metadata"] == metadata
+    sent = attributes(record.attributes)
+    assert sent["joelclaw.metadata.k199"] == 199 and "joelclaw.metadata.k0" not in sent
+    assert {"log.record.uid", "joelclaw.source", "joelclaw.session"} <= set(sent)
+
+
+def test_metrics_count_events_and_durations_over_their_own_times(run: Run, receiver: Receiver) -> None:
+    for at, took in ((0, 4), (1_000, 40), (2_000, 400)):
+        run("otel", "emit", "build.ok", "--duration-ms", str(took), "--timestamp", str(NOW_MS + at))
+    run("otel", "emit", "build.broke", "--level", "error", "--success", "false", "--timestamp", str(NOW_MS + 500))
+    run("otel", "export", env=receiver.env)
+    (body,) = receiver.bodies("/v1/metrics")
+    (group,) = body.resource_metrics
+    assert attributes(group.resource.attributes)["service.name"] == "joelclaw"
+    (scope,) = group.scope_metrics
+    events, duration = scope.metrics
+    assert (events.name, events.sum.is_monotonic, events.sum.aggregation_temporality) == ("joelclaw.events", True, 1)
+    counts = {attributes(point.attributes)["joelclaw.action"]: point.as_int for point in events.sum.data_points}
+    assert counts == {"build.ok": 3, "build.broke": 1}
+    assert duration.name == "joelclaw.duration"
+    (point,) = duration.histogram.data_points
+    assert (point.count, point.sum, point.min, point.max) == (3, 444, 4, 400)
+    assert sum(point.bucket_counts) == 3 and len(point.bucket_counts) == len(point.explicit_bounds) + 1
+    start, end = NOW_MS * 1_000_000, (NOW_MS + 2_000) * 1_000_000
+    assert (point.start_time_unix_nano, point.time_unix_nano) == (start, end)
 
 
 def test_disabled_sends_nothing_and_says_so(run: Run, receiver: Receiver) -> None:
@@ -144,7 +166,7 @@ def test_variables_that_mean_nothing_here_are_named(run: Run, variables: dict[st
 def test_without_an_endpoint_it_is_the_standard_one_and_named(run: Run) -> None:
     about = run("otel", "export", "--status").result
     assert [one["endpoint"] for one in about["destinations"]] == [
-        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces")
+        f"http://localhost:4318/v1/{signal}" for signal in ("logs", "traces", "metrics")
     ]
 
 
@@ -224,7 +246,7 @@ def test_auto_keeps_its_errors_and_waits_as_asked(run: Run, receiver: Receiver, 
     emit(0)
     about = run("otel", "export", "--status", env=receiver.env).result["destinations"]
     assert "429" in about[0]["lastError"]
-    assert [one["failures"] for one in about] == [1, 0]
+    assert {one["signal"]: one["failures"] for one in about} == {"logs": 1, "traces": 0, "metrics": 1}
     receiver.plan = lambda *_: Do()
     emit(100_000)
     assert not receiver.ids()

@@ -12,7 +12,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import files
-from otel import spool, unstored
+from otel import log
 
 EVENT: Any = {
     "id": "e1", "timestamp": 1, "sessionId": "s", "systemId": "y", "level": "info", "source": "a", "component": "c",
@@ -28,25 +28,27 @@ def folder(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
 
 
 def test_what_is_kept_is_taken_and_waits_until_it_is_removed(folder: Path) -> None:
-    assert not spool.waiting() and spool.keep([EVENT]) and spool.waiting()
-    events, (taken,) = unstored.take()
+    assert not log.has_spooled() and log.spool([EVENT]) and log.has_spooled()
+    events, (taken,) = log.take_spooled()
     assert (
-        events == [EVENT] and taken.startswith(str(folder / f"events.jsonl.taken-{os.getpid()}.")) and spool.waiting()
+        events == [EVENT] and taken.startswith(str(folder / f"events.jsonl.taken-{os.getpid()}.")) and log.has_spooled()
     )
     assert not (folder / "events.jsonl").exists() and os.path.exists(taken)
-    assert spool.keep([{**EVENT, "id": "e2"}])
-    assert {event["id"] for event in unstored.take()[0]} == {"e1", "e2"}, "what could not be stored is not overwritten"
+    assert log.spool([{**EVENT, "id": "e2"}])
+    assert {event["id"] for event in log.take_spooled()[0]} == {"e1", "e2"}, (
+        "what could not be stored is not overwritten"
+    )
     for path in folder.glob("*.taken-*"):
         path.unlink()
     files.remove(taken, "/gone")
-    assert not spool.waiting() and os.listdir(folder) == []
+    assert not log.has_spooled() and os.listdir(folder) == []
 
 
 def test_of_two_events_with_one_id_the_later_counts(folder: Path) -> None:
     """A hook that says it has answered, and then that it was too late."""
     late = {**EVENT, "timestamp": 0, "action": "hook.timeout"}  # the clock was set back meanwhile
-    assert spool.keep([EVENT, late])
-    assert unstored.take()[0] == [late]
+    assert log.spool([EVENT, late])
+    assert log.take_spooled()[0] == [late]
 
 
 def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
@@ -61,7 +63,7 @@ def test_what_cannot_be_stored_stays_as_it_is(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize("words", [("recall", "what is there"), ("checkpoint", "save", "--session=s", "--percent=70")])
 def test_a_full_spool_is_stored_by_who_comes_next(run: Run, folder: Path, words: tuple[str, ...]) -> None:
     number = 0
-    while spool.keep([{**EVENT, "id": str(number), "metadata": {"text": "x" * 10_000}}]):
+    while log.spool([{**EVENT, "id": str(number), "metadata": {"text": "x" * 10_000}}]):
         number += 1
     run(*words)
     found = run("otel", "list", "--hours", "876000", "--limit", "200").result["events"]
@@ -75,23 +77,23 @@ def test_what_was_taken_and_not_dropped_is_taken_again(folder: Path) -> None:
     (folder / "events.jsonl.taken-1").write_bytes(line + b"no json\n[]\n" + line)
     (folder / "other.jsonl").write_bytes(line)
     (folder / "events.jsonl.taken-2").mkdir()
-    assert unstored.take() == ([EVENT], [str(folder / "events.jsonl.taken-1")])
-    assert unstored.take()[0] == [EVENT]
+    assert log.take_spooled() == ([EVENT], [str(folder / "events.jsonl.taken-1")])
+    assert log.take_spooled()[0] == [EVENT]
 
 
 def test_of_a_file_twice_what_a_spool_takes_is_read(folder: Path) -> None:
     folder.mkdir(parents=True)
     line = json.dumps(EVENT).encode() + b"\n"
     (folder / "events.jsonl").write_bytes(b" " * (524_288 - len(line)) + line)
-    assert unstored.take()[0] == [EVENT]
-    (taken,) = unstored.take()[1]
+    assert log.take_spooled()[0] == [EVENT]
+    (taken,) = log.take_spooled()[1]
     Path(taken).write_bytes(b" " * (524_288 - len(line) + 2) + line)
-    assert unstored.take()[0] == []
+    assert log.take_spooled()[0] == []
 
 
 def test_a_value_without_one_of_its_fields_is_no_event(folder: Path) -> None:
-    spool.keep([EVENT, {**EVENT, "id": None}, {name: EVENT[name] for name in ("id", "action")}, 7])  # type: ignore[list-item]
-    assert unstored.take()[0] == [EVENT]
+    log.spool([EVENT, {**EVENT, "id": None}, {name: EVENT[name] for name in ("id", "action")}, 7])  # type: ignore[list-item]
+    assert log.take_spooled()[0] == [EVENT]
 
 
 BAD: list[dict[str, Any]] = [
@@ -117,36 +119,36 @@ def test_a_line_that_cannot_be_stored_keeps_back_no_other(run: Run, folder: Path
 def test_what_the_disk_has_no_room_for_takes_no_other_along(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
-    assert spool.keep([EVENT]) is False
+    assert log.spool([EVENT]) is False
     monkeypatch.setattr(os, "write", write)
-    assert spool.keep([{**EVENT, "id": "e2"}])
-    assert [event["id"] for event in unstored.lying_in(str(folder.parent))] == ["e2"]
+    assert log.spool([{**EVENT, "id": "e2"}])
+    assert [event["id"] for event in log.spooled_in(str(folder.parent))] == ["e2"]
 
 
 def test_what_lies_in_another_home_is_left_there(tmp_path: Path) -> None:
-    assert unstored.lying_in(str(tmp_path)) == []
+    assert log.spooled_in(str(tmp_path)) == []
     (tmp_path / "spool").mkdir()
     for name, number in (("b", "2"), ("a", "1")):
         (tmp_path / "spool" / name).write_text(json.dumps({**EVENT, "id": number}) + "\n")
-    assert [one["id"] for one in unstored.lying_in(str(tmp_path))] == ["1", "2"]
+    assert [one["id"] for one in log.spooled_in(str(tmp_path))] == ["1", "2"]
     assert sorted(os.listdir(tmp_path / "spool")) == ["a", "b"]
 
 
 def test_a_spool_that_cannot_be_written_keeps_nothing(home: Path) -> None:
     home.mkdir()
     (home / "spool").touch()
-    assert spool.keep([EVENT]) is False
-    assert not spool.waiting() and unstored.take() == ([], [])
+    assert log.spool([EVENT]) is False
+    assert not log.has_spooled() and log.take_spooled() == ([], [])
 
 
 @pytest.mark.parametrize("words", [("otel", "list"), ("otel", "stats"), ("report",), ("memory", "scorecard")])
 def test_the_log_is_read_where_the_settings_cannot_be(run: Run, folder: Path, words: tuple[str, ...]) -> None:
     run("otel", "emit", "a.b")
     run("recall", "what is there")
-    assert spool.waiting()
+    assert log.has_spooled()
     (folder.parent / "config.toml").write_text("no toml")
     run(*words)
-    assert spool.waiting()
+    assert log.has_spooled()
 
 
 @pytest.mark.parametrize("dropped", ["at once", "later"])
@@ -154,19 +156,19 @@ def test_what_is_written_while_another_process_takes_the_file_is_not_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch, dropped: str
 ) -> None:
     """Of 300 hooks at once 57 left no event: their file was taken between opening and writing it."""
-    assert spool.keep([EVENT])
+    assert log.spool([EVENT])
     write, taken = os.write, []
 
     def taking(descriptor: int, data: bytes) -> int:
         if not taken:
-            taken.extend(unstored.take()[1])
+            taken.extend(log.take_spooled()[1])
             if dropped == "at once":
                 files.remove(*taken)
         return write(descriptor, data)
 
     monkeypatch.setattr(os, "write", taking)
-    assert spool.keep([{**EVENT, "id": "e2"}])
+    assert log.spool([{**EVENT, "id": "e2"}])
     monkeypatch.undo()
     monkeypatch.setenv("JOELCLAW_HOME", str(folder.parent))
     files.remove(*taken)
-    assert [event["id"] for event in unstored.lying_in(str(folder.parent))] == ["e2"]
+    assert [event["id"] for event in log.spooled_in(str(folder.parent))] == ["e2"]

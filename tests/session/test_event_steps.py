@@ -12,7 +12,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from otel import unstored
+from otel import log
 from session import checkpoint, checkpoint_run
 from session.hook import call
 from session.inject import recovery, refresh, runner
@@ -74,7 +74,7 @@ def test_a_late_turn_keeps_its_events_and_what_is_pending(
         context = situation.context
         assert context.on_deadline is not None
         context.on_deadline()
-        late.append([event["action"] for event in unstored.lying_in(str(here))])
+        late.append([event["action"] for event in log.spooled_in(str(here))])
         return compose(current, situation, *more)
 
     monkeypatch.setattr(refresh, "compose", hangs)

@@ -12,7 +12,7 @@ from conftest import NOW_MS
 from core import files
 from core.config import Config
 from core.store import history, sqlite
-from otel import spool
+from otel import log
 from otel.event import new_event
 from session import checkpoint_run
 from session import step as session_context
@@ -193,14 +193,14 @@ def test_a_fault_of_a_step_stops_no_other() -> None:
 
 def test_what_a_full_spool_has_no_room_for_is_stored_though_a_step_had_a_fault(home: Path) -> None:
     (home / "spool").mkdir(parents=True, mode=0o700)
-    (home / "spool" / "events.jsonl").write_bytes(b"x" * (spool.MOST_BYTES + 1))
+    (home / "spool" / "events.jsonl").write_bytes(b"x" * (log.MAX_SPOOL_BYTES + 1))
     given = context()
     given.faults.append({"step": "archive", "code": "ValueError", "message": "no"})
     given.note([new_event("a.b", now=NOW_MS)])
     given.close()
     db = sqlite.open_reading()
     assert db is not None and history.event_counts(db, 0) == {"a.b": 1}
-    assert not spool.waiting()
+    assert not log.has_spooled()
 
 
 def test_a_damaged_state_is_set_aside_and_told(home: Path) -> None:

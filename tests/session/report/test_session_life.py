@@ -12,7 +12,7 @@ from conftest import Run
 from lived_session import MEMORY, MINUTE, Lived, live
 from terminal import on_terminal, without_style
 
-from otel import spool
+from otel import log
 from otel.event import new_event
 from session import session_event
 
@@ -124,7 +124,7 @@ def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
         {**told, "id": "odd-3", "injected": {"text": ["x"]}},
         {**told, "id": "odd-4", "injected": 7},
     ]
-    assert spool.keep([told, late, *odd])
+    assert log.spool([told, late, *odd])
     one.hook("UserPromptSubmit", prompt="go on")
     life = shown(run, SESSION)
     (injection,) = [found for found in moments(life, "injection") if found.get("customType") == "memory-recall"]

@@ -1,0 +1,200 @@
+"""`otel export`: where events go, how far each destination is, and sending what waits.
+
+A destination is a signal and its endpoint in the standard `OTEL_*` variables. The SDK reads the other variables
+(headers, timeout, certificates). It is imported only if something waits.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import apsw
+
+from core import clock, files, ids
+from core.config import Config
+from core.errors import Failure, usage
+from core.process import background_jobs
+from core.store import export_cursor, history, sqlite
+from core.store.export_cursor import Cursor
+from otel import log
+
+FAILED = "OTEL_EXPORT_FAILED"
+INVALID_CONFIG = "OTEL_EXPORT_CONFIG"
+SIGNALS = ("logs", "traces", "metrics")
+DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
+LOCK_SECONDS = 10.0  # how long an export waits for another one
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where one signal goes. `shown` is the URL without password and query."""
+
+    signal: str
+    url: str
+    shown: str
+
+    @property
+    def key(self) -> str:
+        """The key of its cursor."""
+        return ids.fingerprint(f"{self.signal}\n{self.url}")
+
+
+def run(config: Config) -> list[dict[str, Any]] | None:
+    """Send what waits; returns counts for each destination, or None if exporting is disabled.
+
+    Raises Failure: OTEL_EXPORT_FAILED, OTEL_EXPORT_BUSY, OTEL_EXPORT_CONFIG.
+    """
+    current = destinations()
+    if is_disabled() or not current:
+        return None
+    try:
+        with files.FileLock(background_jobs.export_lock(), wait_s=LOCK_SECONDS):
+            done = _send(config, current)
+    except files.LockTimeout:
+        fix = "wait for it, or look at `joelclaw otel export --status`"
+        raise Failure("OTEL_EXPORT_BUSY", "another process is exporting", fix) from None
+    errors = [
+        f"{place['signal']} to {place['endpoint']}: {place['error']} ({place['waiting']} events wait)"
+        for place in done
+        if "error" in place
+    ]
+    if not errors:
+        return done
+    sent = [f"sent: {place['signal']} {place['sent']}" for place in done if place["sent"]]
+    fix = "check OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS and the collector; the next export sends what waits"
+    raise Failure(FAILED, "; ".join(errors + sent), fix)
+
+
+def run_in_background(config: Config) -> None:
+    """Send what is due, in a process that `background_jobs` started under its lock. Faults stay in the cursors."""
+    if is_disabled():
+        return
+    try:
+        _send(config, destinations(), due_only=True)
+    except (Failure, sqlite.StoreError):
+        return
+    db = sqlite.open_reading()
+    retry_at = max((cursor.next_try_at for cursor in export_cursor.every(db)), default=0) if db is not None else 0
+    if retry_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
+        background_jobs.postpone(background_jobs.EXPORT, retry_at)
+
+
+def is_disabled() -> bool:
+    """Whether `OTEL_SDK_DISABLED` is true."""
+    return _variable("OTEL_SDK_DISABLED").lower() == "true"
+
+
+def destinations() -> list[Destination]:
+    """The destinations of the environment. Raises Failure: OTEL_EXPORT_CONFIG."""
+    places = []
+    for signal in SIGNALS:
+        name = f"OTEL_{signal.upper()}_EXPORTER"
+        exporter = _variable(name).lower() or "otlp"
+        if exporter not in ("otlp", "none"):
+            message = f"{name} is {exporter!r}; joelclaw only sends OTLP"
+            raise usage(INVALID_CONFIG, message, f"set {name} to otlp or none")
+        if exporter == "otlp":
+            places.append(_destination(signal))
+    return places
+
+
+def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
+    """Current and former destinations and how far each is; `problem` says what is wrong with the variables."""
+    result: dict[str, Any] = {"mode": config.get_str("otel.export"), "disabled": is_disabled(), "destinations": []}
+    current: list[Destination] = []
+    try:
+        current = destinations()
+    except Failure as failure:
+        result["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
+    keys = [place.key for place in current]
+    former = [cursor for cursor in export_cursor.every(db) if cursor.destination not in keys] if db is not None else []
+    result["destinations"] = [_cursor_row(db, _cursor(db, place), is_current=True) for place in current]
+    result["destinations"] += [_cursor_row(db, cursor, is_current=False) for cursor in former]
+    return result
+
+
+def problems(status: dict[str, Any]) -> list[dict[str, str]]:
+    """Code, message and fix of what keeps the background from exporting, given the result of `status`."""
+    if status["mode"] != "auto" or status["disabled"]:
+        return []
+    problems = [status["problem"]] if "problem" in status else []
+    return problems + [
+        {
+            "code": "OTEL_EXPORT_FAILING",
+            "message": f"{place['signal']} to {place['endpoint']}: {place['lastError']}",
+            "fix": f"run `joelclaw otel export` to try again now; {place['waiting']} events wait",
+        }
+        for place in status["destinations"]
+        if place["current"] and place["failures"]
+    ]
+
+
+def _send(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[dict[str, Any]]:
+    log.store_spooled()
+    db = sqlite.open_reading()
+    last = history.last_seq(db) if db is not None else 0
+    cursors = [(_cursor(db, place), place.url) for place in places]
+    if all(cursor.reached >= last for cursor, _ in cursors):
+        nothing = {"sent": 0, "rejected": 0, "waiting": 0}
+        return [{"signal": place.signal, "endpoint": place.shown, **nothing} for place in places]
+    from otel import otlp
+
+    db = sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=False)
+    try:
+        return otlp.send_all(db, cursors, due_only=due_only)
+    finally:
+        db.close()
+
+
+def _destination(signal: str) -> Destination:
+    name, protocol = _signal_variable(signal, "PROTOCOL")
+    if protocol.lower() not in ("", "http/protobuf"):
+        message = f"{name} is {protocol!r}; joelclaw only speaks http/protobuf"
+        fix = f"unset {name} or set it to http/protobuf, and use the collector's HTTP port (4318; 4317 is gRPC)"
+        raise usage(INVALID_CONFIG, message, fix)
+    name, url = _signal_variable(signal, "ENDPOINT")
+    if name == "OTEL_EXPORTER_OTLP_ENDPOINT":
+        url = (url or DEFAULT_ENDPOINT).removesuffix("/") + f"/v1/{signal}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https"):
+        raise usage(INVALID_CONFIG, f"{name} is not an http URL", f"set {name} to a URL such as {DEFAULT_ENDPOINT}")
+    host = f"[{host}]" if ":" in host else host
+    return Destination(signal, url, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+
+
+def _signal_variable(signal: str, what: str) -> tuple[str, str]:
+    """The name and the value of a variable of this signal or, if it is not set, of the one for all signals."""
+    own = f"OTEL_EXPORTER_OTLP_{signal.upper()}_{what}"
+    name = own if _variable(own) else f"OTEL_EXPORTER_OTLP_{what}"
+    return name, _variable(name)
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "").strip()
+
+
+def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
+    stored = export_cursor.read(db, place.key) if db is not None else None
+    return stored or Cursor(place.key, place.signal, place.shown)
+
+
+def _cursor_row(db: apsw.Connection | None, cursor: Cursor, *, is_current: bool) -> dict[str, Any]:
+    return {
+        "signal": cursor.signal,
+        "endpoint": cursor.endpoint,
+        "waiting": export_cursor.waiting(db, cursor.reached) if db is not None else 0,
+        "exported": cursor.exported,
+        "failures": cursor.failures,
+        "lastError": cursor.error or None,
+        "nextTryAt": clock.iso(cursor.next_try_at) if cursor.failures else None,
+        "rejected": cursor.rejected,
+        "lastExportAt": clock.iso(cursor.exported_at) if cursor.exported_at else None,
+        "lastFailureAt": clock.iso(cursor.failed_at) if cursor.failed_at else None,
+        "current": is_current,
+    }
