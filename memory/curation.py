@@ -127,7 +127,7 @@ def _changed(document: Document, changed: bool) -> dict[str, Any]:
 def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
     """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, where=name_of(current_folder()), now=now, config=config)
+    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now, config=config)
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         one: Document = {**older}
@@ -138,11 +138,11 @@ def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: 
             if same is not None and is_told and same["id"] != older["id"]:
                 fix = f"forget this one: joelclaw memory forget {older['id']}"
                 raise Failure("MEMORY_DUPLICATE", f"another memory already says that: {same['id']}", fix)
-            one["history"] = write.with_history(older)
-            write.take(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
-            one["path"] = fresh["path"] if write.is_for_all(one) else one["path"]
+            one["history"] = write.extended_history(older)
+            write.copy_fields(one, fresh, ("text", "fingerprint", "updated_at", *write.VERDICT_FIELDS))
+            one["path"] = fresh["path"] if write.is_global(one) else one["path"]
             if older["category_source"] in _DERIVED or fresh["category_source"] == "annotation":
-                write.take(one, fresh, write.CATEGORY_FIELDS)
+                write.copy_fields(one, fresh, write.CATEGORY_FIELDS)
             write.store(db, one, vectors=vectors)
     about = {"before": older["text"], "reason": one["write_reason"], "redacted": list(dict.fromkeys(kinds))}
     return {**_changed(one, changed), **about}
@@ -191,7 +191,7 @@ def supersede(
 ) -> dict[str, Any]:
     """Store what holds now in the place of a memory that no longer does, which is not handed out any more."""
     kinds: list[str] = []
-    fresh = write.composed(text, kinds, where=name_of(current_folder()), now=now, config=config)
+    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now, config=config)
     if fresh["write_verdict"] != "allow":
         message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")
@@ -202,11 +202,11 @@ def supersede(
             raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old one", fix)
         curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
-        write.take(fresh, older, ("project", "session_id"))
-        fresh["path"] = fresh["path"] if write.is_for_all(fresh) else ""
+        write.copy_fields(fresh, older, ("project", "session_id"))
+        fresh["path"] = fresh["path"] if write.is_global(fresh) else ""
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
-            write.take(fresh, older, write.CATEGORY_FIELDS)
-        newer, was_merged = write.placed(db, fresh, now=now, vectors=vectors)
+            write.copy_fields(fresh, older, write.CATEGORY_FIELDS)
+        newer, was_merged = write.place(db, fresh, now=now, vectors=vectors)
         curation.link(db, older, newer, now)
     return {
         **_changed({**newer, "supersedes": older["id"]}, True),

@@ -1,20 +1,21 @@
-"""The write gate: is a text worth keeping, and may it be handed to an agent unasked?
+"""The write gate: is a text worth keeping, and may an agent see it unasked? Hot path.
 
-`allow`: a durable fact. `hold`: ambiguous, kept but not injected. `discard`: low signal, kept but never shown unasked.
-An annotation in front of the text decides (the mirrored CLI's form); without one our rules do, which know what is no
-fact: talk about the work, a question, what a machine prints. What decides something is not told from words. Hot path.
+`allow`: a durable fact. `hold`: ambiguous, stored but not injected. `discard`: noise, stored but shown only on request.
+
+An annotation in front of the text decides (the mirrored CLI's form). Without one, rules recognise what is not a fact:
+talk about the work, questions, machine output. They do not guess what was "decided".
 """
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text, words
-from memory import noise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypedDict
 
-    class Gated(TypedDict):
-        """What the gate says: the text without its annotation, the annotation's category, whether rules decided."""
+    class Verdict(TypedDict):
+        """The gate's verdict. `text` and `category` are those behind and in the annotation."""
 
         text: str
         verdict: str
@@ -22,39 +23,66 @@ if TYPE_CHECKING:
         reason: str
         category: str
         fallback: bool
+        """Whether the rules decided, since there was no annotation."""
 
 
 VERSION = "v1"
-VERDICTS = ("allow", "hold", "discard")  # the better one first
-SHORTEST = 12  # characters below which a text says too little (the mirrored CLI's trust pass has the same bound)
-MAX_REASON = 120
-_ANNOTATED_CONFIDENCE = 0.65
-_WIDE = 3  # a character of a script without spaces says as much as some three letters
-_MARKERS = ("🔴", "🟡", "🟢")
+VERDICTS = ("allow", "hold", "discard")  # the best first
+MIN_WIDTH = 12  # letters; the mirrored CLI's trust pass has the same bound
+MAX_REASON_CHARS = 120  # the mirrored CLI's
+MAX_CHARS_READ = 4_000  # the rules look at the beginning of a text
+NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # the hint for a discarded text
+
+# How agents open a turn that talks about the work (the mirrored CLI's noise filter, and real transcripts), in lower
+# case: announcing a step, summing up, acknowledging, calling a tool.
+PLANS = tuple(
+    "## plan summary | # plan summary | **plan summary | plan summary: | should i: | should i | shall i | let me"
+    " | now let me | i'll now | i will now | now i'll | now i will | now i need to | next, i'll | next i'll |"
+    " next, i will | first, i'll | first, let me | i'll start by | i'll begin by |"
+    " i need to check | would you like me to | do you want me to | let's start by | todo: | fixme:".split(" | ")
+)
+SUMMARIES = tuple(
+    "i've updated | i've reviewed | i've completed | i've finished | i've implemented | i've added | i've fixed |"
+    " i've created | i've made | i've gone | i've read | i've analyzed | i've analysed | i have reviewed | i have"
+    " completed | i have updated | i have implemented | i understand that | i understand you | here's a summary |"
+    " here is a summary | here's what i | here is what i | here's the plan | here is the plan | in summary, | to"
+    " summarize | to summarise | to recap | based on my review | based on your request | you're absolutely right |"
+    " you are absolutely | i'm going to | i am going to".split(" | ")
+)
+# Followed by punctuation or nothing: "Perfect forward secrecy" is not an acknowledgement.
+ACKNOWLEDGEMENTS = tuple(
+    "done | all done | ok | okay | sure | sure thing | got it | understood | great | great question | good"
+    " question | perfect | excellent | absolutely | certainly | of course | thanks | thank you | sounds good |"
+    " will do | you're right | you are right | yes | yep | noted | makes sense | on it | no problem | good catch |"
+    " acknowledged | alright".split(" | ")
+)
+TOOL_CALLS = ("<toolcall", "<tool_call", "<tool_use", "<function_calls", "<invoke", "<tool_result")
+OWN_HEADINGS = (
+    "## session recovery", "## relevant memory (auto-retrieved)", "## project context:", "## context refresh",
+    "## system knowledge (auto-retrieved)", "<joelclaw-memory",
+)  # fmt: skip
+
+_MARKERS = ("🔴", "🟡", "🟢")  # the mirrored CLI's priorities, in front of an annotation
+_MAX_ANNOTATION_CHARS = 600
 _KEYS = "gate|verdict|confidence|conf|category|reason"
 _ANNOTATION = r"""\[((?:=\s*"[^"]*"|=\s*'[^']*'|[^\]])*)\]"""
 _FIELD = rf"""(?:^|[\s,;])({_KEYS})\s*=\s*("[^"]*"|'[^']*'|.*?)(?=[\s,;]+(?:{_KEYS})\s*=|[\s,;]*$)"""
-_LONGEST_ANNOTATION = 600
-_LOOKED_AT = 4_000
-_LONG_SLUDGE = 240
-_LEVELS = frozenset(("info debug warn warning error err trace fatal notice critical").split())
-# With which a note of two words says how things are to be done: "use pnpm", "prefer rg".
-_ORDERS = frozenset("use prefer avoid never always".split())
-_NO_NAMES = frozenset("not mind ok yes no again more less".split())
+_LOG_LEVELS = frozenset("info debug warn warning error err trace fatal notice critical".split())
+_INSTRUCTIONS = frozenset("use prefer avoid never always".split())  # verbs of short preferences: "use pnpm"
+_NOT_NAMES = frozenset("not mind ok yes no again more less".split())
 _QUESTION_MARKS = "?？؟"
 _STATEMENT_ENDS = (". ", "! ", ".\n", "\n", "。", "！", ": ")
-_PAUSES = ".,!;:—–"
-NOT_REMEMBERED = "not remembered: write it as a sentence that says what and why"  # said of a discarded text
+_PAUSES = ",.!;:—–\n"
 
 
-def judge(text: str) -> Gated:
-    """The verdict on a trimmed text: its annotation's, else by rules. "use pnpm" becomes "Preference: use pnpm"."""
+def judge(text: str) -> Verdict:
+    """The verdict on a trimmed text. The short preference "use pnpm" becomes "Preference: use pnpm"."""
     annotated = _annotation(text)
     if annotated is not None:
         return annotated
-    if _is_order(text):
+    if _is_short_preference(text):
         text = f"Preference: {text}"
-    verdict, confidence, reason = _by_rules(text)
+    verdict, confidence, reason = _judge_by_rules(text)
     return {
         "text": text, "verdict": verdict, "confidence": confidence, "reason": reason, "category": "", "fallback": True,
     }  # fmt: skip
@@ -64,18 +92,58 @@ def width(text: str) -> int:
     """The length of a text in letters; a character of a script without spaces (Chinese, Thai …) counts as three."""
     if text.isascii():
         return len(text)
-    return len(text) + (_WIDE - 1) * sum("\u0e00" <= c <= "\u0e7f" or (c >= "\u3040" and c.isalpha()) for c in text)
+    return len(text) + 2 * sum("\u0e00" <= char <= "\u0e7f" or (char >= "\u3040" and char.isalpha()) for char in text)
 
 
-def _annotation(text: str) -> Gated | None:
-    """`[gate=allow confidence=.9 category=jc:x reason=why] text`, perhaps behind a marker; None where there is none."""
+def is_noise(text: str) -> bool:
+    """Whether a text is talk about the work, or one of our own injections (ADR-0204): never injected."""
+    lower = _folded(text).strip()
+    headings = ("## plan summary", "should i:", *OWN_HEADINGS)
+    return not lower or any(heading in lower for heading in headings) or bool(_talk(lower))
+
+
+def is_own(text: str) -> bool:
+    """Whether a message in the user's role is one of our injections, not what a person wrote."""
+    return text[:200].lower().lstrip().startswith(OWN_HEADINGS)
+
+
+def begins_with(lower: str, phrases: Sequence[str]) -> bool:
+    """Whether a text in lower case begins with one of the phrases, and the phrase ends where a word does."""
+    return lower.startswith(tuple(phrases)) and any(
+        lower.startswith(phrase) and not lower[len(phrase) :][:1].isalnum() for phrase in phrases
+    )
+
+
+def _folded(text: str) -> str:
+    return text[:MAX_CHARS_READ].lower().replace("’", "'")
+
+
+def _talk(lower: str) -> str:
+    """The kind of talk about the work that a text in lower case opens with; "" for none."""
+    for kind, phrases in (("tool call", TOOL_CALLS), ("plan", PLANS), ("summary", SUMMARIES)):
+        if begins_with(lower, phrases):
+            return kind
+    return "acknowledgement" if _after_acknowledgement(lower) is not None else ""
+
+
+def _after_acknowledgement(lower: str) -> str | None:
+    """The text behind an opening acknowledgement; None if there is no such opening."""
+    for phrase in ACKNOWLEDGEMENTS if lower.startswith(ACKNOWLEDGEMENTS) else ():
+        rest = lower[len(phrase) :].lstrip(" ")
+        if lower.startswith(phrase) and (not rest or rest[0] in _PAUSES):
+            return rest
+    return None
+
+
+def _annotation(text: str) -> Verdict | None:
+    """The verdict of `[gate=allow confidence=.9 category=jc:x reason=why] text`, perhaps behind a marker; else None."""
     body = text[1:].lstrip("\ufe0f \t\r\n") if text.startswith(_MARKERS) else text
-    start = body[:_LONGEST_ANNOTATION].lower()
+    start = body[:_MAX_ANNOTATION_CHARS].lower()
     if not start.startswith("[") or not ("gate" in start or "verdict" in start):
         return None
     import re
 
-    head = re.match(_ANNOTATION, body[:_LONGEST_ANNOTATION])
+    head = re.match(_ANNOTATION, body[:_MAX_ANNOTATION_CHARS])
     fields: dict[str, str] = {}
     for name, value in re.findall(_FIELD, head[1], re.IGNORECASE | re.DOTALL) if head else ():
         fields.setdefault(name.lower(), value[1:-1] if value[:1] in ("'", '"') and value[-1] == value[0] else value)
@@ -90,72 +158,70 @@ def _annotation(text: str) -> Gated | None:
     return {
         "text": body[head.end() :].strip(),
         "verdict": verdict,
-        "confidence": confidence if 0 <= confidence <= 1 else _ANNOTATED_CONFIDENCE,
-        "reason": " ".join(fields.get("reason", "").split())[:MAX_REASON] or "annotated",
+        "confidence": confidence if 0 <= confidence <= 1 else 0.65,  # the mirrored CLI's, if none is given
+        "reason": " ".join(fields.get("reason", "").split())[:MAX_REASON_CHARS] or "annotated",
         "category": fields.get("category", "").strip(),
         "fallback": False,
     }
 
 
-def _is_order(text: str) -> bool:
+def _is_short_preference(text: str) -> bool:
     """Whether a text too short for a statement is a verb and a name: "use pnpm"."""
-    if width(text) >= SHORTEST:
+    if width(text) >= MIN_WIDTH:
         return False
     verb, *names = text.lower().rstrip(".!").split() or [""]
-    named = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NO_NAMES for name in names)
-    return verb in _ORDERS and named
+    has_name = any(len(name) > 1 and name not in words.STOP_WORDS and name not in _NOT_NAMES for name in names)
+    return verb in _INSTRUCTIONS and has_name
 
 
-def _by_rules(text: str) -> tuple[str, float, str]:
+def _judge_by_rules(text: str) -> tuple[str, float, str]:
     """Verdict, confidence and reason of a text without annotation."""
-    if width(text) < SHORTEST:
+    if width(text) < MIN_WIDTH:
         return "discard", 0.9, "too short to say anything"
-    text = text[:_LOOKED_AT]
-    lower = text.lower().replace("\u2019", "'")
-    if lower.startswith("task: "):  # ADR-0203, stage 2: what the hot zone writes
+    lower = _folded(text)
+    if lower.startswith("task: "):  # ADR-0203, stage 2: what is written in the hot zone
         return "allow", 0.8, "the task of a session"
-    found = _talk(lower) or _printed(text)
-    if found:
-        return found
-    asked = lower.rstrip(_QUESTION_MARKS + " ")
-    if lower[-1] in _QUESTION_MARKS and not any(end in asked for end in _STATEMENT_ENDS):
+    verdict = _judge_talk(lower) or _judge_output(text[:MAX_CHARS_READ])
+    if verdict:
+        return verdict
+    question = lower.rstrip(_QUESTION_MARKS + " ")
+    if lower[-1] in _QUESTION_MARKS and not any(end in question for end in _STATEMENT_ENDS):
         return "hold", 0.7, "a question without its answer"
     return "allow", 0.65, "a statement"
 
 
-def _talk(lower: str) -> tuple[str, float, str] | None:
-    """Talk about the work instead of what came of it."""
-    kind = noise.talk(lower)
-    if kind == "trace":
+def _judge_talk(lower: str) -> tuple[str, float, str] | None:
+    kind = _talk(lower)
+    if kind == "tool call":
         return "discard", 0.85, "a tool call, not a statement"
     if kind == "summary":
         return "hold", 0.75, "an assistant's summary of its own work"
     if kind == "plan" and not lower.startswith("let me know"):
-        verdict = "hold" if len(lower) > _LONG_SLUDGE else "discard"
+        verdict = "hold" if len(lower) > 240 else "discard"  # a long one may contain a fact
         return verdict, 0.8, "announces a step and states no fact"
     if kind != "acknowledgement":
         return None
-    is_all = width((noise.acknowledged(lower) or "").strip(_PAUSES + " \n")) < SHORTEST
-    return ("discard", 0.85, "an acknowledgement") if is_all else ("hold", 0.7, "opens as an acknowledgement")
+    is_bare = width((_after_acknowledgement(lower) or "").strip(_PAUSES + " ")) < MIN_WIDTH
+    return ("discard", 0.85, "an acknowledgement") if is_bare else ("hold", 0.7, "opens as an acknowledgement")
 
 
-def _printed(text: str) -> tuple[str, float, str] | None:
-    """What machines print: data, numbers and ids, log lines, readings."""
+def _judge_output(text: str) -> tuple[str, float, str] | None:
+    """The verdict on machine output: data, numbers and ids, log lines, readings; None for anything else."""
     if text[0] in "{[" and _is_data(text):
         return "discard", 0.85, "data without a sentence in it"
     chunks = text.split()
-    prose = sum(map(_is_word, chunks))
-    if not prose or len(set(text) - {" ", "\n", "\t"}) <= 2:
+    word_count = sum(map(_is_word, chunks))
+    if not word_count or len(set(text) - {" ", "\n", "\t"}) <= 2:
         return "discard", 0.85, "no words that say what it is about"
     if all(_is_log_line(line) for line in text.splitlines() if line.strip()):
         return "hold", 0.75, "log lines, not a statement"
-    if prose <= sum(map(_is_reading, chunks)):
+    if word_count <= sum(map(_is_reading, chunks)):
         return "hold", 0.65, "readings without a statement"
     return None
 
 
 def _is_data(text: str) -> bool:
-    """Whether a text is JSON, of which no string is a phrase of four words or more."""
+    """Whether a text is JSON without a string of four words or more."""
     try:
         json_text.loads(text)
     except json_text.InvalidJSON:
@@ -164,13 +230,13 @@ def _is_data(text: str) -> bool:
 
 
 def _is_word(chunk: str) -> bool:
-    """Whether a chunk is a word of some language, punctuation and hyphens aside."""
+    """Whether a chunk is a word of some language, apart from punctuation and hyphens."""
     bare = chunk.strip(".,;:!?()[]{}\"'`*_#-–—…").replace("-", "").replace("/", "").replace("'", "")
     return len(bare) > 1 and bare.isalpha() if bare.isascii() else any(map(str.isalpha, bare))
 
 
 def _is_reading(chunk: str) -> bool:
-    """A number with its name or its unit: `cpu=93%`, `12ms`, `4.2MB`."""
+    """Whether a chunk is a number with its name or unit: `cpu=93%`, `12ms`, `4.2MB`."""
     bare = chunk.strip(",;()[]").lower()
     if "=" in bare:
         return any(map(str.isdigit, bare))
@@ -179,7 +245,7 @@ def _is_reading(chunk: str) -> bool:
 
 
 def _is_log_line(line: str) -> bool:
-    """A time of day or a date and a time, then a level: how loggers begin a line, brackets aside."""
+    """Whether a line begins as loggers print it: a time with seconds, then a level, perhaps in brackets."""
     head = line.replace("[", " ").replace("]", " ").replace("|", " ").lower().split()[:4]
-    level = next((at for at, chunk in enumerate(head) if chunk.strip(":,") in _LEVELS), 0)
+    level = next((at for at, chunk in enumerate(head) if chunk.strip(":,") in _LOG_LEVELS), 0)
     return any(chunk.count(":") >= 2 and sum(map(str.isdigit, chunk)) >= 6 for chunk in head[:level])

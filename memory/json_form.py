@@ -9,7 +9,7 @@ from core.records import Document
 from core.redaction import redact
 from core.store import COLLECTIONS, documents
 from memory import gate, near_duplicate
-from memory.write import COLLECTION, archived, clean_name, clean_tags, set_category, set_verdict
+from memory.write import COLLECTION, clean_name, clean_tags, set_category, set_ungated, set_verdict
 from recall import categories, hit
 
 LONGEST = 1_000_000  # characters of an episode or a piece of knowledge; an observation has `memory.max_chars`
@@ -113,9 +113,9 @@ def from_line(line: Any, where: str, *, now: int, longest: int) -> Incoming:
         document["write_verdict"] = str(line["verdict"]).lower()
         _must(document["write_verdict"] in gate.VERDICTS, f"verdict must be one of {', '.join(gate.VERDICTS)}")
         given.add("write_verdict")
-        archived(document, "imported with this verdict")
+        set_ungated(document, "imported with this verdict")
     elif collection != COLLECTION:  # archives are allowed
-        archived(document, "archived")
+        set_ungated(document, "archived")
     else:
         judged = gate.judge(document["text"])
         _must(bool(judged["text"]), "text is empty behind its annotation")

@@ -1,8 +1,9 @@
-"""Do two texts say the same? They do where one has a few plain words more, and nothing else differs.
+"""Finds a stored memory that says the same as a new one. Hot path.
 
-The mirrored CLI's rule is the nearest neighbour with a Jaccard of .85 or more. Over sentences that lets `port 8080`
-meet `port 8081`, and "tabs over spaces" its opposite. So no word may stand in another's place: whatever both have is
-equal and in the same order, and what one has more is no name, no number and no word that turns what is said. Hot path.
+The mirrored CLI merges the nearest neighbour if the token Jaccard is .85 or more. Over whole sentences that would merge
+`port 8080` with `port 8081`, and "tabs over spaces" with its opposite. So no word may replace another: all words
+of the shorter text must appear in the longer one, in the same order, and the longer one may add only plain words, no
+names, numbers or words that change the meaning.
 """
 
 from __future__ import annotations
@@ -11,31 +12,34 @@ from core import TYPE_CHECKING, words
 from core.project import same as same_project
 from core.store import documents
 from core.store.candidates import LocalCandidates
-from recall.static_vectors import document_vector
+from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     import apsw
 
     from core.records import Document, Filters
 
-_NEIGHBOURS = 16
-_TERMS = 12
-_LONGEST = 20_000
+MIN_JACCARD = 0.85  # the mirrored CLI's bound
+NEIGHBOURS = 16  # candidates that are compared word by word
+MAX_TERMS = 12  # of the words search, if there are no vectors; the longest are the rarest
+MAX_CHARS = 20_000  # of a text for the words search
+
 _OPENING = "([{\"'`*_<“‘«„:;,"
 _CLOSING = ")]}\"'`*_>”’».,;:!…。，；：！、"
-_DROPPED = frozenset("- – — • * · ... … 🔴 🟡 🟢".split())
-# What may come and go: "The user prefers dark mode" and "User prefers dark mode".
+_BULLETS = frozenset("- – — • * · ... … 🔴 🟡 🟢".split())
+# "The user prefers dark mode" says the same as "User prefers dark mode".
 _FILLERS = frozenset(
     "a an the this that these those is are was were be been being am has have had do does did and of as it its there"
     " so also too very really quite just simply actually basically currently now indeed please already still".split()
 )
-_LEAST_JACCARD = 0.85
-_ENDINGS = ("ing", "ed", "es", "s")
-_SHORTEST_STEM = 4
+_SUFFIXES = ("ing", "ed", "es", "s")
 
 
 class Tokens:
-    """A text as it is compared: its `key` without white space, punctuation and case; `content`, its telling tokens."""
+    """A text in a form that can be compared.
+
+    `key` is the text without white space, punctuation and case; `content` are its stems without filler words.
+    """
 
     __slots__ = ("content", "key")
 
@@ -43,60 +47,61 @@ class Tokens:
         key: list[str] = []
         for chunk in text.split():
             bare = chunk.rstrip("?？").lstrip(_OPENING).rstrip(_CLOSING)
-            asks = bool(bare) and chunk[-1] in "?？"
+            is_question = bool(bare) and chunk[-1] in "?？"
             bare = bare or chunk
-            if bare not in _DROPPED:
-                key += [_token(bare), "?"] if asks else [_token(bare)]
+            if bare not in _BULLETS:
+                key += [_folded(bare), "?"] if is_question else [_folded(bare)]
         self.key = " ".join(key)
         self.content = [_stem(token) for token in key if token not in _FILLERS]
 
 
-def _token(bare: str) -> str:
-    """A word in lower case; an identifier, a number, a path or a single letter (option B) as it stands."""
-    if bare.isascii() and bare.isalpha():
-        is_name = (len(bare) == 1 and bare not in "aAI") or not (bare.islower() or bare.isupper() or bare.istitle())
-        return bare if is_name else bare.lower()
-    lower = bare.lower().replace("\u2019", "'")
-    return lower if lower[0] != "-" and lower.replace("'", "").replace("-", "").isalpha() else bare
+def _folded(word: str) -> str:
+    """A word in lower case; identifiers, numbers, paths and single letters (option B) keep their case."""
+    if word.isascii() and word.isalpha():
+        is_name = (len(word) == 1 and word not in "aAI") or not (word.islower() or word.isupper() or word.istitle())
+        return word if is_name else word.lower()
+    lower = word.lower().replace("\u2019", "'")
+    return lower if lower[0] != "-" and lower.replace("'", "").replace("-", "").isalpha() else word
 
 
 def _stem(token: str) -> str:
-    for ending in _ENDINGS if token.isascii() and token.isalpha() and token.islower() else ():
-        if token.endswith(ending) and len(token) - len(ending) >= _SHORTEST_STEM:
-            return token[: -len(ending)]
+    for suffix in _SUFFIXES if token.isascii() and token.isalpha() and token.islower() else ():
+        if token.endswith(suffix) and len(token) - len(suffix) >= 4:  # "is" and "used" are no plurals or past tenses
+            return token[: -len(suffix)]
     return token
 
 
-_TURNING = frozenset(map(_stem, (
+# Words that negate, limit or qualify a statement, in the languages of the notes we have seen.
+_QUALIFIERS = frozenset(map(_stem, (
     "no not never none nothing nobody nowhere neither nor cannot without unless except hardly barely rarely seldom only"
     " if when while until since before after instead but however though half twice almost nearly all some few many most"
     " every each any both either always sometimes often must may might should nicht kein keine keinen nie niemals ohne"
     " ne pas jamais sans nunca jamás sin não sem non mai senza не нет никогда без inte aldrig utan ingen ikke aldri"
     " niet geen nooit zonder nie bez hayır değil"
 ).split()))  # fmt: skip
-"""Words that turn or limit what is said."""
 
 
-def same(one: Tokens, other: Tokens) -> bool:
-    """Whether one text may take the place of the other."""
-    if one.key == other.key or (one.content and one.content == other.content):
+def same(first: Tokens, second: Tokens) -> bool:
+    """Whether one text may replace the other."""
+    if first.key == second.key or (first.content and first.content == second.content):
         return True
-    fewer, more = sorted((one.content, other.content), key=len)
-    if len(set(fewer)) < _LEAST_JACCARD * len(set(more)):
+    shorter, longer = sorted((first.content, second.content), key=len)
+    if len(set(shorter)) < MIN_JACCARD * len(set(longer)):
         return False
-    added, rest = [], iter(more)
-    for token in fewer:  # each in its turn, and what stands between them is added
+    added = []
+    rest = iter(longer)
+    for token in shorter:
         for candidate in rest:
             if candidate == token:
                 break
             added.append(candidate)
         else:
             return False
-    return all(word.isalpha() and word.islower() and word not in _TURNING for word in (*added, *rest))
+    return all(word.isalpha() and word.islower() and word not in _QUALIFIERS for word in (*added, *rest))
 
 
 def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document | None:
-    """The stored document that says the same, by fingerprint, else by vector (without, by words), or None."""
+    """The stored memory that says the same, or None: by fingerprint, else the nearest by vector (or by words)."""
     collection, project = document["collection"], document["project"]
     exact = documents.by_fingerprint(db, document["fingerprint"], collection)
     if exact is not None and _may_merge(exact, project, is_equal=True):
@@ -104,21 +109,23 @@ def find(db: apsw.Connection, document: Document, *, vectors: bool) -> Document 
     filters: Filters = {"collections": [collection]}
     source = LocalCandidates(db, vectors=vectors)
     tokens, vector = Tokens(document["text"]), document_vector(document["text"], document["context"])
-    # Words cost four times what the vector does, and find nothing of this likeness that it does not.
-    terms = [] if vector and source.semantic else words.query_terms(document["text"][:_LONGEST])
-    rare = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:_TERMS]
-    near = source.candidates(rare, vector, filters, _NEIGHBOURS, _NEIGHBOURS)
-    found = [
-        d
-        for d in source.documents([c["rowid"] for c in near])
-        if same(tokens, other := Tokens(d["text"])) and _may_merge(d, project, is_equal=tokens.key == other.key)
+    # The words search takes four times as long as the vector search, and finds no further near duplicates.
+    terms = [] if vector and source.semantic else words.query_terms(document["text"][:MAX_CHARS])
+    rarest = sorted(terms, key=lambda term: (" " not in term, -len(term)))[:MAX_TERMS]
+    neighbours = source.candidates(rarest, vector, filters, NEIGHBOURS, NEIGHBOURS)
+    duplicates = [
+        stored
+        for stored in source.documents([candidate["rowid"] for candidate in neighbours])
+        if same(tokens, other := Tokens(stored["text"]))
+        and _may_merge(stored, project, is_equal=tokens.key == other.key)
     ]
-    return max(found, key=lambda one: one["updated_at"], default=None)
+    return max(duplicates, key=lambda stored: stored["updated_at"], default=None)
 
 
-def _may_merge(document: Document, project: str, *, is_equal: bool) -> bool:
-    """Whether a memory of a project may take the place of a document: no project's words get into what is of none."""
-    other = document["project"]
-    if document["forgotten_at"] is not None or document["superseded_by"]:
+def _may_merge(stored: Document, project: str, *, is_equal: bool) -> bool:
+    """Whether a memory of a project may be merged into a stored one. No project's text ends up in a global memory."""
+    if stored["forgotten_at"] is not None or stored["superseded_by"]:
         return False
-    return same_project(project, other) if project and other else is_equal or project == other
+    if project and stored["project"]:
+        return same_project(project, stored["project"])
+    return is_equal or project == stored["project"]

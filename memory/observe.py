@@ -182,9 +182,8 @@ class Observer:
         project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
         most, made, stored = self.config.get_int("memory.max_chars"), [], []
         for item in items:
-            document = write.composed(
-                item.text[:most], [], source=SOURCE, session=self.session, project=project, now=now, config=self.config
-            )
+            draft = write.Draft(item.text[:most], source=SOURCE, session=self.session, project=project)
+            document = write.compose(draft, [], now=now, config=self.config)
             document["observation_type"] = item.type
             made.append(document)
         with sqlite.transaction(self.db):
@@ -194,7 +193,7 @@ class Observer:
             ids_of = [one["id"] for one in episodes]
             number = observed.add_range(self.db, self.session, ids_of, now) if made else 0
             for document in made:
-                kept, is_merged = write.placed(self.db, document, now=now, vectors=self.vectors)
+                kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
                 observed.add_evidence(self.db, kept["id"], number)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
             observed.advance(self.db, self.session, episodes[-1]["rowid"], "", now)

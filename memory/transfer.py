@@ -27,7 +27,7 @@ from memory import json_form, near_duplicate
 from memory.json_form import Incoming
 from memory.knowledge import markdown_files
 from memory.knowledge.markdown import front_matter
-from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, clean_name, composed, store, take
+from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
 from recall import categories
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
@@ -190,7 +190,7 @@ class _LinesImport(_Import):
         if "category_id" in names:
             names.update(CATEGORY_FIELDS)
         updated: Document = {**stored, "updated_at": self.now}
-        take(updated, fresh, tuple(names))
+        copy_fields(updated, fresh, tuple(names))
         return "updated", store(db, updated, vectors=vectors)
 
     def _refuse(self, number: int, reason: str) -> None:
@@ -217,9 +217,8 @@ class _MarkdownImport(_Import):
             progress(1)
             kinds: list[str] = []
             try:
-                document = composed(
-                    item.text, kinds, tags=tags, source="import", project=project, now=self.now, config=self.config
-                )
+                draft = Draft(item.text, tags=tags, source="import", project=project)
+                document = compose(draft, kinds, now=self.now, config=self.config)
             except Failure as failure:
                 self._leave_out(item, failure.message)
                 continue

@@ -1,4 +1,4 @@
-"""The write pipeline: trim, size, redaction, gate, category, near duplicate, store. Hot path."""
+"""The write pipeline: size, redaction, write gate, category, near duplicates, store. Hot path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.redaction import redact
 from core.store import BY_HAND, documents, sqlite
 from memory import gate, near_duplicate
 from recall import categories
-from recall.static_vectors import document_vector
+from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,87 +20,92 @@ if TYPE_CHECKING:
     from core.records import Document
 
 COLLECTION = "observations"
-_DEFAULT_CATEGORY = "ops"
-_MOST_TAGS = 64
-_LONGEST_NAME = 400
-_VERDICT = {
-    "write_verdict": "verdict", "write_confidence": "confidence", "write_reason": "reason",
-    "write_gate_version": "version", "write_gate_fallback": "fallback",
-}  # fmt: skip
-VERDICT_FIELDS = tuple(_VERDICT)
+DEFAULT_CATEGORY = "ops"  # as in the mirrored CLI
+MAX_TAGS = 64
+MAX_NAME_CHARS = 400  # of a tag, source, session or project
+MAX_TASK_CHARS = 1_500  # of a session's task memory: the last three prompts and some ten before them
+
+VERDICT_FIELDS = ("write_verdict", "write_confidence", "write_reason", "write_gate_version", "write_gate_fallback")
 CATEGORY_FIELDS = ("category_id", "category_confidence", "category_source")
-_LEARNT = ("rowid", "id", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history")
-_RESULT = {
-    "observation": "text", "category": "category_id", "source": "source", "tags": "tags", "id": "id",
-    "verdict": "write_verdict", "confidence": "write_confidence", "reason": "write_reason",
-    "categoryId": "category_id", "categoryConfidence": "category_confidence", "categorySource": "category_source",
-    "mergedCount": "merged_count", "session": "session_id", "project": "project",
+
+_KEPT_ON_REPLACEMENT = ("rowid", "id", "created_at", "recall_count", "retrieval_priority", "last_used_at", "history")
+_CATEGORY_SOURCES = ("fallback", "keyword", "annotation", "flag")  # the weakest first
+_RESULT_KEYS = {
+    "observation": "text", "source": "source", "tags": "tags", "id": "id", "verdict": "write_verdict",
+    "confidence": "write_confidence", "reason": "write_reason", "categoryId": "category_id",
+    "categoryConfidence": "category_confidence", "categorySource": "category_source", "mergedCount": "merged_count",
+    "session": "session_id", "project": "project",
 }  # fmt: skip
-_SOURCE_RANK = ("fallback", "keyword", "annotation", "flag")
+_TASK_FILES = " | Files: "
+_TASK_JOINT = " | "
+_TASK_EARLIER = "\nEarlier: "
 
 
-def write(db: apsw.Connection, text: str, *, now: int, vectors: bool, config: Config, **about: Any) -> dict[str, Any]:
-    """Store an observation, or merge it into the one that says the same; returns what became of it."""
-    found: list[str] = []
-    document = composed(text, found, now=now, config=config, **about)
+class Draft:
+    """An observation as it was given, before redaction and the write gate."""
+
+    category = ""  # an id or alias; without it the annotation's, else a guess from the words
+    tags: Sequence[str] = ()
+    source = "cli"
+    session = ""
+    project = ""
+    written_in = ""  # the project or folder, noted with a memory that every project sees
+    by_hand = False  # written by a person: allowed, whatever the gate's rules say
+
+    def __init__(self, text: str, **fields: Any) -> None:
+        self.text = text
+        self.__dict__.update(fields)
+
+
+def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
+    """Store an observation, or merge it into a near duplicate; returns the result of `memory write`.
+
+    `now` in ms, `vectors`: whether sqlite-vec is loaded. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, or of the store.
+    """
+    redacted: list[str] = []
+    document = compose(draft, redacted, now=now, config=config)
     with sqlite.transaction(db):
-        document, was_merged = placed(db, document, now=now, vectors=vectors)
-    is_plain = document["category_id"] == categories.OPERATIONS
-    category = _DEFAULT_CATEGORY if is_plain else categories.short(document["category_id"])
-    told: dict[str, Any] = {**document}
-    result = {key: told[name] for key, name in _RESULT.items()} | {
-        "category": clean_name(about.get("category", ""), []) or category,
-        "merged": was_merged,
-        "redacted": list(dict.fromkeys(found)),
+        document, is_merged = place(db, document, now=now, vectors=vectors)
+    fields: dict[str, Any] = {**document}
+    guessed = categories.short(document["category_id"])
+    result = {key: fields[name] for key, name in _RESULT_KEYS.items()} | {
+        "category": clean_name(draft.category, []) or (DEFAULT_CATEGORY if guessed == "operations" else guessed),
+        "merged": is_merged,
+        "redacted": list(dict.fromkeys(redacted)),
         "created_at": clock.iso(document["created_at"]),
-        "isGlobal": is_for_all(document),
+        "isGlobal": is_global(document),
     }
-    return {**result, "mergedInto": document["id"]} if was_merged else result
+    return {**result, "mergedInto": document["id"]} if is_merged else result
 
 
-def composed(
-    text: str,
-    found: list[str],
-    *,
-    category: str = "",
-    tags: Sequence[str] = (),
-    source: str = "cli",
-    session: str = "",
-    project: str = "",
-    where: str = "",
-    by_hand: bool = False,
-    now: int,
-    config: Config,
-) -> Document:
-    """The observation as it is to be stored; `found` gets the kinds of what was redacted. What a person wrote
-    `by_hand` is allowed whatever the gate's rules say; `where` stays with what every project sees."""
-    body, kinds = redact(trimmed(text, config.get_int("memory.max_chars")))
-    found += kinds
-    judged = gate.judge(body)
-    if by_hand and judged["fallback"]:
-        judged = {**judged, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
-    document = documents.blank(COLLECTION, ids.uuid7(), judged["text"] or trimmed("", 0), now)
-    document["tags"] = clean_tags(tags, found)
-    document["source"] = clean_name(source, found)
-    document["session_id"] = clean_name(session, found)
-    document["project"] = clean_name(project, found)
-    document["path"] = clean_name(where, found) if is_for_all(document) else ""
+def compose(draft: Draft, redacted: list[str], *, now: int, config: Config) -> Document:
+    """The document of a draft: redacted, judged and categorised. Appends the kinds of secrets found to `redacted`."""
+    text, kinds = redact(clean_text(draft.text, config.get_int("memory.max_chars")))
+    redacted += kinds
+    verdict = gate.judge(text)
+    if draft.by_hand and verdict["fallback"]:
+        verdict = {**verdict, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
+    document = documents.blank(COLLECTION, ids.uuid7(), verdict["text"] or clean_text("", 0), now)
+    document["tags"] = clean_tags(draft.tags, redacted)
+    document["source"] = clean_name(draft.source, redacted)
+    document["session_id"] = clean_name(draft.session, redacted)
+    document["project"] = clean_name(draft.project, redacted)
+    document["path"] = clean_name(draft.written_in, redacted) if is_global(document) else ""
     document["observation_type"] = "observation_text"
-    set_category(document, clean_name(category, found), judged["category"])
-    set_verdict(document, judged)
+    set_category(document, clean_name(draft.category, redacted), verdict["category"])
+    set_verdict(document, verdict)
     document["fingerprint"] = ids.fingerprint(near_duplicate.Tokens(document["text"]).key)
     return document
 
 
-def placed(db: apsw.Connection, document: Document, *, now: int, vectors: bool) -> tuple[Document, bool]:
-    """Store an observation inside the caller's transaction; as it is stored, and whether it was merged into another."""
+def place(db: apsw.Connection, document: Document, *, now: int, vectors: bool) -> tuple[Document, bool]:
+    """Store an observation in the caller's transaction; returns it as stored, and whether it was merged."""
     older = near_duplicate.find(db, document, vectors=vectors)
-    one = document if older is None else merged(older, document, now)
-    return store(db, one, vectors=vectors), older is not None
+    return store(db, merged(older, document, now) if older else document, vectors=vectors), older is not None
 
 
 def store(db: apsw.Connection, document: Document, *, vectors: bool) -> Document:
-    """Store a document with its vector inside the caller's transaction, in its row, or in a new one; as it is then."""
+    """Insert a document, or replace it if it has a row number, in the caller's transaction; returns it as stored."""
     if vectors:
         documents.ensure_signatures(db)
     vector = document_vector(document["text"], document["context"], document["title"])
@@ -111,113 +116,196 @@ def store(db: apsw.Connection, document: Document, *, vectors: bool) -> Document
     return document
 
 
-def trimmed(text: str, longest: int) -> str:
-    """The text as it may be stored: UTF-8, no NUL, nothing around it. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG."""
+def clean_text(text: str, max_chars: int) -> str:
+    """The text in valid Unicode, without NUL and surrounding white space. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG."""
     text = words.clean(text).replace("\0", "\ufffd").strip()
     if not text:
-        fix = "put the text in quotes, or give - to read it from stdin"
-        raise usage("EMPTY_TEXT", "no text was given", fix)
-    if len(text) > longest:
-        message = f"the text has {len(text)} characters; the limit is {longest}"
-        fix = "write the fact only, or raise memory.max_chars in config.toml"
-        raise usage("TEXT_TOO_LONG", message, fix)
+        raise usage("EMPTY_TEXT", "no text was given", "put the text in quotes, or give - to read it from stdin")
+    if len(text) > max_chars:
+        message = f"the text has {len(text)} characters; the limit is {max_chars}"
+        raise usage("TEXT_TOO_LONG", message, "write the fact only, or raise memory.max_chars in config.toml")
     return text
 
 
-def clean_name(name: str, found: list[str]) -> str:
-    """A short field (source, session …) without secrets, on one line; the kinds of what was redacted go to `found`."""
+def clean_name(name: str, redacted: list[str]) -> str:
+    """A short field (source, session …) without secrets, on one line. Appends the kinds of secrets to `redacted`."""
     clean, kinds = redact(words.clean(name).replace("\0", ""))
-    found += kinds
+    redacted += kinds
     line = " ".join(clean.split())
-    if line != clean:  # a line break tells some secrets from prose, and may part others
+    if line != clean:  # some secrets are recognised only within a line
         line, kinds = redact(line)
-        found += kinds
-    return line[:_LONGEST_NAME]
+        redacted += kinds
+    return line[:MAX_NAME_CHARS]
 
 
-def clean_tags(tags: Sequence[str], found: list[str]) -> list[str]:
-    """Tags without secrets, blanks and repetitions, 64 at most."""
-    clean = [clean_name(tag, found) for tag in tags[:_MOST_TAGS]]
+def clean_tags(tags: Sequence[str], redacted: list[str]) -> list[str]:
+    """The first MAX_TAGS tags without secrets, blanks and repetitions."""
+    clean = [clean_name(tag, redacted) for tag in tags[:MAX_TAGS]]
     return list(dict.fromkeys(tag for tag in clean if tag))
 
 
 def set_category(document: Document, given: str, annotated: str) -> None:
-    """Fill in the category: an explicit one, else the annotation's, else by the text's words."""
+    """Set the category: the given one, else the annotation's, else a guess from the words.
+
+    An annotation beats the default category, which callers give without thinking.
+    """
     category, confidence, source = "", 0.0, ""
-    if given and not (annotated and given == _DEFAULT_CATEGORY):
+    if given and not (annotated and given == DEFAULT_CATEGORY):
         category, confidence, source = categories.resolve(given), 1.0, "flag"
     elif annotated:
         category, confidence, source = categories.resolve(annotated), 0.9, "annotation"
     if not category:
         category, confidence = categories.classify(document["text"])
         source = "keyword" if confidence > categories.FALLBACK_CONFIDENCE else "fallback"
-    document["category_id"], document["category_confidence"] = category, confidence
+    document["category_id"] = category
+    document["category_confidence"] = confidence
     document["category_source"] = source
     document["taxonomy_version"] = categories.TAXONOMY_VERSION
 
 
-def set_verdict(document: Document, judged: gate.Gated) -> None:
-    """Fill in what the gate said."""
-    said: dict[str, Any] = {**judged, "version": gate.VERSION}
-    for name, key in _VERDICT.items():
-        document[name] = said[key]  # type: ignore[literal-required]  # keys of the TypedDict
+def set_verdict(document: Document, verdict: gate.Verdict) -> None:
+    """Set the fields of the write gate."""
+    document["write_verdict"] = verdict["verdict"]
+    document["write_confidence"] = verdict["confidence"]
+    document["write_reason"] = verdict["reason"]
+    document["write_gate_version"] = gate.VERSION
+    document["write_gate_fallback"] = verdict["fallback"]
 
 
-def archived(document: Document, reason: str) -> None:
-    """Fill in what the gate would say: archives are kept as they are."""
+def set_ungated(document: Document, reason: str) -> None:
+    """Set the fields of the write gate for a document that it does not judge, such as a section of a file."""
     document["write_confidence"] = 1.0
     document["write_reason"] = reason
     document["write_gate_version"] = gate.VERSION
 
 
-def take(one: Document, other: Document, names: Sequence[str]) -> None:
-    """Give a document some fields of another one."""
+def copy_fields(target: Document, source: Document, names: Sequence[str]) -> None:
+    """Copy some fields of a document to another."""
     for name in names:
-        one[name] = other[name]  # type: ignore[literal-required]  # keys of the TypedDict
+        target[name] = source[name]  # type: ignore[literal-required]  # keys of the TypedDict
 
 
-def succeeding(older: Document | None, newer: Document, now: int) -> Document:
-    """The newer document in the row of the older one, if any, with what was learnt of its use."""
-    one: Document = {**newer, "updated_at": now}
+def replacing(older: Document | None, newer: Document, now: int) -> Document:
+    """The newer document in the older one's row, with its id, history and use."""
+    document: Document = {**newer, "updated_at": now}
     if older is not None:
-        take(one, older, _LEARNT)
-    return one
+        copy_fields(document, older, _KEPT_ON_REPLACEMENT)
+    return document
 
 
-def with_history(older: Document) -> list[dict[str, Any]]:
+def extended_history(document: Document) -> list[dict[str, Any]]:
     """The history of a memory whose text is about to change."""
-    return [*older["history"], {"text": older["text"], "at": older["updated_at"], "source": older["source"]}]
+    entry = {"text": document["text"], "at": document["updated_at"], "source": document["source"]}
+    return [*document["history"], entry]
 
 
 def merged(older: Document, newer: Document, now: int) -> Document:
-    """The older memory with the newer one's text; what it said before goes to its history."""
-    one: Document = {**older}
+    """The older memory with the newer text; its own text goes to its history.
+
+    The better verdict and the stronger source of a category win. If either is global, so is the result.
+    """
+    document: Document = {**older}
     if older["text"] != newer["text"]:
-        one["history"] = with_history(older)
-    take(one, newer, ("text", "fingerprint"))
-    one["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
-    one["source"] = newer["source"] or older["source"]
-    for_all = is_for_all(older) or is_for_all(newer)
-    one["session_id"] = "" if for_all else newer["session_id"] or older["session_id"]
-    one["project"] = "" if for_all else newer["project"] or older["project"]
-    if for_all:
-        one["path"] = newer["path"] or newer["project"]
-    one["merged_count"] += 1
-    one["updated_at"] = now
+        document["history"] = extended_history(older)
+    copy_fields(document, newer, ("text", "fingerprint"))
+    document["tags"] = list(dict.fromkeys([*older["tags"], *newer["tags"]]))
+    document["source"] = newer["source"] or older["source"]
+    if is_global(older) or is_global(newer):
+        document["session_id"] = document["project"] = ""
+        document["path"] = newer["path"] or newer["project"]
+    else:
+        document["session_id"] = newer["session_id"] or older["session_id"]
+        document["project"] = newer["project"] or older["project"]
+    document["merged_count"] += 1
+    document["updated_at"] = now
     if gate.VERDICTS.index(newer["write_verdict"]) <= gate.VERDICTS.index(older["write_verdict"]):
-        take(one, newer, VERDICT_FIELDS)
-    if _category_rank(newer) >= _category_rank(older):
-        take(one, newer, CATEGORY_FIELDS)
-    return one
+        copy_fields(document, newer, VERDICT_FIELDS)
+    if _category_strength(newer) >= _category_strength(older):
+        copy_fields(document, newer, CATEGORY_FIELDS)
+    return document
 
 
-def is_for_all(document: Document) -> bool:
-    """Whether a memory is seen in every project: it names neither one nor a session, whose project it would have."""
+def is_global(document: Document) -> bool:
+    """Whether every project sees a memory: it names no project, and no session whose project it would have."""
     return not document["project"] and not document["session_id"]
 
 
-def _category_rank(document: Document) -> int:
+def _category_strength(document: Document) -> int:
     source = document["category_source"]
     if source == "flag" and document["category_id"] == categories.OPERATIONS:
-        return 0  # more often the flag's default than anybody's choice
-    return _SOURCE_RANK.index(source) if source in _SOURCE_RANK else 0
+        return 0  # most often the flag's default, not a choice
+    return _CATEGORY_SOURCES.index(source) if source in _CATEGORY_SOURCES else 0
+
+
+def write_task(
+    db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool, config: Config
+) -> str:
+    """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
+
+    There is one task memory per session. A new one is created if there is none, or if the user forgot it. `known_ids`
+    are those that the session remembers writing; the draft's last tag marks task memories.
+    """
+    with sqlite.transaction(db):
+        older, free_id = _task_memory(db, clean_name(draft.session, []), known_ids, draft.tags[-1])
+        if older is not None:
+            draft.text = _with_earlier(
+                draft.text, older["text"], min(MAX_TASK_CHARS, config.get_int("memory.max_chars"))
+            )
+        fresh = compose(draft, [], now=now, config=config)
+        if older is None:
+            fresh["id"] = free_id
+            return place(db, fresh, now=now, vectors=vectors)[0]["id"]
+        if fresh["text"] != older["text"]:
+            document = replacing(older, fresh, now)
+            document["tags"] = list(dict.fromkeys([*older["tags"], *fresh["tags"]]))
+            document["project"] = fresh["project"] or older["project"]
+            document["merged_count"] = older["merged_count"] + 1
+            document["supersedes"] = older["supersedes"]
+            store(db, document, vectors=vectors)
+        return older["id"]
+
+
+def _task_memory(db: apsw.Connection, session: str, known_ids: Sequence[str], tag: str) -> tuple[Document | None, str]:
+    """The session's task memory, or None, and an id for a new one.
+
+    The ids follow from the session's, so that a process that was killed before it saved them finds its memory again.
+    """
+    candidates: list[Document] = []
+    while True:
+        digits = ids.fingerprint(f"session-task\0{session}\0{len(candidates) + 1}")
+        free_id = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+        document = documents.by_id(db, free_id)
+        if document is None:
+            break
+        candidates.append(document)
+    candidates += [document for known in known_ids if (document := documents.by_id(db, known)) is not None]
+    for document in reversed(candidates):
+        is_own = document["session_id"] == session and tag in document["tags"]
+        if is_own and document["forgotten_at"] is None and not document["superseded_by"]:
+            return document, free_id
+    return None, free_id
+
+
+def _with_earlier(text: str, before: str, max_chars: int) -> str:
+    """The new task, followed by the messages of the memory's old text that it lacks, newest first."""
+    last_task, _, earlier_tasks = before.partition(_TASK_EARLIER)
+    new = _task_messages(text)
+    earlier: list[str] = []
+    for message in (*reversed(_task_messages(last_task)), *earlier_tasks.split(_TASK_JOINT)):
+        if message and not any(_same_message(message, other) for other in (*new, *earlier)):
+            earlier.append(message)
+    while earlier and len(text) + len(_TASK_EARLIER) + len(_TASK_JOINT.join(earlier)) > max_chars:
+        earlier.pop()
+    return text + _TASK_EARLIER + _TASK_JOINT.join(earlier) if earlier else text
+
+
+def _task_messages(task: str) -> list[str]:
+    """The messages of `Task: message | message | Files: path, path`, oldest first."""
+    without_files = task.rpartition(_TASK_FILES)[0] if _TASK_FILES in task else task
+    return without_files.removeprefix("Task: ").split(_TASK_JOINT)
+
+
+def _same_message(first: str, second: str) -> bool:
+    """Whether two messages are the same, perhaps cut at different lengths (marked by "…")."""
+    left, right = first.removesuffix("…"), second.removesuffix("…")
+    return left == right or (first != left and right.startswith(left)) or (second != right and left.startswith(right))

@@ -7,7 +7,7 @@ from core.store import COLLECTIONS
 from core.store.candidates import LocalCandidates
 from recall import hit, ranking
 from recall.query import Scope, expand
-from recall.static_vectors import document_vector
+from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -53,14 +53,15 @@ class WorkingCheckpoint(Checkpoint):
 
     def _write_task(self, db: apsw.Connection, state: SessionState, project: str) -> str | None:
         """Write the task over the last of the session's task memories; returns the id."""
-        from memory import session_task
+        from memory.write import Draft, write_task
 
         task, files = state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"][::-1]
-        return session_task.write(
-            db, f"Task: {task} | Files: {', '.join(files)}" if files else f"Task: {task}", category=TASK_CATEGORY,
-            tags=TASK_TAGS, source=state["role"], session=state["sessionId"], project=project,
-            known=state["taskMemoryIds"], now=self.context.now, vectors=self.context.store.has_vectors,
-            config=self.context.config,
+        text = f"Task: {task} | Files: {', '.join(files)}" if files else f"Task: {task}"
+        about = {"category": TASK_CATEGORY, "tags": TASK_TAGS, "source": state["role"], "session": state["sessionId"]}
+        context = self.context
+        return write_task(
+            db, Draft(text, **about, project=project), state["taskMemoryIds"], now=context.now,
+            vectors=context.store.has_vectors, config=context.config,
         )  # fmt: skip
 
     def apply(self, state: SessionState) -> SessionState:

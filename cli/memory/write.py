@@ -10,7 +10,7 @@ from core.errors import Failure, usage
 from core.store import sqlite
 from core.store.sessions import session_rows
 from memory import gate
-from memory.write import trimmed, write
+from memory.write import Draft, clean_text, write
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,13 +27,12 @@ def run(options: dict[str, Any]) -> Answer:
     settings = config.load()
     longest = settings.get_int("memory.max_chars")
     text = read_stdin(longest) if options["text"] == "-" else options["text"] or ""
-    text = trimmed(text, longest)  # before the store is opened: wrong usage leaves no trace
+    text = clean_text(text, longest)  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # a memory without a project has that of its session: what is for every project has neither
     session = "" if options["for_all"] else options["session"]
     whose = options["project"] or _project(db, options["session"])
-    result = write(
-        db,
+    draft = Draft(
         text,
         category=options["category"],
         tags=[*options["tags"].split(","), "" if options["type"] == "observation" else options["type"]],
@@ -41,11 +40,9 @@ def run(options: dict[str, Any]) -> Answer:
         session=session,
         by_hand=options.get("by_hand", False),
         project="" if options["for_all"] else whose,
-        where=whose or project.name_of(files.current_folder()),
-        now=clock.now_ms(),
-        vectors=sqlite.load_vectors(db),
-        config=settings,
+        written_in=whose or project.name_of(files.current_folder()),
     )
+    result = write(db, draft, now=clock.now_ms(), vectors=sqlite.load_vectors(db), config=settings)
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")

@@ -15,7 +15,7 @@ from core.words import clean
 from memory.archive import plain_text
 from memory.archive.session_work import SessionWork
 from recall import categories
-from recall.static_vectors import document_vector
+from recall.vectors import document_vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ from core.records import Document
 from core.redaction import redact
 from core.store import curation, documents, sqlite
 from memory.knowledge import markdown, markdown_files
-from memory.write import archived, clean_name, clean_tags, set_category, store, succeeding
+from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
 MOST_LISTED = 50  # skipped files that are listed with their reason
 TOGETHER = 200
@@ -247,7 +247,7 @@ class _Run:
                 for one in changed[start : start + TOGETHER]:
                     before = documents.by_id(self.db, one["id"])  # as it is now that nobody else writes
                     if before is None or _differs(before, one):
-                        store(self.db, succeeding(before, one, self.now), vectors=self.vectors)
+                        store(self.db, replacing(before, one, self.now), vectors=self.vectors)
                         self.indexed["added" if before is None else "updated"] += 1
         kept = {one["rowid"] for one in older.values() if one is not None}
         self._remove([row for row in rows if row not in kept])
@@ -257,7 +257,7 @@ class _Run:
 def _document(identifier: str, text: str, at: int, category: str, named: Any) -> Document:
     document: Document = {**documents.blank("knowledge", identifier, text, at), **named}
     document["fingerprint"] = ids.fingerprint(text.lower())
-    archived(document, "archived")
+    set_ungated(document, "archived")
     set_category(document, category, "")
     return document
 
@@ -297,5 +297,5 @@ def store_note(
     document = _document(f"turn-{ids.fingerprint(turn_id)}", text, now, "", named)
     vectors = sqlite.load_vectors(db)
     with sqlite.transaction(db):
-        store(db, succeeding(documents.by_id(db, document["id"]), document, now), vectors=vectors)
+        store(db, replacing(documents.by_id(db, document["id"]), document, now), vectors=vectors)
     return document["id"], list(dict.fromkeys(found))

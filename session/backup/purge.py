@@ -24,7 +24,7 @@ from core.store.upkeep import store_file
 from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
 from otel import log
-from recall.static_vectors import document_vector
+from recall.vectors import document_vector
 from session import checkpoint_run, daily_log
 from session.backup import archive
 from session.session_report import listing

@@ -10,7 +10,7 @@ from core.quoting import as_code, clip, cost, one_line
 from core.redaction import redact
 from core.shell_command import only_looks
 from core.words import clean
-from memory.noise import is_own
+from memory.gate import is_own
 from session.compaction import summary_form as form
 from session.compaction.preparation import Preparation
 

@@ -26,7 +26,7 @@ from core.store.cluster import outbox
 from memory.archive import stuck
 from otel import export as exporting
 from otel import log
-from recall import static_vectors
+from recall import vectors as text_vectors
 from session import checkpoint_run, settings_faults
 from session.backup import archive
 from session.state import state_file
@@ -82,11 +82,11 @@ def look() -> Look:
     seen = Look()
     vectors = overview.vector_extension()
     store, counted, export = _store(seen)
-    embedding = {"space": static_vectors.SPACE, "dimensions": static_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
+    embedding = {"space": text_vectors.SPACE, "dimensions": text_vectors.DIMENSIONS, "tokens": 0, "bytes": 0}
     try:
-        table = static_vectors.Table()
+        table = text_vectors.Table()
         embedding |= {"tokens": table.count, "bytes": _bytes(table.path)}
-    except static_vectors.TableDamaged as damage:
+    except text_vectors.TableDamaged as damage:
         seen.findings.append(error("NO_EMBEDDING", "store", f"no word vectors: {damage}", "reinstall joelclaw"))
     seen.result = {
         "version": VERSION,

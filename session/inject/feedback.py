@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, words
 from core.quoting import DELIMITER
-from memory.noise import is_own
+from memory.gate import is_own
 from session.faults import fault_boundary
 from session.state import state_file
 from session.step import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock
 from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
-from memory.noise import is_noise
+from memory.gate import is_noise
 from recall.hit import written
 from session.state.state_file import HITS_KEPT
 

@@ -7,7 +7,7 @@ those brings memories of anything. So only real conversation is a topic, and wit
 from __future__ import annotations
 
 from core import TYPE_CHECKING, words
-from memory.noise import ACKNOWLEDGEMENTS, begins_with, is_own
+from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

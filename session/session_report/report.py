@@ -15,7 +15,7 @@ from core.config import Config
 from core.quoting import DELIMITER, clip
 from core.store import history
 from core.store.sessions import name_rows, session_rows
-from memory.noise import is_own
+from memory.gate import is_own
 from memory.reports import LEAST
 from session.session_report import listing
 from session.state import rules

@@ -35,7 +35,7 @@ _UNSAFE = {ord(character): " " for character in '"$\\!'}
 def message(text: str) -> Message | None:
     """A user message as the state keeps it, as it begins and redacted; None for an empty one and for an injection come
     back."""
-    from memory.noise import is_own
+    from memory.gate import is_own
 
     text = clean(text).strip()
     if not text or is_own(text):

@@ -142,7 +142,6 @@ def test_the_lines_around_a_pattern(run: Run) -> None:
         (["inspect", SESSION, "--around", "("], "SESSIONS_INVALID_ARGS", 2),
         (["inspect", SESSION, "--around", "x", "--before", "-1"], "SESSIONS_INVALID_ARGS", 2),
         (["search"], "SESSIONS_INVALID_ARGS", 2),
-        (["chunks", "x"], "NOT_MIRRORED", 2),
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, words: list[str], code: str, exit_code: int) -> None:

@@ -106,11 +106,11 @@ WRITER = """
 import sys
 from core import clock, config
 from core.store import sqlite
-from memory.write import write
+from memory.write import Draft, write
 db = sqlite.open_writing(busy_ms=60000, durable=False)
 vectors = sqlite.load_vectors(db)
 for number in range(20):
-    write(db, sys.argv[1].format(number), now=clock.now_ms(), vectors=vectors, config=config.load())
+    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms(), vectors=vectors, config=config.load())
 """
 
 

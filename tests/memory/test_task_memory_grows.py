@@ -10,7 +10,7 @@ from uuid import UUID
 import faults
 from conftest import NOW_MS, Run
 
-from memory.session_task import CHARS
+from memory.write import MAX_TASK_CHARS
 
 STEPS = [
     "Fix the memory use of the buoyline importer", "Also look at the readings parser", "Write the tests first",
@@ -47,7 +47,7 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     first, _, rest = text.partition("\n")
     assert first.startswith(f"Task: {' | '.join(STEPS[-3:])} | Files: src/part17.py, ")
     assert rest == "Earlier: " + " | ".join(STEPS[-4::-1])
-    assert len(text) <= CHARS
+    assert len(text) <= MAX_TASK_CHARS
     assert (shown["created_at"], shown["updated_at"]) == ("2026-09-21T14:13:20.000Z", "2026-09-21T14:30:20.000Z")
     assert shown["history"] == []
     state = json.loads((home / "sessions" / "long.json").read_text())

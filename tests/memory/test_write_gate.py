@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.quoting import DELIMITER
-from memory import gate, noise
+from memory import gate
 
 DURABLE = [
     "Joel prefers pnpm over npm", "make check SEED=1 replays the failing run", "docker compose up -d",
@@ -100,7 +100,7 @@ def test_any_text_gets_a_verdict_with_a_reason(text: str) -> None:
     judged = gate.judge(text)
     assert judged["verdict"] in gate.VERDICTS
     assert 0 <= judged["confidence"] <= 1
-    assert 0 < len(judged["reason"]) <= gate.MAX_REASON
+    assert 0 < len(judged["reason"]) <= gate.MAX_REASON_CHARS
 
 
 def test_the_verdict_is_stored_and_keeps_a_memory_from_recall(run: Run) -> None:
@@ -141,7 +141,7 @@ def test_who_wrote_what_is_discarded_is_told_so(run: Run, text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_noise(text: str, is_noise: bool) -> None:
-    assert noise.is_noise(text) is is_noise
+    assert gate.is_noise(text) is is_noise
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_what_is_noise(text: str, is_noise: bool) -> None:
     ],
 )  # fmt: skip
 def test_what_is_our_own(text: str, own: bool) -> None:
-    assert noise.is_own(text) is own
+    assert gate.is_own(text) is own
 
 
 def test_what_hot_commands_know_without_loading_it_is_as_it_is_there() -> None:
-    assert noise.is_own(f"<{DELIMITER} source=x>")
+    assert gate.is_own(f"<{DELIMITER} source=x>")

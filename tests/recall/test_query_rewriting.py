@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory import noise
+from memory import gate
 from recall import categories
 from recall import query as asked
 
@@ -89,4 +89,4 @@ def test_the_category_that_the_words_of_a_text_speak_for(text: str, category: st
     [("done", True), ("done, so", True), ("done so", True), ("donee", False), ("so done", False), ("", False)],
 )
 def test_whether_a_text_begins_with_a_phrase(text: str, begins: bool) -> None:
-    assert noise.begins_with(text, ["done", "ok"]) is begins
+    assert gate.begins_with(text, ["done", "ok"]) is begins

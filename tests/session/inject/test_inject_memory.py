@@ -6,7 +6,7 @@ from typing import Any
 
 from conftest import NOW_MS, Run
 
-from memory.noise import is_noise, is_own
+from memory.gate import is_noise, is_own
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"

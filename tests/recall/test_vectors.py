@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recall import static_vectors
-from recall.static_vectors import DIMENSIONS, Table, TableDamaged, embed
+from recall import vectors
+from recall.vectors import DIMENSIONS, Table, TableDamaged, embed
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "recall" / "data" / "minilm-256.i8"
@@ -47,7 +47,7 @@ def test_the_same_text_gives_the_same_bytes_in_any_process_and_order() -> None:
     texts = ["tokens expire", "", "naïve café", "tokens expire"]
     here = [embed(text) for text in texts]
     assert here[0] == here[3] == embed("Tokens EXPIRE")
-    script = f"from recall.static_vectors import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
+    script = f"from recall.vectors import embed; print(embed({texts[2]!r}).hex(), embed({texts[0]!r}).hex())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert out.stdout.split() == [here[2].hex(), here[0].hex()]
@@ -76,18 +76,18 @@ def test_any_string_gives_a_vector_or_nothing(text: str) -> None:
     ],
 )
 def test_basic_tokenisation_is_berts(text: str, words: list[str]) -> None:
-    assert static_vectors.split_words(text) == words
+    assert vectors.split_words(text) == words
 
 
 def test_words_split_into_the_longest_known_tokens() -> None:
     table = Table()
 
     def tokens(word: str) -> list[int]:
-        return static_vectors.pieces(word, table.row_of, table.longest)
+        return vectors.pieces(word, table.row_of, table.longest)
 
     assert tokens("embeddings") == [table.row_of(piece) for piece in ("em", "##bed", "##ding", "##s")]
     assert table.row_of("##bed") != table.row_of("bed")
-    assert tokens("x" * (static_vectors.WORD_LIMIT + 1)) == []
+    assert tokens("x" * (vectors.MAX_WORD_CHARS + 1)) == []
     assert table.row_of("no such token") == -1
     assert table.row_of("\U0001f600" * 50) == -1
 
@@ -114,7 +114,7 @@ def test_a_damaged_table_is_named(tmp_path: Path, how: str) -> None:
 
 def test_a_scrambled_index_neither_hangs_nor_raises(tmp_path: Path) -> None:
     data = bytearray(TABLE.read_bytes())
-    at, slots = static_vectors.HEADER_SIZE, int.from_bytes(data[16:20], "little")
+    at, slots = vectors.HEADER_SIZE, int.from_bytes(data[16:20], "little")
     data[at : at + 2 * slots] = b"\1\0" * slots  # no slot is empty
     path = tmp_path / "table.i8"
     path.write_bytes(data)
@@ -128,7 +128,7 @@ def test_the_table_ships_small() -> None:
 def test_nothing_heavy_is_imported() -> None:
     script = (
         "import sys; before = set(sys.modules)\n"
-        "from recall.static_vectors import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
+        "from recall.vectors import embed; embed('tokens expire'); embed('caf\\u00e9')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before}))"
     )
     command = [sys.executable, "-S", "-c", script]
