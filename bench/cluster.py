@@ -29,7 +29,7 @@ from speed import ENVIRONMENT, JOELCLAW, fill, measure
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from typesense_server import Server, missing, one_node
 
-PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "60000", "JOELCLAW_STORE_SYNC_SECONDS": "86400"}
+PATIENT = {"JOELCLAW_STORE_TIMEOUT_MS": "60000"}
 
 
 def command(words: list[str], environment: dict[str, str]) -> tuple[Any, float]:

@@ -11,7 +11,6 @@ from typing import Any
 import apsw
 
 from core import clock
-from core.config import Config
 from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
@@ -124,10 +123,10 @@ def _changed(document: Document, changed: bool) -> dict[str, Any]:
     return {**_row(document), **about, **hint}
 
 
-def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
+def edit(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Give a memory another text: redacted, judged and embedded anew; what it said goes to its history."""
     kinds: list[str] = []
-    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now, config=config)
+    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now)
     with sqlite.transaction(db):
         older = _observation(db, identifier)
         one: Document = {**older}
@@ -186,12 +185,10 @@ def _retagged(
     return older, _changed({**older, "tags": tags, "stale": stale}, changed)
 
 
-def supersede(
-    db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool, config: Config
-) -> dict[str, Any]:
+def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vectors: bool) -> dict[str, Any]:
     """Store what holds now in the place of a memory that no longer does, which is not handed out any more."""
     kinds: list[str] = []
-    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now, config=config)
+    fresh = write.compose(write.Draft(text, written_in=name_of(current_folder())), kinds, now=now)
     if fresh["write_verdict"] != "allow":
         message = f"recall would not return the new text ({fresh['write_reason']}), and the old one stays"
         raise Failure("MEMORY_NOT_ALLOWED", message, "write it as a sentence, or put [gate=allow] in front of it")

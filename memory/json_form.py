@@ -12,7 +12,7 @@ from memory import gate, near_duplicate
 from memory.write import COLLECTION, clean_name, clean_tags, set_category, set_ungated, set_verdict
 from recall import categories, hit
 
-LONGEST = 1_000_000  # characters of an episode or a piece of knowledge; an observation has `memory.max_chars`
+LONGEST = 1_000_000  # characters of an episode or a piece of knowledge; an observation has `write.MAX_CHARS`
 _LONGEST_ID = 200
 _LONGEST_PATH = 4096
 _LAST_MS = 253_402_300_799_999

@@ -35,6 +35,8 @@ Place = tuple[int, str] | None
 Range = tuple[list[Episode], str, Place]
 
 SOURCE = "observe"
+MAX_TOKENS = 60_000  # of one run, estimated, in prompts and answers: bounds what a run costs
+SECONDS = 300  # longest run
 RANGE_TOKENS = 12_000  # estimated, of the conversation in one prompt: what a small model still reads with care
 TRIES = 3  # answers in a row that cannot be read; then the range is passed over, or those behind it would never be read
 LONGEST = 2_000  # characters of an observation; what is longer is cut
@@ -81,7 +83,7 @@ def new_report() -> dict[str, Any]:
 
 @dataclass
 class Observer:
-    """Observes one session within `observe.max_tokens` (estimated, of prompts and answers) and `observe.seconds`."""
+    """Observes one session within MAX_TOKENS and SECONDS."""
 
     db: apsw.Connection
     session: str
@@ -92,8 +94,8 @@ class Observer:
 
     def run(self, begin: Callable[[int, int], None]) -> None:
         """Observe what the session said since the last time, oldest first, until the budget is used."""
-        until = time.monotonic() + self.config.get_int("observe.seconds")
-        report, budget = self.report, self.config.get_int("observe.max_tokens")
+        until = time.monotonic() + SECONDS
+        report, budget = self.report, MAX_TOKENS
         left = report["left"]
         try:
             while not left["reason"] and (found := self._next(budget - report["tokens"])) is not None:
@@ -146,7 +148,7 @@ class Observer:
             if failure.code == "MODEL_TIMEOUT" and time.monotonic() - began >= seconds:  # the run's time cut it short
                 if report["ranges"]:
                     return False  # the model has answered before, so it is not at fault
-                failure.fix = "raise observe.seconds in config.toml, or name a faster model"
+                failure.fix = "name a faster model"
             raise
         tokens = _tokens(prompt) + _tokens(reply)
         try:
@@ -180,10 +182,10 @@ class Observer:
         """Store the observations of a range and how far the session is observed now, all or nothing."""
         now, (episodes, _, before) = clock.now_ms(), found
         project = next((one["project"] for one in reversed(episodes) if one["project"]), "")
-        most, made, stored = self.config.get_int("memory.max_chars"), [], []
+        most, made, stored = write.MAX_CHARS, [], []
         for item in items:
             draft = write.Draft(item.text[:most], source=SOURCE, session=self.session, project=project)
-            document = write.compose(draft, [], now=now, config=self.config)
+            document = write.compose(draft, [], now=now)
             document["observation_type"] = item.type
             made.append(document)
         with sqlite.transaction(self.db):

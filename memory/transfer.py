@@ -27,7 +27,7 @@ from memory import json_form, near_duplicate
 from memory.json_form import Incoming
 from memory.knowledge import markdown_files
 from memory.knowledge.markdown import front_matter
-from memory.write import CATEGORY_FIELDS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
+from memory.write import CATEGORY_FIELDS, MAX_CHARS, VERDICT_FIELDS, Draft, clean_name, compose, copy_fields, store
 from recall import categories
 
 LINES = "ours"  # the value of `--format` for our own JSON lines
@@ -153,7 +153,7 @@ class _LinesImport(_Import):
 
     def parse(self, lines: Iterable[Line], progress: Progress) -> Iterator[Incoming]:
         """The memories of the good lines; blank lines are skipped."""
-        longest = self.config.get_int("memory.max_chars")
+        longest = MAX_CHARS
         for number, raw in lines:
             progress(len(raw or b""))
             text = raw.strip(b" \t\r\n\xef\xbb\xbf") if raw is not None else b"-"
@@ -218,7 +218,7 @@ class _MarkdownImport(_Import):
             kinds: list[str] = []
             try:
                 draft = Draft(item.text, tags=tags, source="import", project=project)
-                document = compose(draft, kinds, now=self.now, config=self.config)
+                document = compose(draft, kinds, now=self.now)
             except Failure as failure:
                 self._leave_out(item, failure.message)
                 continue

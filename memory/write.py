@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from core.config import Config
     from core.records import Document
 
 COLLECTION = "observations"
+MAX_CHARS = 20_000  # of an observation: a memory is a fact, not a document
 DEFAULT_CATEGORY = "ops"  # as in the mirrored CLI
 MAX_TAGS = 64
 MAX_NAME_CHARS = 400  # of a tag, source, session or project
@@ -57,13 +57,13 @@ class Draft:
         self.__dict__.update(fields)
 
 
-def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool, config: Config) -> dict[str, Any]:
+def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool) -> dict[str, Any]:
     """Store an observation, or merge it into a near duplicate; returns the result of `memory write`.
 
     `now` in ms, `vectors`: whether sqlite-vec is loaded. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG, or of the store.
     """
     redacted: list[str] = []
-    document = compose(draft, redacted, now=now, config=config)
+    document = compose(draft, redacted, now=now)
     with sqlite.transaction(db):
         document, is_merged = place(db, document, now=now, vectors=vectors)
     fields: dict[str, Any] = {**document}
@@ -78,14 +78,14 @@ def write(db: apsw.Connection, draft: Draft, *, now: int, vectors: bool, config:
     return {**result, "mergedInto": document["id"]} if is_merged else result
 
 
-def compose(draft: Draft, redacted: list[str], *, now: int, config: Config) -> Document:
+def compose(draft: Draft, redacted: list[str], *, now: int) -> Document:
     """The document of a draft: redacted, judged and categorised. Appends the kinds of secrets found to `redacted`."""
-    text, kinds = redact(clean_text(draft.text, config.get_int("memory.max_chars")))
+    text, kinds = redact(clean_text(draft.text))
     redacted += kinds
     verdict = gate.judge(text)
     if draft.by_hand and verdict["fallback"]:
         verdict = {**verdict, "verdict": "allow", "confidence": 1.0, "reason": BY_HAND}
-    document = documents.blank(COLLECTION, ids.uuid7(), verdict["text"] or clean_text("", 0), now)
+    document = documents.blank(COLLECTION, ids.uuid7(), verdict["text"] or clean_text(""), now)
     document["tags"] = clean_tags(draft.tags, redacted)
     document["source"] = clean_name(draft.source, redacted)
     document["session_id"] = clean_name(draft.session, redacted)
@@ -116,14 +116,14 @@ def store(db: apsw.Connection, document: Document, *, vectors: bool) -> Document
     return document
 
 
-def clean_text(text: str, max_chars: int) -> str:
+def clean_text(text: str) -> str:
     """The text in valid Unicode, without NUL and surrounding white space. Raises Failure EMPTY_TEXT, TEXT_TOO_LONG."""
     text = words.clean(text).replace("\0", "\ufffd").strip()
     if not text:
         raise usage("EMPTY_TEXT", "no text was given", "put the text in quotes, or give - to read it from stdin")
-    if len(text) > max_chars:
-        message = f"the text has {len(text)} characters; the limit is {max_chars}"
-        raise usage("TEXT_TOO_LONG", message, "write the fact only, or raise memory.max_chars in config.toml")
+    if len(text) > MAX_CHARS:
+        message = f"the text has {len(text)} characters; the limit is {MAX_CHARS}"
+        raise usage("TEXT_TOO_LONG", message, "write only the fact")
     return text
 
 
@@ -237,9 +237,7 @@ def _category_strength(document: Document) -> int:
     return _CATEGORY_SOURCES.index(source) if source in _CATEGORY_SOURCES else 0
 
 
-def write_task(
-    db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool, config: Config
-) -> str:
+def write_task(db: apsw.Connection, draft: Draft, known_ids: Sequence[str], *, now: int, vectors: bool) -> str:
     """Write a session's current task into its task memory, keeping its earlier tasks; returns the memory's id.
 
     There is one task memory per session. A new one is created if there is none, or if the user forgot it. `known_ids`
@@ -248,10 +246,8 @@ def write_task(
     with sqlite.transaction(db):
         older, free_id = _task_memory(db, clean_name(draft.session, []), known_ids, draft.tags[-1])
         if older is not None:
-            draft.text = _with_earlier(
-                draft.text, older["text"], min(MAX_TASK_CHARS, config.get_int("memory.max_chars"))
-            )
-        fresh = compose(draft, [], now=now, config=config)
+            draft.text = _with_earlier(draft.text, older["text"], MAX_TASK_CHARS)
+        fresh = compose(draft, [], now=now)
         if older is None:
             fresh["id"] = free_id
             return place(db, fresh, now=now, vectors=vectors)[0]["id"]

@@ -77,7 +77,7 @@ def run_in_background(config: Config) -> None:
         return
     db = sqlite.open_reading()
     retry_at = max((cursor.next_try_at for cursor in export_cursor.every(db)), default=0) if db is not None else 0
-    if retry_at > clock.now_ms() + config.get_int("otel.export_seconds") * 1000:
+    if retry_at > clock.now_ms() + background_jobs.EXPORT_EVERY_S * 1000:
         background_jobs.postpone(background_jobs.EXPORT, retry_at)
 
 

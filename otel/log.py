@@ -23,14 +23,16 @@ SPOOL = "spool"
 MAX_SPOOL_BYTES = 262_144
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
-NOISE_WINDOW_MS = 60_000  # in which so many debug events of one kind are noise
+NOISE_WINDOW_MS = 60_000
+DEBUG_LIMIT = 12  # debug events of one source, component and action per window; more are noise
+BUSY_MS = 400  # how long events wait for another writer; they can stay in the spool
 
 _FILE = "events.jsonl"
 _TAKEN = _FILE + ".taken-"
 _TEXT_FIELDS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
-def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) -> int:
+def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = DEBUG_LIMIT) -> int:
     """Store events, in the caller's transaction or in one of its own. Returns how many were stored.
 
     Not stored are events whose id is known, and more than `debug_limit` debug events of the same source, component and
@@ -50,7 +52,7 @@ def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int) ->
     return stored
 
 
-def append_one(db: apsw.Connection, event: Event, *, debug_limit: int) -> str:
+def append_one(db: apsw.Connection, event: Event, *, debug_limit: int = DEBUG_LIMIT) -> str:
     """Store an event in a transaction of its own. Returns why it was not stored (DUPLICATE, NOISE), "" if it was."""
     from core.store import sqlite
 
@@ -87,25 +89,22 @@ def spool(events: Sequence[Event]) -> bool:
     return False
 
 
-def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None, *, busy_ms: int = 0) -> None:
-    """Store the spooled events and `more`. If the store is busy for `busy_ms` (`otel.busy_ms`), they wait on."""
+def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None, *, busy_ms: int = BUSY_MS) -> None:
+    """Store the spooled events and `more`. If the store is busy for longer than `busy_ms`, they stay spooled."""
     if not (more or has_spooled()):
         return
-    from core import config
     from core.errors import Failure
     from core.store import sqlite
 
     opened = None
     try:
-        settings = config.load()
-        busy_ms = busy_ms or settings.get_int("otel.busy_ms")
         if db is None:
             db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         else:
             sqlite.be_durable(db, False, busy_ms=busy_ms)
         with sqlite.transaction(db):  # before the files are taken, so that they stay if another process is writing
             events, taken = take_spooled()
-            append(db, [*events, *more], debug_limit=settings.get_int("otel.debug_limit"))
+            append(db, [*events, *more])
         files.remove(*taken)
     except (Failure, sqlite.StoreError):  # `doctor` and the next reader report a fault of the store
         spool(more)

@@ -61,7 +61,7 @@ class WorkingCheckpoint(Checkpoint):
         context = self.context
         return write_task(
             db, Draft(text, **about, project=project), state["taskMemoryIds"], now=context.now,
-            vectors=context.store.has_vectors, config=context.config,
+            vectors=context.store.has_vectors,
         )  # fmt: skip
 
     def apply(self, state: SessionState) -> SessionState:

@@ -25,10 +25,10 @@ from session.step import work_lock
 _BY_HAND = "command"  # the trigger of one that was asked for; those of the others are `observation_queue.Trigger`
 
 
-def observe_in_background(config: Config, session: str, words: list[str]) -> None:
+def observe_in_background(session: str, words: list[str]) -> None:
     """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do."""
     lock = work_lock(session, observation_queue.LOCK)
-    if not background_process.begin(lock, words, observation_queue.seconds(config)):
+    if not background_process.begin(lock, words, observation_queue.OBSERVE_S + observation_queue.SLACK_S):
         raise Failure("OBSERVE_FAILED", "no background process could be started", "run it without --detach")
 
 
@@ -54,7 +54,7 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     if model is None or (found := observation_queue.take()) is None:
         return {"session": None}
     if alone:
-        signal.alarm(observation_queue.seconds(config))
+        signal.alarm(observation_queue.OBSERVE_S + observation_queue.SLACK_S)
     (session, trigger, agent, transcript), lock = found
     # what the hook had no time for, or found the store busy, is archived as it would have done it
     transcript = transcript if os.path.isfile(transcript) else ""
@@ -64,7 +64,7 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
         lock.__exit__(None, None, None)
         background_process.free()
         if observation_queue.any_wait():
-            observation_queue.begin(config)
+            observation_queue.begin()
 
 
 def _observe(

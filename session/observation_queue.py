@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     Trigger = Literal["compaction", "session-end"]
 
 AT_ONCE = 2  # models that work at the same time, for sessions that nobody asked to observe
-SLACK_S = 60  # of a job beyond `observe.seconds`: for the store before, and the end of the model's command
+OBSERVE_S = 300  # longest run of one `memory observe`
+SLACK_S = 60  # of a job beyond OBSERVE_S: for the store before, and the end of the model's command
 LOCK = "observe"
 _WAITING = "observe-waiting"
 _LINES = 4
@@ -40,7 +41,7 @@ def is_on(config: Config) -> bool:
     return bool(config.get_str("model.command").strip()) and config.get_bool("observe.auto")
 
 
-def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
+def add(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
     """Let a session be observed in the background, for the event that is told; call it where `is_on`."""
     name = session_name(session)
     path = os.path.join(state_file.work_folder(), _WAITING, files.safe_name(name))
@@ -49,18 +50,13 @@ def add(config: Config, session: str, trigger: Trigger, *, agent: str, transcrip
     with open(path, "wb") as file:
         file.write("\n".join(lines).encode("utf-8", "replace"))
     if background_process.wait(work_lock(name, LOCK), 0):  # else the job that observes it takes it once it has ended
-        begin(config)
+        begin()
 
 
-def begin(config: Config) -> None:
+def begin() -> None:
     """Start a job where fewer than `AT_ONCE` run."""
     places = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, AT_ONCE + 1)]
-    background_process.begin(places[0], ["background", "observe"], seconds(config), *places[1:])
-
-
-def seconds(config: Config) -> int:
-    """After which the job of one session is killed."""
-    return config.get_int("observe.seconds") + SLACK_S
+    background_process.begin(places[0], ["background", "observe"], OBSERVE_S + SLACK_S, *places[1:])
 
 
 def take() -> tuple[list[str], files.FileLock] | None:

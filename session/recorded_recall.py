@@ -87,7 +87,7 @@ class RecordedRecall:
         self._events.clear()
         if counting and self._recalled and self._db is not None:
             try:
-                sqlite.be_durable(self._db, False, busy_ms=self._config.get_int("otel.busy_ms"))
+                sqlite.be_durable(self._db, False, busy_ms=log.BUSY_MS)
                 with sqlite.transaction(self._db):
                     document_rows.count_recall(self._db, self._recalled, clock.now_ms())
             except Failure:  # the answer is there all the same

@@ -68,10 +68,10 @@ class SessionStore:
         self.attempt("archive", write, None, durable=False)
 
     def recall(
-        self, query: str, *, project: str = "", everywhere: bool = False, least: str = "inject.min_score",
+        self, query: str, *, project: str = "", everywhere: bool = False, min_score: float | None = None,
         turns: bool = False,
     ) -> list[Hit] | None:  # fmt: skip
-        """Memories for a query (lean) that score at least what the setting `least` says; None where it failed.
+        """Memories for a query (lean) that score at least `min_score` (default: `inject.min_score`); None if it failed.
 
         With `turns` also what was said in sessions, of which there is a hundred times as much, and which no injection
         tells (`session.inject.selection`)."""
@@ -82,8 +82,9 @@ class SessionStore:
             from recall.query import Query
 
             db, vectors = self.reading()
+            least = self._config.get_float("inject.min_score") if min_score is None else min_score
             asked = Query(
-                query, limit=_ASKED, min_score=self._config.get_float(least), budget="lean", project=project,
+                query, limit=_ASKED, min_score=least, budget="lean", project=project,
                 apart=not everywhere, collections=() if turns else _KEPT,
             )  # fmt: skip
             found = engine.recall(

@@ -11,6 +11,7 @@ from core.errors import usage
 from core.store import migrate, sqlite
 from core.store.sessions import observed
 from memory import curation, json_form
+from memory.write import MAX_CHARS
 from recall.by_name.calls import PREFIX
 
 CODE = "MEMORY_INVALID_ARGS"
@@ -61,7 +62,7 @@ def show(options: dict[str, Any]) -> Answer | int:
 def edit(options: dict[str, Any]) -> Answer:
     """Give a memory another text."""
     text, (db, about) = _text(options), writing(options["id"])
-    result = curation.edit(db, options["id"], text, **about, config=config.load())
+    result = curation.edit(db, options["id"], text, **about)
     what = {"text": {"description": "what holds now", "required": True}}
     other = step(f"joelclaw memory supersede {result['id']} <text>", "replace it with what holds now", what)
     return Answer(result, [_show(result), other])
@@ -97,7 +98,7 @@ def supersede(options: dict[str, Any]) -> Answer:
     if options["text"] is None:
         raise usage(CODE, "no new text was given", f"{call} 'what holds now'")
     text, (db, about) = _text(options), writing(options["id"])
-    result = curation.supersede(db, options["id"], text, **about, config=config.load())
+    result = curation.supersede(db, options["id"], text, **about)
     undo = f"joelclaw memory supersede {result['superseded']['id']} --undo"
     return Answer(result, [_show(result), step(undo, "undo this")])
 
@@ -107,7 +108,7 @@ def _show(result: dict[str, Any]) -> Any:
 
 
 def _text(options: dict[str, Any]) -> str:
-    return read_stdin(config.load().get_int("memory.max_chars")) if options["text"] == "-" else options["text"]
+    return read_stdin(MAX_CHARS) if options["text"] == "-" else options["text"]
 
 
 def writing(identifier: str = "") -> tuple[apsw.Connection, dict[str, Any]]:

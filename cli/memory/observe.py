@@ -23,7 +23,7 @@ def run(options: dict[str, Any]) -> Answer:
     if model is None:
         raise model_command.not_configured()
     if options["detach"]:
-        observation.observe_in_background(settings, session, _words(options))
+        observation.observe_in_background(session, _words(options))
         outcome = step("joelclaw otel search memory.observe --hours 1", "what came of it")
         return Answer({"session": session, "detached": True}, [outcome])
     result = observation.observe(settings, model, session, transcript, locked=in_background)

@@ -10,7 +10,7 @@ from core.errors import Failure, usage
 from core.store import sqlite
 from core.store.sessions import session_rows
 from memory import gate
-from memory.write import Draft, clean_text, write
+from memory.write import MAX_CHARS, Draft, clean_text, write
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,9 +25,8 @@ def run(options: dict[str, Any]) -> Answer:
     if options["for_all"] and options["project"]:
         raise usage("MEMORY_INVALID_ARGS", "--project and --global cannot be used together", "give one of them")
     settings = config.load()
-    longest = settings.get_int("memory.max_chars")
-    text = read_stdin(longest) if options["text"] == "-" else options["text"] or ""
-    text = clean_text(text, longest)  # before the store is opened: wrong usage leaves no trace
+    text = read_stdin(MAX_CHARS) if options["text"] == "-" else options["text"] or ""
+    text = clean_text(text)  # before the store is opened: wrong usage leaves no trace
     db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=True)
     # a memory without a project has that of its session: what is for every project has neither
     session = "" if options["for_all"] else options["session"]
@@ -42,7 +41,7 @@ def run(options: dict[str, Any]) -> Answer:
         project="" if options["for_all"] else whose,
         written_in=whose or project.name_of(files.current_folder()),
     )
-    result = write(db, draft, now=clock.now_ms(), vectors=sqlite.load_vectors(db), config=settings)
+    result = write(db, draft, now=clock.now_ms(), vectors=sqlite.load_vectors(db))
     if result["verdict"] == "discard":
         result["hint"] = gate.NOT_REMEMBERED
     forget = step(f"joelclaw memory forget {result['id']}", "remove it from memory")

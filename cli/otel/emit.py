@@ -61,8 +61,8 @@ def run(options: dict[str, Any]) -> Answer:
             "an event needs an action",
             'name it, as in `joelclaw otel emit compaction.before`, or pass {"action": "compaction.before"} on stdin',
         )
-    db = sqlite.open_writing(busy_ms=settings.get_int("otel.busy_ms"), durable=False)
-    reason = log.append_one(db, event, debug_limit=settings.get_int("otel.debug_limit"))
+    db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
+    reason = log.append_one(db, event)
     said: dict[str, Any] = {"stored": not reason, "eventId": event["id"]}
     if reason:
         said |= {"dropped": True, "dropReason": reason}

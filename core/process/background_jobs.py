@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 SYNC, EXPORT = "store-sync", "otel-export"
 SYNC_BUDGET_S = 10
 """A background sync begins nothing new after this many seconds."""
+SYNC_EVERY_S = 30  # least time between two background syncs
+EXPORT_EVERY_S = 60  # least time between two exports, as in the SDK
 _SYNC_STOP_S = 40
 """It is killed after this many; what was not acknowledged is sent again."""
 _EXPORT_STOP_S = 60
@@ -25,9 +27,9 @@ def start_due(config: Config) -> None:
     """Start the jobs that are switched on and due; if none is, this costs a look at some settings and one file."""
     outbox = os.path.join(files.home(), "outbox.lock")  # its being there says that this home has a cluster
     if config.get_str("store.backend") == "typesense" and os.path.exists(outbox):
-        _start(SYNC, outbox, ("store", "push"), config.get_int("store.sync_seconds"), _SYNC_STOP_S)
+        _start(SYNC, outbox, ("store", "push"), SYNC_EVERY_S, _SYNC_STOP_S)
     if config.get_str("otel.export") == "auto":
-        _start(EXPORT, export_lock(), ("otel", "export"), config.get_int("otel.export_seconds"), _EXPORT_STOP_S)
+        _start(EXPORT, export_lock(), ("otel", "export"), EXPORT_EVERY_S, _EXPORT_STOP_S)
     # The store's own lock file says when it was pruned: it is made with the store. That is a time of the file system,
     # so it is compared with the machine's clock.
     store, now = os.path.join(files.home(), "store.db.lock"), time.time()

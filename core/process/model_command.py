@@ -13,6 +13,7 @@ from core.words import clean
 
 IN_MODEL = "JOELCLAW_IN_MODEL"
 """Set in the command's environment: our hooks stay silent there, and no model asks another model."""
+MAX_OUTPUT_BYTES = 200_000  # far more than a summary or a list of observations takes
 _MOST_TOLD = 300
 
 
@@ -29,7 +30,7 @@ class Model:
     def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
         """The answer to a redacted prompt in at most `seconds`, without a shell. Raises Failure: MODEL_*."""
         command, timeout = self.command, min(self.timeout, seconds)
-        most, max_output = (self._config.get_int(f"model.max_{what}_bytes") for what in ("prompt", "output"))
+        most = self._config.get_int("model.max_prompt_bytes")
         _refuse_within_model()
         try:
             words = shlex.split(command)
@@ -50,14 +51,19 @@ class Model:
                 "MODEL_TOO_LONG", message, "raise model.max_prompt_bytes in config.toml if the model takes more"
             )
         ended = process_group.run(
-            words, seconds=timeout, data=data, most=max_output, guarded=True, environment={**os.environ, IN_MODEL: "1"}
+            words,
+            seconds=timeout,
+            data=data,
+            most=MAX_OUTPUT_BYTES,
+            guarded=True,
+            environment={**os.environ, IN_MODEL: "1"},
         )
         if ended.reason == "timeout":
             fix = "raise model.timeout_seconds in config.toml, or use a faster model"
             raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout:g} s", fix)
         if ended.reason == "too-long":
-            fix = "raise model.max_output_bytes in config.toml, or check what the command prints"
-            raise Failure("MODEL_TOO_LONG", f"{name} answered more than {max_output} bytes", fix)
+            fix = "check what the command prints"
+            raise Failure("MODEL_TOO_LONG", f"{name} answered more than {MAX_OUTPUT_BYTES} bytes", fix)
         if ended.reason or ended.status != 0:
             lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
             last = f": {_one_line(lines[-1])}" if lines else ""

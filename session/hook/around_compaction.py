@@ -115,4 +115,4 @@ def observe(event: HookEvent, context: Context, trigger: Trigger) -> None:
     with fault_boundary(context.faults, "observe"):
         if waiting.is_on(context.config):
             path = event["transcript"] if clients.row(context.agent).session_file else ""
-            waiting.add(context.config, context.session_id, trigger, agent=context.agent, transcript=path)
+            waiting.add(context.session_id, trigger, agent=context.agent, transcript=path)

@@ -161,8 +161,10 @@ def _injections(
         cwd = event["cwd"] or (before["cwd"] if before else "")
         found.append(InjectionStep(project_context, Situation(context, files=event["files"], cwd=cwd)))
     message = event["messages"][-1] if event["kind"] == "prompt" and event["messages"] else ""
-    half, percent = context.config.get_float("refresh.percent"), usage["percent"]
-    if message or (half and percent is not None and percent >= half):
+    from session.state.rules import HALF_PERCENT
+
+    percent = usage["percent"]
+    if message or (percent is not None and percent >= HALF_PERCENT):
         from session.inject import refresh
 
         found.append(InjectionStep(refresh, Situation(context, message=message, percent=percent)))

@@ -27,6 +27,7 @@ Report = Callable[[str, dict[str, Any]], None]
 _NO_TIMER = b'"idleTimer": null'
 _KEPT = 100
 _RETRY_MS = 60_000
+_TIMEOUT_S = 600  # longest run of the client: it asks a model for a summary of a long session
 """How long a session is left alone after a try, in case its state could not be written."""
 _LOOK_S = 0.1
 """How long a look at the lock by another process may last."""
@@ -152,7 +153,7 @@ def _compact(
         report("started", {**result, "command": words, "cwd": folder})
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
-        seconds, environment = config.get_int("idle.timeout_seconds"), {**os.environ, timers.RUNNING: "1"}
+        seconds, environment = _TIMEOUT_S, {**os.environ, timers.RUNNING: "1"}
         ended = process_group.run(
             words, seconds=seconds, cwd=folder, environment=environment, interrupts=interrupts, lock=lock
         )

@@ -102,7 +102,7 @@ def move_priorities(
             if priority is not None:
                 told = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
                 events.append(session_event.event(f"memory.{outcome}", role, session, told, now, component=_COMPONENT))
-        log.append(db, events, debug_limit=config.get_int("otel.debug_limit"))
+        log.append(db, events)
 
 
 def remember(state: SessionState, memories: Sequence[Memory], query: str) -> SessionState:

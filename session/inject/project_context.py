@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 NAME = "project"
-LEAST = "inject.min_score"
 CUSTOM_TYPE = "project-context"
 HEADING = "## Project Context: "
 NO_SCOPE = "no-scope"

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from session.step import Context
 
 NAME = "recovery"
-LEAST = "inject.min_score"
 RAPID = "rapid-recompaction"
 TASK_CHARS, MEMORY_CHARS, PATH_CHARS = 200, 150, 120
 _FILE_TOKENS = 40
@@ -184,7 +183,7 @@ def _recalled(state: SessionState, situation: Situation, requests: Sequence[str]
 
 def is_rapid(state: SessionState, context: Context) -> bool:
     """Whether the last note is so young that no other follows it."""
-    return rules.is_rapid(state, context.now, context.config.get_float("inject.cooldown_seconds") * 1000)
+    return rules.is_rapid(state, context.now)
 
 
 def _kind(state: SessionState) -> str:

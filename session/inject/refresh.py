@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from session.step import Context
 
 NAME = "refresh"
-LEAST = "inject.min_score"
 CUSTOM_TYPE = "context-refresh"
 HEADING = "## Context Refresh"
 STANDS, ABOUT, CHANGED = "**Where it stands:**", "**Noted about it:**", "**Changed in memory:**"
@@ -34,6 +33,7 @@ INTERVAL, IDLE, HALF, NAMED = "interval", "idle", "half-full", "named"
 MAX_TOKENS = 350
 _SHOWN, _ABOUT_SHOWN, _MOST_ASKED = 3, 2, 60
 _MINUTE_MS = 60_000
+_IDLE_MS = 10 * _MINUTE_MS  # a pause after which the user may be back with something else
 _QUIET_MS = 5 * _MINUTE_MS
 
 
@@ -57,21 +57,20 @@ def trigger_of(state: SessionState, situation: Situation) -> str:
     """What lets it be expected that something changed: HALF, IDLE, INTERVAL, or "" for nothing."""
     config, now = situation.context.config, situation.context.now
     message, percent, last = situation.message, situation.percent, state["lastRefreshAt"]
-    cooldown_ms = config.get_float("inject.cooldown_seconds") * 1000
-    if rules.is_rapid(state, now, cooldown_ms) or (last is not None and 0 <= now - last < cooldown_ms):
+    minutes = config.get_float("refresh.minutes")
+    is_rapid = rules.is_rapid(state, now) or (last is not None and 0 <= now - last < rules.COOLDOWN_MS)
+    if is_rapid or not minutes:
         return ""
-    half = config.get_float("refresh.percent")
-    if half and percent is not None and percent >= half and not state["halfRefreshed"]:
+    if percent is not None and percent >= rules.HALF_PERCENT and not state["halfRefreshed"]:
         return HALF
     if not message or now - state["startedAt"] < _QUIET_MS:
         return ""
-    idle, minutes = config.get_float("refresh.idle_minutes"), config.get_float("refresh.minutes")
     before = situation.context.previous or state
     active_at = max(before["updatedAt"], before["lastMessageAt"] or 0)
-    if idle and now - active_at >= idle * _MINUTE_MS:
+    if now - active_at >= _IDLE_MS:
         return IDLE
     since = state["startedAt"] if last is None or last > now else last
-    return INTERVAL if minutes and now - since > minutes * _MINUTE_MS else ""
+    return INTERVAL if now - since > minutes * _MINUTE_MS else ""
 
 
 def compose(state: SessionState, situation: Situation, decision: Decision, hits: Sequence[Hit]) -> Text | None:
@@ -117,7 +116,7 @@ def apply(state: SessionState, situation: Situation, decision: Decision, text: T
 def _names(state: SessionState, situation: Situation) -> list[str]:
     """The identifiers and file names that a person says and was not told of yet, as they come; none of URLs and
     switches."""
-    if not situation.message or not situation.context.config.get_bool("refresh.named"):
+    if not situation.message or not situation.context.config.get_float("refresh.minutes"):
         return []
     words = [word for word in situation.message.split() if "://" not in word and not word.startswith("-")]
     found = [name for name, is_one in names_in_order(" ".join(words)) if is_one and name not in state["toldNames"]]
@@ -137,7 +136,7 @@ def _changed(context: Context, identifiers: Sequence[str], since: int) -> set[st
 
 def _is_asked(state: SessionState, situation: Situation) -> bool:
     """Whether a person asks a gateway for something."""
-    if state["role"] != GATEWAY or not situation.context.config.get_bool("refresh.named"):
+    if state["role"] != GATEWAY or not situation.context.config.get_float("refresh.minutes"):
         return False
     from session.inject import topics
 

@@ -1,6 +1,6 @@
 """The one runner of injections: asks whether a text is due, recalls, lets it be composed, and says what came of it.
 
-An injection is a module with a NAME, the setting of its LEAST score and three functions: `due` decides and changes
+An injection is a module with a NAME, and three functions: `due` decides and changes
 nothing, `compose` makes the text, None where there is nothing to say, `apply` notes in the state what is to be known of
 it. Hooks run them as steps of an event, `joelclaw inject …` one alone.
 """
@@ -118,7 +118,7 @@ class InjectionStep(Step):
             project = situation.project_of(state)
             found = situation.context.store.recall(
                 decision.query, project=project, everywhere=not project and situation.context.serves_all(state),
-                least=self._injection.LEAST,
+                min_score=getattr(self._injection, "MIN_SCORE", None),
             )  # fmt: skip
         if found is not None:
             self.text = self._injection.compose(state, situation, decision, found)

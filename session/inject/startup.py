@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from session.records import SessionState, Text
 
 NAME = "startup"
-LEAST = "inject.startup_min_score"
+MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
 CUSTOM_TYPE = "memory-recall"
 HEADING = "## Relevant Memory (auto-retrieved)"
 LEFT_HEADING = "## Where This Project Was Left"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MESSAGES_ASKED = 2
 """Of the user's messages, in a recall query."""
 QUERY_CHARS, QUERY_LEAST = 120, 5
+COOLDOWN_MS = 60_000  # no second injection within this time (CONTRACT)
+HALF_PERCENT = 50  # context usage that brings a refresh, once per compaction
 JOINT = " | "
 _READ_CHARS = 4_000
 _MARK = "[redacted:"
@@ -192,10 +194,10 @@ def compact(state: SessionState, now: int) -> SessionState:
     }
 
 
-def is_rapid(state: SessionState, now: int, cooldown_ms: float) -> bool:
+def is_rapid(state: SessionState, now: int) -> bool:
     """Whether the last injection is so recent that its text is still in the context; not after the clock went back."""
     last = state["lastInjectionAt"]
-    return last is not None and 0 <= now - last < cooldown_ms
+    return last is not None and 0 <= now - last < COOLDOWN_MS
 
 
 def _searchable(text: str) -> str:

@@ -41,8 +41,8 @@ def events(run: Run) -> list[dict[str, Any]]:
         ("inject.min_scor", "inject.min_score"),
         ("compaction.reserveTokens", "compaction.reserve_tokens"),
         ("checkpoint.warm-percent", "checkpoint.warm_percent"),
-        ("cooldown_seconds", "inject.cooldown_seconds"),
-        ("recall.startup_min_score", "inject.startup_min_score"),
+        ("window", "context.window"),
+        ("recall.min_score", "inject.min_score"),
         ("recall.colour", ""),
         ("JOELCLAW_RECALL_LIMT", "JOELCLAW_RECALL_LIMIT"),
         ("JOELCLAW_OTEL_COLOUR", ""),
@@ -53,7 +53,7 @@ def test_what_was_meant(name: str, meant: str) -> None:
 
 
 def test_it_is_told_once_and_the_command_does_its_work(run: Run, home: Path) -> None:
-    path = put(home, "[inject]\nmin_scor = 0.4\ncooldown_seconds = 5\n")
+    path = put(home, "[inject]\nmin_scor = 0.4\nmax_tokens = 200\n")
     first = run("memory", "write", "the deploy key lies in the vault", env=NOW)
     assert first.err == f"joelclaw: {path}: inject.min_scor: unknown; did you mean inject.min_score\n"
     assert first.json["ok"] is True

@@ -151,11 +151,11 @@ def test_a_file_without_readable_items_fails_with_a_fix(
 
 
 def test_a_bullet_that_is_too_long_is_left_out(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.md").write_text("- " + "Prefers morning meetings " * 8 + "\n- Prefers tabs over spaces in Go\n")
-    done = run("memory", "import", str(tmp_path / "x.md"), env={**NOW, "JOELCLAW_MEMORY_MAX_CHARS": "150"})
+    (tmp_path / "x.md").write_text("- " + "Prefers morning meetings " * 900 + "\n- Prefers tabs over spaces in Go\n")
+    done = run("memory", "import", str(tmp_path / "x.md"), env=NOW)
     (left_out,) = done.result["leftOut"]
     assert (done.result["added"], left_out["where"]) == (1, "line 1")
-    assert "the limit is 150" in left_out["reason"]
+    assert "the limit is 20000" in left_out["reason"]
 
 
 def test_a_folder_is_refused(run: Run, tmp_path: Path) -> None:

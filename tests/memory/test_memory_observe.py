@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 from claude_transcript import SESSION, Transcript
-from conftest import JOELCLAW, Run, attempt, clean_environment
+from conftest import JOELCLAW, Run, clean_environment
 from test_model_command import script
 
 from core.store.sessions import observed
+from memory import observe
 
 FORM = """\
 <observations><segment>
@@ -244,13 +246,13 @@ def test_events_tell_how_it_went(run: Run, made: Transcript, model: Fake) -> Non
     assert completed["metadata"]["turns"] == 3
 
 
-def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake) -> None:
+def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     made = long_session(tmp_path / "s.jsonl", 20)
     model.says(EACH)
-    budget = {"JOELCLAW_OBSERVE_MAX_TOKENS": "9000"}
+    monkeypatch.setattr(observe, "MAX_TOKENS", 9_000)
     seen, runs_ = 0, 0
     while True:
-        result = run("memory", "observe", str(made.path), "--command", model.command, env=budget).result
+        result = run("memory", "observe", str(made.path), "--command", model.command).result
         assert result["tokens"] <= 9000
         assert result["turns"] > 0
         seen += result["turns"]
@@ -272,17 +274,17 @@ def test_a_budget_of_tokens(run: Run, home: Path, tmp_path: Path, model: Fake) -
     assert len(stored(home)) == len(model.prompts)
 
 
-def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path) -> None:
+def test_a_budget_of_time(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = long_session(tmp_path / "s.jsonl", 40)
-    for seconds in ("3", "12", "100"):  # the first in which the first range is answered will do
+    for seconds in (3, 12, 100):  # the first in which the first range is answered will do
         slow = Fake(tmp_path / f"slow-{seconds}", EACH)
         hangs = "\nif number: import time; sys.stdout.flush(); time.sleep(3600)\n"
         Path(slow.folder, "model.py").write_text(MODEL + hangs)
         words = ("memory", "observe", str(made.path), "--command", slow.command)
-        done = attempt(home, *words, env={"JOELCLAW_OBSERVE_SECONDS": seconds})
-        if done.code == 0:
+        monkeypatch.setattr(observe, "SECONDS", seconds)
+        with suppress(AssertionError):
+            result = run(*words).result
             break
-    result = done.result
     assert (result["rangeCount"], result["left"]["reason"]) == (1, "seconds")
     assert result["left"]["turns"] == 40 - result["turns"]
     assert len(stored(home)) == 1

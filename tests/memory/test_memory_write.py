@@ -54,11 +54,11 @@ def test_no_text_is_wrong_usage_and_makes_no_store(run: Run, home: Path, text: s
 
 def test_a_text_that_is_too_long_changes_nothing(run: Run) -> None:
     run("memory", "write", "The first fact is here to stay")
-    done = run("memory", "write", "word " * 40 + ".", env={"JOELCLAW_MEMORY_MAX_CHARS": "200"}, ok=False)
+    done = run("memory", "write", "word " * 4_000 + ".", ok=False)
     assert (done.code, done.json["error"]["code"]) == (2, "TEXT_TOO_LONG")
-    assert "200" in done.json["error"]["message"]
+    assert "20000" in done.json["error"]["message"]
     assert run("memory", "stats").result["total"] == 1
-    run("memory", "write", "x" * 99 + " " + "y" * 100, env={"JOELCLAW_MEMORY_MAX_CHARS": "200"})
+    run("memory", "write", "x" * 9_999 + " " + "y" * 10_000)
 
 
 def test_stdin_is_read_for_a_dash(run: Run) -> None:
@@ -110,7 +110,7 @@ from memory.write import Draft, write
 db = sqlite.open_writing(busy_ms=60000, durable=False)
 vectors = sqlite.load_vectors(db)
 for number in range(20):
-    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms(), vectors=vectors, config=config.load())
+    write(db, Draft(sys.argv[1].format(number)), now=clock.now_ms(), vectors=vectors)
 """
 
 

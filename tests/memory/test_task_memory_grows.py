@@ -56,15 +56,6 @@ def test_a_long_session_leaves_one_memory_with_its_newest_task_first(run: Run, h
     assert hit["id"] == memory["id"]
 
 
-def test_it_grows_no_longer_than_any_memory_may(run: Run) -> None:
-    for step in range(len(STEPS)):
-        words = ["--percent", "65", "--message", STEPS[step]]
-        env = {**at(step), "JOELCLAW_MEMORY_MAX_CHARS": "300"}
-        assert run("checkpoint", "save", "--session", "long", *words, env=env).result["written"], step
-    (memory,) = tasks(run)
-    assert len(run("memory", "show", memory["id"]).result["observation"]) <= 300
-
-
 def test_sessions_keep_apart_and_one_that_was_forgotten_stays_so(run: Run) -> None:
     one = save(run, 0)["memoryId"]
     other = save(run, 4, session="other")["memoryId"]

@@ -16,6 +16,8 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from terminal import on_terminal, without_style
 
+from session.idle import run as idle_run
+
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
 WAIT_S = PATIENCE_S
@@ -172,10 +174,11 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
     assert sum(one["failed"] for one in told) == 0
 
 
-def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle) -> None:
+def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
     idle.command(f"trap '' TERM; sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait; sleep 300")
     idle.schedule()
-    result = idle.once(JOELCLAW_IDLE_TIMEOUT_SECONDS="5")
+    monkeypatch.setattr(idle_run, "_TIMEOUT_S", 5)
+    result = idle.once()
     assert "too long" in result["sessions"][0]["error"]
     assert len(idle.lines()) == 2
     until(lambda: not any(is_there(int(pid)) for pid in idle.lines()))  # a process that was killed ends when it may run

@@ -9,11 +9,12 @@ import signal
 import subprocess
 from pathlib import Path
 
-from conftest import PATIENCE_S, Run
+from conftest import NOW_MS, PATIENCE_S, Run
 from faults import paused
 
+from otel.log import NOISE_WINDOW_MS
+
 NOTE = "the staging queue drains at 14:00 UTC, and the deploy waits for it"
-ALL_EVENTS = {"JOELCLAW_OTEL_DEBUG_LIMIT": "1000"}
 PROMPT = "drain the staging queue before the deploy"
 
 
@@ -22,10 +23,11 @@ def event(session: str) -> str:
     return json.dumps({"session_id": session, "cwd": "/", "prompt": PROMPT})
 
 
-def told(run: Run, session: str) -> list[str]:
+def told(run: Run, session: str, env: dict[str, str]) -> list[str]:
     """The events of a session, once the end of a turn has come by."""
-    run("hook", "pi", "turn_end", stdin=event("next"), env=ALL_EVENTS)
-    events = run("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200").result["events"]
+    run("hook", "pi", "turn_end", stdin=event("next"), env=env)
+    words = ("otel", "list", "--level", "debug,info,warn,error", "--hours", "1", "--limit", "200")
+    events = run(*words, env=env).result["events"]
     return [one["action"] for one in events if one.get("sessionId") == session]
 
 
@@ -39,13 +41,14 @@ def test_whenever_it_is_killed_after_its_answer(run: Run, home: Path) -> None:
     run("hook", "pi", "prompt", stdin=event("before"))  # the folders are there
     killed = 0
     for at in range(1, 100):
-        process = paused(home, "hook", "pi", "turn_end", step=at, stdin=event(f"s{at}").encode(), env=ALL_EVENTS)
+        env = {"JOELCLAW_NOW_MS": str(NOW_MS + at * NOISE_WINDOW_MS)}
+        process = paused(home, "hook", "pi", "turn_end", step=at, stdin=event(f"s{at}").encode(), env=env)
         ended, answered = process.poll() is not None, has_answered(process)
         process.kill()
         process.communicate(timeout=PATIENCE_S)
         if ended:
             break
-        names = told(run, f"s{at}")
+        names = told(run, f"s{at}", env)
         assert os.listdir(home / "spool") == []
         if answered:
             killed += 1
@@ -63,7 +66,7 @@ def test_in_the_commit_that_stores_them(run: Run, home: Path) -> None:
         if answered:
             break
     assert answered, "its events are stored behind its answer"
-    names = told(run, f"c{commit}")
+    names = told(run, f"c{commit}", {})
     assert names.count("hook.completed") == 1 and len(names) == len(set(names))
 
 
@@ -73,4 +76,4 @@ def test_a_prompt_leaves_its_events_to_the_end_of_its_turn(run: Run, home: Path)
     assert os.listdir(home / "spool") == ["events.jsonl"]
     run("hook", "pi", "turn_end", stdin=event("s"))
     assert os.listdir(home / "spool") == []
-    assert told(run, "s").count("hook.completed") == 2
+    assert told(run, "s", {}).count("hook.completed") == 2

@@ -23,7 +23,7 @@ from faults import SLOWEST_S, patient, paused, stopped
 from core.store import COLLECTION_SHIFT, sqlite
 
 WORKERS = 30
-PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000", "JOELCLAW_OTEL_BUSY_MS": "60000"}
+PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000"}
 SUBJECTS = (
     "The {n}th build agent uploads artefacts to bucket-{n} before it signs them",
     "Ticket OPS-{n} was closed because shard {n} no longer drops connections",

@@ -63,7 +63,7 @@ def hook(home: Path, transcript: Transcript, session: str, prompt: str) -> None:
     }  # fmt: skip
     done = subprocess.run(
         [JOELCLAW, "hook", "claude"], input=json.dumps(event).encode(), capture_output=True, timeout=PATIENCE_S,
-        env=clean_environment(home, JOELCLAW_OTEL_DEBUG_LIMIT="10000"),
+        env=clean_environment(home),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
 

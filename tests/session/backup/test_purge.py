@@ -50,7 +50,7 @@ def left(home: Path, *marks: str) -> list[tuple[str, str]]:
 
 def hook(run: Run, kind: str, session: str, **more: Any) -> None:
     event = {"hook_event_name": kind, "session_id": session, "cwd": CWD, **more}
-    run("hook", "claude", stdin=json.dumps(event), env={"JOELCLAW_OTEL_DEBUG_LIMIT": "1000"})
+    run("hook", "claude", stdin=json.dumps(event))
 
 
 @pytest.fixture
@@ -317,7 +317,7 @@ def test_killed_half_way_and_run_again(run: Run, filled: Path, tmp_path: Path) -
 
 def test_while_hooks_write(run: Run, filled: Path) -> None:
     run("memory", "forget", "--purge", "--match", "what is the", "--yes")
-    environment = clean_environment(filled, JOELCLAW_OTEL_BUSY_MS="60000", JOELCLAW_OTEL_DEBUG_LIMIT="1000")
+    environment = clean_environment(filled)
     writers = []
     for number in range(6):
         code = f'for i in 1 2 3 4 5 6; do "{JOELCLAW}" memory write "note $i of writer {number} stays" || exit 1; done'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from conftest import NOW_MS, Run
 
 from memory.gate import is_noise, is_own
+from session.inject import startup
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
@@ -83,9 +85,11 @@ def test_at_most_three_within_400_tokens(run: Run) -> None:
     assert 150 <= result["estimatedTokens"] <= 400
 
 
-def test_low_scores_are_left_out(run: Run) -> None:
+def test_low_scores_are_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("memory", "write", GOOD[0], env=NOW)
-    assert not inject(run, "--query", QUERY, JOELCLAW_INJECT_STARTUP_MIN_SCORE="0.99")["injected"]
+    with monkeypatch.context() as patch:
+        patch.setattr(startup, "MIN_SCORE", 0.99)
+        assert not inject(run, "--query", QUERY)["injected"]
     assert inject(run, "--query", QUERY, JOELCLAW_INJECT_MIN_SCORE="0")["injected"]
 
 

@@ -210,7 +210,7 @@ def test_a_place_is_looked_up_in_the_file_as_it_is(run: Run, tmp_path: Path) -> 
 
 def test_it_can_be_switched_off(run: Run, home: Path) -> None:
     run("memory", "write", AGAIN, "--global")
-    (home / "config.toml").write_text("[refresh]\nnamed = false\n")
+    (home / "config.toml").write_text("[refresh]\nminutes = 0\n")
     assert prompt(run) == ""
 
 
