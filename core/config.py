@@ -86,10 +86,7 @@ SETTINGS: dict[str, Setting] = {
     "inject.min_score": Setting(0.3, "lowest score of a memory that is injected", 0, 1),
     "inject.query": Setting(
         "recent decisions, active work, unresolved failures, and operational context",
-        "what a new interactive session recalls",
-    ),
-    "inject.gateway_query": Setting(
-        "gateway daemon telegram redis session routing compaction", "what a new gateway session recalls"
+        "what a new session recalls",
     ),
     "context.window": Setting(0, "window in tokens, if no client reports it; 0: by the model's name", 0, 100_000_000),
     "refresh.minutes": Setting(30, "minutes until a prompt brings another refresh; 0: no refreshes", 0, 100_000),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NAME = "startup"
 MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
 CUSTOM_TYPE = "memory-recall"
+GATEWAY_QUERY = "gateway daemon telegram redis session routing compaction"
 HEADING = "## Relevant Memory (auto-retrieved)"
 LEFT_HEADING = "## Where This Project Was Left"
 MAX_MEMORIES, MAX_TOKENS = 3, 400
@@ -28,9 +29,8 @@ MAX_MEMORIES, MAX_TOKENS = 3, 400
 
 def due(state: SessionState, situation: Situation) -> Decision:
     """Once a session, with the query that was asked for, else that of the role."""
-    setting = "inject.gateway_query" if state["role"] == GATEWAY else "inject.query"
-    config = situation.context.config
-    query = situation.query or config.get_str(setting)
+    by_role = GATEWAY_QUERY if state["role"] == GATEWAY else situation.context.config.get_str("inject.query")
+    query = situation.query or by_role
     reason = ALREADY if CUSTOM_TYPE in state["injectedKinds"] else ""
     return Decision(reason, query=query, about={"query": query})
 
