@@ -1,4 +1,4 @@
-"""Building an event: defaults, levels, redaction, bounded metadata. Hot path."""
+"""Building an event: its defaults, redaction, and the limits of its size. Hot path."""
 
 from __future__ import annotations
 
@@ -9,12 +9,34 @@ from core.redaction import redact, redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
     from core.records import Event
 
+    class Details(TypedDict, total=False):
+        """What an event may say. Defaults: source `cli`, component `otel-cli`, level `info`, success true."""
+
+        source: str
+        component: str
+        level: str
+        success: bool
+        metadata: Mapping[str, Any] | None
+        duration_ms: float | None
+        error: str | None
+        session: str
+        """By default from the environment, else the name of the role."""
+        system: str
+        """By default from the environment, else the host name."""
+        role: str
+        id: str
+
+
 LEVELS = ("debug", "info", "warn", "error", "fatal")
-"""Severities of the mirrored CLI; `parse_level` reads what other loggers call them."""
+MAX_METADATA_BYTES = 65_536  # as JSON; longer values are cut
+MAX_ENTRY_BYTES = 1_000  # of an entry, if the metadata are too large
+MAX_NAME_CHARS = 200
+MAX_ERROR_CHARS = 8_000
+QUERY_CHARS = 200
 _LEVEL_ALIASES = {
     **dict.fromkeys(("trace", "verbose"), "debug"),
     **dict.fromkeys(("information", "notice"), "info"),
@@ -22,138 +44,123 @@ _LEVEL_ALIASES = {
     "err": "error",
     **dict.fromkeys(("crit", "critical", "alert", "panic", "emerg", "emergency"), "fatal"),
 }
-MAX_METADATA_BYTES = 65_536
-"""Size of an event's metadata as JSON; what is larger is cut, and says so."""
-_MAX_NAME = 200
-_QUERY_READ = 4_000
-_QUERY_SHOWN = 200
-_MAX_ERROR = 8_000
-_MAX_VALUE = 1_000
-_MAX_DEPTH = 24
-_SESSION_NAMES = ("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
-_SYSTEM_NAMES = ("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID")
 
 
-def new_event(
-    action: str,
-    *,
-    source: str = "cli",
-    component: str = "otel-cli",
-    level: str = "info",
-    success: bool = True,
-    metadata: Mapping[str, Any] | None = None,
-    duration_ms: float | None = None,
-    error: str | None = None,
-    session: str = "",
-    system: str = "",
-    role: str = "interactive",
-    now: int,
-    id: str = "",
-) -> Event:
-    """An event as it is stored: redacted, on one line where it is a name, and no larger than it may be."""
-    made: Event = {
-        "id": identifier(id) or ids.uuid7(),
+def new_event(action: str, *, now: int, **details: Unpack[Details]) -> Event:
+    """An event of the time `now` (ms) as it is stored: redacted, with names on one line, within the limits of size."""
+    session = details.get("session") or _session_variable() or _role_name(details.get("role", "interactive"))
+    system = details.get("system") or _variable("SLOG_SYSTEM_ID", "JOELCLAW_SYSTEM_ID") or host()
+    success, metadata = details.get("success", True), details.get("metadata")
+    duration_ms, error = details.get("duration_ms"), details.get("error")
+    event: Event = {
+        "id": identifier(details.get("id", "")) or ids.uuid7(),
         "timestamp": now,
-        "sessionId": identifier(session or _first(*_SESSION_NAMES) or _role(role)),
-        "systemId": identifier(system or _first(*_SYSTEM_NAMES) or host()) or "unknown",
-        "level": parse_level(level) or "info",
-        "source": _name(source) or "cli",
-        "component": _name(component) or "otel-cli",
+        "sessionId": identifier(session),
+        "systemId": identifier(system) or "unknown",
+        "level": parse_level(details.get("level", "info")) or "info",
+        "source": _name(details.get("source", "")) or "cli",
+        "component": _name(details.get("component", "")) or "otel-cli",
         "action": _name(action),
         "success": success,
         "metadata": _bounded(metadata) if metadata else {},
     }
     if duration_ms is not None and 0 <= duration_ms < 1e15:
-        made["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
-    said = _cut(redact(words.clean(error))[0].strip(), _MAX_ERROR) if error else ""
-    if said or not success:
-        made["error"] = said or "operation_failed"
-    return made
+        event["duration_ms"] = int(duration_ms) if duration_ms % 1 == 0 else float(duration_ms)
+    message = _cut(redact(words.clean(error))[0].strip(), MAX_ERROR_CHARS) if error else ""
+    if message or not success:
+        event["error"] = message or "operation_failed"
+    return event
 
 
-def parse_level(given: str) -> str | None:
-    """The level that a name in any case stands for; None where that is not clear."""
-    name = given.strip().lower()
+def parse_level(name: str) -> str | None:
+    """The level of a name in any case, also of those that other loggers use; None if it is unknown."""
+    name = name.strip().lower()
     return name if name in LEVELS else _LEVEL_ALIASES.get(name)
 
 
 def identifier(text: str) -> str:
-    """An id as it is stored: its hash where it is too long or looks like a secret, so that equal ids stay equal."""
+    """An id as it is stored: hashed if it is too long or looks like a secret, so that equal ids stay equal."""
     if not text:
         return ""
-    plain = _line(text)
-    if len(plain) > _MAX_NAME or redact(plain)[1]:
+    line = _one_line(text)
+    if len(line) > MAX_NAME_CHARS or redact(line)[1]:
         return "hash-" + ids.fingerprint(text)
-    return plain
+    return line
 
 
 def query_excerpt(query: str) -> str:
-    """The beginning of a query, for an event. Redacted before it is cut: half a secret is not known as one."""
-    return redact(query[:_QUERY_READ])[0][:_QUERY_SHOWN]
-
-
-def _first(*names: str) -> str:
-    return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
-
-
-def _role(role: str) -> str:
-    """The session's name where it has no id, as in the mirrored CLI."""
-    if role != "interactive":
-        return role
-    return "gateway" if _first("GATEWAY_ROLE") == "central" else _first("JOELCLAW_ROLE") or role
+    """The beginning of a query, for an event. It is redacted first: half a secret is not recognised."""
+    return redact(query[: 20 * QUERY_CHARS])[0][:QUERY_CHARS]
 
 
 def host() -> str:
-    """The name of this machine, as events have it unless a variable names another."""
+    """The name of this machine."""
     name = os.uname().nodename.strip().lower()
     return name.removesuffix(".localdomain").removesuffix(".local")
 
 
-def _line(text: str) -> str:
+def _session_variable() -> str:
+    return _variable("SLOG_SESSION_ID", "JOELCLAW_SESSION_ID", "JOELCLAW_SESSION_HANDLE", "PI_SESSION_HANDLE")
+
+
+def _variable(*names: str) -> str:
+    """The first of these environment variables that is set."""
+    return next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
+
+
+def _role_name(role: str) -> str:
+    """The session's name if it has no id, as in the mirrored CLI."""
+    if role != "interactive":
+        return role
+    return "gateway" if _variable("GATEWAY_ROLE") == "central" else _variable("JOELCLAW_ROLE") or role
+
+
+def _one_line(text: str) -> str:
     text = words.clean(text)
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _name(text: str) -> str:
-    known = redact(words.clean(text))[0]
-    line = _line(known)
-    if line != known:  # a line break tells some secrets from prose, and may part others
+    redacted = redact(words.clean(text))[0]
+    line = _one_line(redacted)
+    if line != redacted:  # a line break may have hidden a secret
         line = redact(line)[0]
-    return _cut(line, _MAX_NAME)
+    return _cut(line, MAX_NAME_CHARS)
 
 
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[: size - 1] + "…"
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _plain(value: object, depth: int = 0) -> Any:
+def _json_value(value: object, depth: int = 0) -> Any:
+    """The value with types of JSON only."""
     if isinstance(value, (dict, list, tuple)):
-        if depth > _MAX_DEPTH:
+        if depth > 24:  # long before Python's limit of recursion
             return "[cut: too deep]"
         if isinstance(value, dict):
-            return {words.clean(str(key)): _plain(item, depth + 1) for key, item in value.items()}
-        return [_plain(item, depth + 1) for item in value]
+            return {words.clean(str(key)): _json_value(item, depth + 1) for key, item in value.items()}
+        return [_json_value(item, depth + 1) for item in value]
     if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 1e300):
         return value
     return words.clean(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 def _bounded(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as it is stored: JSON types, redacted, at most `MAX_METADATA_BYTES` of JSON."""
-    kept: dict[str, Any] = redact_value(_plain(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
-    if _size(kept) <= MAX_METADATA_BYTES:
-        return kept
-    found: dict[str, Any] = {}
-    total = 200
-    for key, value in kept.items():
+    """Redacted metadata of at most `MAX_METADATA_BYTES`: long entries are cut first, then entries are left out."""
+    redacted: dict[str, Any] = redact_value(_json_value(dict(metadata)))  # type: ignore[assignment]  # dict in, dict out
+    if _size(redacted) <= MAX_METADATA_BYTES:
+        return redacted
+    bounded: dict[str, Any] = {}
+    total = 200  # for "_cut"
+    for key, value in redacted.items():
         size = _size({key: value})
-        if size > _MAX_VALUE:
-            value = f"{value[:_MAX_VALUE] if isinstance(value, str) else ''}… [cut: {size} bytes]"
+        if size > MAX_ENTRY_BYTES:
+            value = f"{value[:MAX_ENTRY_BYTES] if isinstance(value, str) else ''}… [cut: {size} bytes]"
         total += _size({key: value})
         if total > MAX_METADATA_BYTES:
-            return {**found, "_cut": f"{len(kept) - len(found)} more entries"}
-        found[key] = value
-    return found
+            return {**bounded, "_cut": f"{len(redacted) - len(bounded)} more entries"}
+        bounded[key] = value
+    return bounded
 
 
 def _size(value: object) -> int:

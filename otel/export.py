@@ -24,7 +24,6 @@ FAILED = "OTEL_EXPORT_FAILED"
 INVALID_CONFIG = "OTEL_EXPORT_CONFIG"
 SIGNALS = ("logs", "traces", "metrics")
 DEFAULT_ENDPOINT = "http://localhost:4318"  # of the specification
-LOCK_SECONDS = 10.0  # how long an export waits for another one
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     if is_disabled() or not current:
         return None
     try:
-        with files.FileLock(background_jobs.export_lock(), wait_s=LOCK_SECONDS):
+        with files.FileLock(background_jobs.export_lock(), wait_s=10.0):
             done = _send(config, current)
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"

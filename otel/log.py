@@ -23,13 +23,11 @@ SPOOL = "spool"
 MAX_SPOOL_BYTES = 262_144
 DUPLICATE = "duplicate-id"
 NOISE = "debug_backpressure_guard"
-NOISE_WINDOW_MS = 60_000
-DEBUG_LIMIT = 12  # debug events of one source, component and action per window; more are noise
+DEBUG_LIMIT = 12  # debug events of one source, component and action in 60 seconds; more are noise
 BUSY_MS = 400  # how long events wait for another writer; they can stay in the spool
 
 _FILE = "events.jsonl"
 _TAKEN = _FILE + ".taken-"
-_TEXT_FIELDS = ("id", "sessionId", "systemId", "level", "source", "component", "action")
 
 
 def append(db: apsw.Connection, events: Sequence[Event], *, debug_limit: int = DEBUG_LIMIT) -> int:
@@ -165,7 +163,7 @@ def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
         events.record_hook(db, event)  # noise or not
     elif "injected" in event:
         events.record_injection(db, event)
-    if not _matters(event) and events.debug_count(db, event, NOISE_WINDOW_MS) >= debug_limit:
+    if not _matters(event) and events.debug_count(db, event, 60_000) >= debug_limit:
         return DUPLICATE if events.exists(db, event["id"]) else NOISE
     if not events.insert(db, event, search_text(event)):
         return DUPLICATE
@@ -225,7 +223,8 @@ def _events_of(path: str) -> list[Event]:
             continue
         if (
             isinstance(event, dict)
-            and all(isinstance(event.get(name), str) for name in _TEXT_FIELDS)
+            and all(isinstance(event.get(name), str) for name in ("id", "sessionId", "systemId", "level"))
+            and all(isinstance(event.get(name), str) for name in ("source", "component", "action"))
             and isinstance(event.get("timestamp"), int)
             and isinstance(event.get("success"), bool)
             and isinstance(event.get("metadata"), dict)

@@ -54,7 +54,7 @@ from core.store.export_cursor import Cursor
 BATCH = 512  # events, the SDK's default
 BATCH_BYTES = 1_000_000  # receivers accept a few megabytes
 MAX_SKIPPED = 5  # events refused in a row: more of them are a fault of the receiver, not of the events
-MAX_WAIT_SECONDS = 300.0
+MAX_WAIT_SECONDS = 300.0  # between two attempts
 MAX_MESSAGE_CHARS = 300
 SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "recall"} | dict.fromkeys(
     ("hook.completed", "hook.degraded", "hook.failed", "hook.timeout"), "hook"
@@ -63,9 +63,6 @@ SPAN_NAMES = {"memory.recall.completed": "recall", "memory.recall.failed": "reca
 BUCKETS_MS = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000)  # the SDK's defaults
 
 _SCOPE = InstrumentationScope("joelclaw", VERSION)
-_ERROR_NAME = re.compile(
-    r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure|Timeout|Exit|Interrupt))(?::|$)"
-)
 
 
 def send_all(db: apsw.Connection, cursors: Sequence[tuple[Cursor, str]], *, due_only: bool) -> list[dict[str, Any]]:
@@ -428,7 +425,8 @@ def _error_type(event: Event) -> str:
     code = event["metadata"].get("code")
     if isinstance(code, str) and 0 < len(code) <= 80:
         return code
-    name = _ERROR_NAME.match(event.get("error", ""))
+    exception = r"[A-Za-z_][\w.]{0,80}(?:Error|Exception|Failure|Timeout|Exit|Interrupt)"
+    name = re.match(rf"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|{exception})(?::|$)", event.get("error", ""))
     return name[1] if name else "_OTHER"
 
 

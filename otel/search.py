@@ -1,4 +1,4 @@
-"""Finding, counting and following the events of this machine's store."""
+"""Searching, counting and following the stored events."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -7,44 +7,40 @@ from typing import Any
 from core import clock
 from core.errors import Failure, usage
 from core.records import Event, EventQuery
-from core.store import history as stored
-from core.store import sqlite
+from core.store import history, sqlite
 from otel.event import identifier, parse_level
 from otel.log import as_words
 
-_MAX_FACET_VALUES = 20
-_MAX_WORDS = 64
-_RECENT_MS = 15 * 60_000
-_FACETS = ("level", "source", "component", "action")
 ROUTINE = ("hook.completed", "memory.recall.started")
-"""What each hook and each recall leaves: shown only to who asks for it by action, component, level or word."""
-_OF_KNOWLEDGE = {"retrievals": "system_knowledge.retrieval", "watchdog_checks": "knowledge.watchdog.check"}
-_SHOWN = ("sessionId", "systemId", "level", "source", "component", "action", "success")
+"""Actions of every hook and recall, hidden unless a query asks for an action, a component, debug events or a word."""
+_FACETS = ("level", "source", "component", "action")
+
+Counts = dict[str, dict[str, int]]
+"""For each facet, how many events have each of its values."""
 
 
 def query(options: Mapping[str, Any], now: int) -> EventQuery:
-    """What the options of a command look for; each may be absent. `now` is in ms since the epoch."""
+    """The query for the options of a command, each of which may be missing. `now` is in ms since the epoch."""
     levels = []
     for name in _names(options.get("level")):
-        known = parse_level(name)
-        if known is None:
+        level = parse_level(name)
+        if level is None:
             fix = "give --level debug, info, warn, error or fatal"
             raise usage("OTEL_INVALID_ARGS", f"there is no level {name!r}", fix)
-        levels.append(known)
-    parts = (options.get("query") or "").split("|")  # `a b|c`: a and b, or c; none for all events
-    any_of = [words for part in parts if (words := _words(part))]
+        levels.append(level)
+    alternatives = [words for part in (options.get("query") or "").split("|") if (words := _words(part))]
     components, actions = _names(options.get("component")), _names(options.get("action"))
-    asked = components or actions or "debug" in levels or options.get("all")
-    words = [word for words in any_of for word in words]
-    hidden = [] if asked else [one for one in ROUTINE if not any(word in as_words(one) for word in words)]
+    asks_for_all = components or actions or "debug" in levels or options.get("all")
+    words = [word for alternative in alternatives for word in alternative]
+    hidden = [action for action in ROUTINE if not any(word in as_words(action) for word in words)]
     return {
-        "any_of": any_of,
+        "any_of": alternatives,
         "inverted": bool(options.get("invert")),
         "levels": levels,
         "sources": _names(options.get("source")),
         "components": components,
         "actions": actions,
-        "hidden": hidden,
+        "hidden": [] if asks_for_all else hidden,
         "session": identifier(options.get("session") or ""),
         "system": identifier(options.get("system") or ""),
         "success": options.get("success"),
@@ -52,115 +48,77 @@ def query(options: Mapping[str, Any], now: int) -> EventQuery:
     }
 
 
-def _names(text: str | None) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
-
-
-def _words(text: str) -> list[str]:
-    """The parts between spaces, `a.b` as `a b`. One without letters and digits counts only where nothing else is asked
-    for, and then finds nothing.
-    """
-    if text.strip() in ("", "*"):
-        return []
-    parts = dict.fromkeys(filter(None, map(as_words, text.split())))
-    return list(parts)[:_MAX_WORDS] or text.split()[:1]
-
-
-def find(asked: EventQuery, *, limit: int, page: int, text: str | None = None) -> dict[str, Any]:
-    """One page of events, newest first, as the mirrored CLI shows them; `text` is the query as it was given."""
-    (counts,), events = _read([asked], limit, page)
+def find(query: EventQuery, *, limit: int, page: int, text: str | None = None) -> dict[str, Any]:
+    """One page of events, newest first, as the mirrored CLI prints them. `text` is the query as it was given."""
+    (counts,), events = _read([query], limit, page)
     return {
         **({} if text is None else {"query": text}),
         "found": sum(counts["level"].values()),
         "page": page,
         "limit": limit,
-        "filterBy": _filter_by(asked),
-        "events": [shown(event) for event in events],
+        "filterBy": _filter_by(query),
+        "events": [event_row(event) for event in events],
         "facets": _facets(counts),
-        "hidden": asked["hidden"],
+        "hidden": query["hidden"],
     }
 
 
-def stats(asked: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
+def stats(query: EventQuery, *, hours: float, now: int) -> dict[str, Any]:
     """How many events and errors there are in the window and in the last 15 minutes."""
-    (whole, recent), _ = _read([asked, {**asked, "since": now - _RECENT_MS}], 0, 1)
+    (counts, recent), _ = _read([query, {**query, "since": now - 15 * 60_000}], 0, 1)
     return {
         "windowHours": int(hours) if hours == int(hours) else hours,
-        "filterBy": _filter_by(asked),
-        **_rates(whole),
-        "recent15m": _rates(recent),
+        "filterBy": _filter_by(query),
+        **_error_rate(counts),
+        "recent15m": _error_rate(recent),
         "knowledge": {
-            name: sum(number for action, number in whole["action"].items() if asked_for in action)
-            for name, asked_for in _OF_KNOWLEDGE.items()
+            "retrievals": _count_of(counts, "system_knowledge.retrieval"),
+            "watchdog_checks": _count_of(counts, "knowledge.watchdog.check"),
         },
-        "facets": _facets(whole),
+        "facets": _facets(counts),
     }
 
 
-def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[dict[str, dict[str, int]]], list[Event]]:
-    counts: list[dict[str, dict[str, int]]] = [{name: {} for name in _FACETS} for _ in queries]
-    found: list[Event] = []
-    db = sqlite.open_reading()
-    if db is None:
-        return counts, found
-    db.execute("BEGIN")  # the page and the counts are of one moment
-    for asked, count in zip(queries, counts, strict=True):
-        for *values, number in stored.tally(db, asked):
-            for name, value in zip(_FACETS, values, strict=True):
-                count[name][value] = count[name].get(value, 0) + number
-    if limit:
-        found = stored.newest(db, queries[0], limit, (page - 1) * limit)
-    db.execute("COMMIT")
-    return counts, found
-
-
-def _rates(counts: dict[str, dict[str, int]]) -> dict[str, Any]:
-    levels = counts["level"]
-    total, errors = sum(levels.values()), levels.get("error", 0) + levels.get("fatal", 0)
-    return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
-
-
-def _facets(counts: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
-    rows = []
-    for name in _FACETS:
-        ranked = sorted(counts[name].items(), key=lambda item: (-item[1], item[0]))[:_MAX_FACET_VALUES]
-        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
-    return rows
-
-
-def follow(asked: EventQuery, limit: int) -> Iterator[list[Event]]:
-    """New events as other processes store them, oldest first; first the newest `limit` that are there."""
+def follow(query: EventQuery, limit: int) -> Iterator[list[Event]]:
+    """First the newest `limit` events, then at each step those that were stored meanwhile, oldest first."""
     last: int | None = None
-    file = 0
+    inode = 0
     while True:
-        found: list[Event] = []
+        events: list[Event] = []
         try:
             db = sqlite.open_reading()
-            if db is not None and file != (file := os.stat(db.filename).st_ino) and last is not None:
-                last = 0
-            newest = stored.last_seq(db) if db is not None else last or 0
-            if db is not None and last is None:
-                found = stored.newest(db, asked, limit)[::-1]
-            elif db is not None and newest != last:
-                after = last or 0
-                query: EventQuery = {**asked, "since": 0} if after else asked
-                found = [one for _, one in stored.behind(db, after, upto=newest, query=query)]
             if db is not None:
+                if inode != (inode := os.stat(db.filename).st_ino) and last is not None:
+                    last = 0  # another store was put in place
+                newest = history.last_seq(db)
+                if last is None:
+                    events = history.newest(db, query, limit)[::-1]
+                elif newest != last:
+                    since: EventQuery = {**query, "since": 0} if last else query
+                    events = [event for _, event in history.behind(db, last, upto=newest, query=since)]
+                last = newest
                 db.close()
-            last = newest
+            else:
+                last = last or 0
         except (sqlite.StoreError, Failure) as error:
             failure = error if isinstance(error, Failure) else sqlite.as_failure(error)
             if failure.code != "STORE_BUSY":
                 raise failure from None
-        yield found
+        yield events
 
 
-def shown(event: Event) -> dict[str, Any]:
+def event_row(event: Event) -> dict[str, Any]:
     """An event as `list`, `search` and `--follow` print it."""
     return {
         "id": event["id"],
         "ts": clock.iso(event["timestamp"]),
-        **{name: event[name] for name in _SHOWN},  # type: ignore[literal-required]
+        "sessionId": event["sessionId"],
+        "systemId": event["systemId"],
+        "level": event["level"],
+        "source": event["source"],
+        "component": event["component"],
+        "action": event["action"],
+        "success": event["success"],
         "duration_ms": event.get("duration_ms"),
         "error": event.get("error"),
         "metadata_keys": list(event["metadata"]),
@@ -168,20 +126,70 @@ def shown(event: Event) -> dict[str, Any]:
     }
 
 
-def _filter_by(asked: EventQuery) -> str:
-    """The filters in force, in Typesense's notation, as the mirrored CLI shows them."""
-    parts = [f"timestamp:>={asked['since']}"]
-    for field, names in (
-        ("level", asked["levels"]), ("source", asked["sources"]), ("component", asked["components"]),
-        ("action", asked["actions"]),
-    ):  # fmt: skip
-        if names:
-            parts.append(f"{field}:=[{','.join(map(_quoted, names))}]")
-    for field, value in (("sessionId", asked["session"]), ("systemId", asked["system"])):
-        if value:
-            parts.append(f"{field}:={_quoted(value)}")
-    if asked["success"] is not None:
-        parts.append(f"success:={'true' if asked['success'] else 'false'}")
+def _names(text: str | None) -> list[str]:
+    """The names in a comma-separated list."""
+    return list(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
+
+
+def _words(text: str) -> list[str]:
+    """The words of a query, `a.b` as `a b`. A query without letters and digits matches nothing, "" and `*` anything."""
+    if text.strip() in ("", "*"):
+        return []
+    parts = dict.fromkeys(filter(None, map(as_words, text.split())))
+    return list(parts)[:64] or text.split()[:1]  # each word is a condition in SQL
+
+
+def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[Counts], list[Event]]:
+    """The counts for each query, and a page of the first one's events, from one moment."""
+    counts: list[Counts] = [{name: {} for name in _FACETS} for _ in queries]
+    events: list[Event] = []
+    db = sqlite.open_reading()
+    if db is None:
+        return counts, events
+    db.execute("BEGIN")
+    for query, by_facet in zip(queries, counts, strict=True):
+        for *values, number in history.tally(db, query):
+            for name, value in zip(_FACETS, values, strict=True):
+                by_facet[name][value] = by_facet[name].get(value, 0) + number
+    if limit:
+        events = history.newest(db, queries[0], limit, (page - 1) * limit)
+    db.execute("COMMIT")
+    return counts, events
+
+
+def _error_rate(counts: Counts) -> dict[str, Any]:
+    levels = counts["level"]
+    total, errors = sum(levels.values()), levels.get("error", 0) + levels.get("fatal", 0)
+    return {"total": total, "errors": errors, "errorRate": round(errors / total, 4) if total else 0.0}
+
+
+def _count_of(counts: Counts, part: str) -> int:
+    """How many events have an action that contains `part`."""
+    return sum(count for action, count in counts["action"].items() if part in action)
+
+
+def _facets(counts: Counts) -> list[dict[str, Any]]:
+    rows = []
+    for name in _FACETS:
+        ranked = sorted(counts[name].items(), key=lambda item: (-item[1], item[0]))[:20]
+        rows.append({"field_name": name, "counts": [{"value": value, "count": count} for value, count in ranked]})
+    return rows
+
+
+def _filter_by(query: EventQuery) -> str:
+    """The filters in Typesense's notation, as the mirrored CLI prints them."""
+    parts = [f"timestamp:>={query['since']}"]
+    lists = (
+        ("level", query["levels"]),
+        ("source", query["sources"]),
+        ("component", query["components"]),
+        ("action", query["actions"]),
+    )
+    parts += [f"{field}:=[{','.join(map(_quoted, names))}]" for field, names in lists if names]
+    ids = (("sessionId", query["session"]), ("systemId", query["system"]))
+    parts += [f"{field}:={_quoted(value)}" for field, value in ids if value]
+    if query["success"] is not None:
+        parts.append(f"success:={'true' if query['success'] else 'false'}")
     return " && ".join(parts)
 
 

@@ -90,8 +90,8 @@ def _follow(options: dict[str, Any]) -> int:
             if on_terminal and found:
                 from cli.otel import view
 
-                view.live(map(finding.shown, found))
-            elif not all(write_json(json_text.dumps(finding.shown(event))) for event in found):
+                view.live(map(finding.event_row, found))
+            elif not all(write_json(json_text.dumps(finding.event_row(event))) for event in found):
                 break
             if hung_up.poll(_POLL_MS):
                 break

@@ -69,10 +69,3 @@ def test_beside_a_file_only_its_own_are_swept(tmp_path: Path) -> None:
     assert home_files.sweep_beside(str(tmp_path / "settings.json")) == 1
     assert not mine.exists() and other.exists()
     assert home_files.sweep_beside(str(tmp_path / "no" / "folder.json")) == 0
-
-
-def test_an_export_sweeps_beside_its_file(run: Run, tmp_path: Path) -> None:
-    run("otel", "emit", "a.b")
-    left = aged(tmp_path / "events.jsonl.77.tmp")
-    run("otel", "export", "--to", str(tmp_path / "events.jsonl"))
-    assert not left.exists() and (tmp_path / "events.jsonl").exists()

@@ -26,8 +26,6 @@ UNAUTHORIZED = "TYPESENSE_UNAUTHORIZED"
 NOT_INITIALISED = "TYPESENSE_NOT_INITIALISED"
 REFUSED = "TYPESENSE_REFUSED"
 PAGE = 250  # documents in one answer, the most that the server returns
-FAULT_LASTS_MS = 10_000  # after a fault, recall leaves the cluster alone for this long
-KEY_COMMAND_SECONDS = 10.0
 
 NETWORK_ERRORS = (OSError, http.client.HTTPException)
 
@@ -105,7 +103,7 @@ def recent_fault(config: Config) -> Failure | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
         with open(_fault_path(), "rb") as handle:
             fault = json_text.loads(handle.read())
-        if fault["nodes"] == _identity(config) and 0 <= clock.now_ms() - fault["at"] < FAULT_LASTS_MS:
+        if fault["nodes"] == _identity(config) and 0 <= clock.now_ms() - fault["at"] < 10_000:
             return Failure(str(fault["code"]), str(fault["message"]), "wait a few seconds")
     return None
 
@@ -261,7 +259,7 @@ def _output_of(command: str) -> str:
             shlex.split(command),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=KEY_COMMAND_SECONDS,
+            timeout=10.0,
             check=False,
         )
         reason = f"exit code {done.returncode}" if done.returncode else ""

@@ -27,17 +27,13 @@ EVENTS = "otel_events"
 TEXT_FIELD = {"observations": "observation", "episodes": "text", "knowledge": "text"}
 MAX_TERMS = 24  # of a longer query, only the first and the last terms are searched: each is a search of its own
 HITS_PER_TERM = 100
-MAX_OTHER_PROJECTS = 50  # that a filter may exclude
 MAX_PENDING = 100  # newest documents that were not pushed yet; with more, the cluster is far behind
 MAX_TERM_CHARS = 60  # the server cuts longer tokens
-K1 = 1.2  # BM25, with FTS5's values
-B = 0.75
 CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local file
 FEW_DOCUMENTS = 64  # below this, BM25 says little: a word counts if it occurs
 
 _NULLABLE = ("last_used_at", "forgotten_at")
-_CONVERTED = ("rowid", "text", "created_at", "history", *_NULLABLE)
-_COPIED = tuple(name for name in document_rows.NAMES if name not in _CONVERTED)
+_COPIED = set(document_rows.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
 _TEXT_SEARCH = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": 0,
@@ -184,8 +180,9 @@ class ClusterSource:
         if self._size <= FEW_DOCUMENTS:
             return self._idf[key] * (1.0 if own else CONTEXT_WEIGHT if context else 0.0)
         count = own + CONTEXT_WEIGHT * context
-        length = K1 * (1 - B + B * int(row.get("terms", 0)) / self._average_length)
-        return self._idf[key] * count * (K1 + 1) / (count + length)
+        k1, b = 1.2, 0.75  # FTS5's values
+        length = k1 * (1 - b + b * int(row.get("terms", 0)) / self._average_length)
+        return self._idf[key] * count * (k1 + 1) / (count + length)
 
 
 def document_to_row(document: Document, vector: bytes = b"") -> Row:
@@ -313,7 +310,7 @@ def _filter(filters: Filters) -> Row:
     if filters.get("projects") and "" not in filters["projects"]:
         parts.append(f"project:=[{','.join(map(_quoted, filters['projects']))}]")
     elif filters.get("others"):  # a filter cannot match documents without a project, so exclude the other projects
-        parts.append(f"project:!=[{','.join(map(_quoted, filters['others'][:MAX_OTHER_PROJECTS]))}]")
+        parts.append(f"project:!=[{','.join(map(_quoted, filters['others'][:50]))}]")
     return {"filter_by": " && ".join(parts)} if parts else {}
 
 

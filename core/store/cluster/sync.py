@@ -30,10 +30,6 @@ from core.store.sessions import segments
 SCHEMA_VERSION = 1
 VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
 BATCH = 250  # documents or events in one request
-LOCK_SECONDS = 60.0  # how long `store push` waits for another one
-BACKGROUND_TIMEOUT_SECONDS = 10.0  # for one request of a background push
-TIMEOUT_FACTOR = 20  # a request that writes may take this many times as long as a recall (store.timeout_ms)
-RETRYABLE = (401, 403, 408, 422, 429)  # not the document's fault: 422 means that the server's disk or memory is full
 
 Row = dict[str, Any]
 Progress = Callable[[int], None]
@@ -72,7 +68,7 @@ def push(config: Config, progress: Progress) -> dict[str, Any]:
     """Push everything that waits. Raises Failure: STORE_SYNC_BUSY, or what the cluster reports."""
     pushed = Pushed()
     try:
-        with _connected(config) as (db, cluster), files.FileLock(outbox.lock_path(), wait_s=LOCK_SECONDS):
+        with _connected(config) as (db, cluster), files.FileLock(outbox.lock_path(), wait_s=60.0):
             outbox.enable(db)
             _push(db, cluster, pushed, lambda: True, progress)
             return {"sent": asdict(pushed), "waiting": outbox.waiting(db)}
@@ -85,7 +81,7 @@ def push_in_background(config: Config) -> None:
     """Push until the time of a background job is over. A fault is left to `status`. The job holds the lock."""
     deadline = time.monotonic() + background_jobs.SYNC_BUDGET_S
     try:
-        with _connected(config, timeout_s=BACKGROUND_TIMEOUT_SECONDS) as (db, cluster):
+        with _connected(config, timeout_s=10.0) as (db, cluster):
             retry_at = outbox.state(db, "next_try")
             if retry_at > clock.now_ms():
                 background_jobs.postpone(background_jobs.SYNC, retry_at)
@@ -133,7 +129,8 @@ def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[s
 @contextmanager
 def _connected(config: Config, *, timeout_s: float = 0.0) -> Iterator[tuple[apsw.Connection, "Cluster"]]:
     """The store and the cluster. A fault of the cluster is recorded for `status` and for the background."""
-    timeout_s = timeout_s or config.get_float("store.timeout_ms") / 1000 * TIMEOUT_FACTOR
+    # The setting is for a recall. A request that writes a batch may take twenty times as long.
+    timeout_s = timeout_s or config.get_float("store.timeout_ms") / 1000 * 20
     cluster = Cluster(client.nodes(config), client.api_key(config), config.get_str("store.prefix"), timeout_s)
     with closing(cluster), closing(sqlite.open_writing(busy_ms=config.get_int("store.busy_ms"), durable=True)) as db:
         yield db, cluster
@@ -276,7 +273,7 @@ class Cluster:
             code, message = int(result.get("code", 500)), str(result.get("error", "")) or "no reason given"
             if result.get("success") is True:
                 errors.append("")
-            elif 400 <= code < 500 and code not in RETRYABLE:
+            elif 400 <= code < 500 and code not in (401, 403, 408, 422, 429):  # 422: its disk or memory is full
                 errors.append(message)
             else:
                 errors.append(None)
