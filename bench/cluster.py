@@ -76,7 +76,7 @@ def one(size: int, folder: Path, runs: int) -> dict[str, Any]:
         command(["store", "init"], local)
         pushed, push_s = command(["store", "push"], local)
         (home / "cache").mkdir(exist_ok=True)
-        due = home / "cache" / "store-sync.due"
+        due = home / "cache" / "store-push.due"
         due.touch()
         os.utime(due, (time.time() + 3000, time.time() + 3000))  # no run in the background beside the clock
         times = recalls(size, cluster, runs)

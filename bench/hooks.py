@@ -21,7 +21,7 @@ from typing import Any
 from notes import notes
 from speed import ENVIRONMENT, JOELCLAW, PYTHON, WARM_UP, fill, once
 
-from core.process import background_process
+from core.process import background
 
 TARGET = 4.0
 MEMORIES = 10_000
@@ -123,7 +123,7 @@ def rest(transcript: Transcript, environment: dict[str, str]) -> None:
     locks = [work / name / transcript.session for name in ("hook", "task", "queries")] + [home / "cache/observe-1.lock"]
     while True:
         for lock in locks:
-            background_process.wait(str(lock), 10)
+            background.wait_for_lock(str(lock), 10)
         if not waiting.exists():
             return
 

@@ -26,7 +26,7 @@ from recovery_session import Moment, Session
 import clients
 from core import json_text
 from core.config import Config
-from core.process import background_process
+from core.process import background
 
 if TYPE_CHECKING:
     from clients.event import Kind, Tool
@@ -180,7 +180,7 @@ class Replay:
         for work in ("task", "queries"):
             lock = self.home / ".joelclaw" / "sessions" / ".locks" / work / self.session.id
             if lock.exists():
-                background_process.wait(str(lock), _REST_S)
+                background.wait_for_lock(str(lock), _REST_S)
 
     def _begins(self, here: list[tuple[int, Moment]]) -> None:
         """What the client tells before it writes a line: a prompt, and that it is about to compact."""

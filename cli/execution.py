@@ -112,7 +112,7 @@ def start_due() -> None:
     """Report unknown settings, and start the background jobs that are due."""
     try:
         from core import config
-        from core.process import background_jobs
+        from core.process import background
 
         settings = config.load()
         unknown = (*settings.unknown, *config.unknown_variables())
@@ -120,7 +120,7 @@ def start_due() -> None:
             from cli import complaints
 
             complaints.tell_faults(unknown)
-        background_jobs.start_due(settings)
+        background.start_due(settings)
     except Exception:  # the command is done, and what waits goes with the next one
         if os.environ.get("JOELCLAW_DEBUG"):
             raise

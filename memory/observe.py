@@ -23,7 +23,7 @@ import apsw
 from core import clock, ids
 from core.config import Config
 from core.errors import Failure
-from core.process.model_command import Model
+from core.process.command import Model
 from core.redaction import redact
 from core.store import sqlite
 from core.store.sessions import observed

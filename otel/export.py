@@ -15,7 +15,7 @@ import apsw
 from core import clock, files, ids
 from core.config import Config
 from core.errors import Failure, usage
-from core.process import background_jobs
+from core.process import background
 from core.store import export_cursor, history, sqlite
 from core.store.export_cursor import Cursor
 from otel import log
@@ -49,7 +49,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
     if is_disabled() or not current:
         return None
     try:
-        with files.FileLock(background_jobs.export_lock(), wait_s=10.0):
+        with files.FileLock(background.export_lock(), wait_s=10.0):
             done = _send(config, current)
     except files.LockTimeout:
         fix = "wait for it, or look at `joelclaw otel export --status`"
@@ -67,7 +67,7 @@ def run(config: Config) -> list[dict[str, Any]] | None:
 
 
 def run_in_background(config: Config) -> None:
-    """Send what is due, in a process that `background_jobs` started under its lock. Faults stay in the cursors."""
+    """Send what is due, in a background process that holds the lock. Faults stay in the cursors."""
     if is_disabled():
         return
     try:
@@ -76,8 +76,8 @@ def run_in_background(config: Config) -> None:
         return
     db = sqlite.open_reading()
     retry_at = max((cursor.next_try_at for cursor in export_cursor.every(db)), default=0) if db is not None else 0
-    if retry_at > clock.now_ms() + background_jobs.EXPORT_EVERY_S * 1000:
-        background_jobs.postpone(background_jobs.EXPORT, retry_at)
+    if retry_at > clock.now_ms() + background.EXPORT_EVERY_S * 1000:
+        background.postpone(background.EXPORT, retry_at)
 
 
 def is_disabled() -> bool:

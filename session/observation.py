@@ -9,8 +9,8 @@ from typing import Any
 from core import clock, files
 from core.config import Config
 from core.errors import Failure
-from core.process import background_process, model_command
-from core.process.model_command import Model
+from core.process import background
+from core.process.command import Model, model_from_config
 from core.store import sqlite
 from core.store.sessions import observed
 from memory.archive import ingest, transcript_files
@@ -28,7 +28,7 @@ _BY_HAND = "command"  # the trigger of one that was asked for; those of the othe
 def observe_in_background(session: str, words: list[str]) -> None:
     """Start `joelclaw WORDS...`, which observes the session, in a process of its own; one that runs already will do."""
     lock = work_lock(session, observation_queue.LOCK)
-    if not background_process.begin(lock, words, observation_queue.OBSERVE_S + observation_queue.SLACK_S):
+    if not background.start(words, observation_queue.OBSERVE_S + observation_queue.SLACK_S, lock):
         raise Failure("OBSERVE_FAILED", "no background process could be started", "run it without --detach")
 
 
@@ -48,7 +48,7 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
 
 def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
     """Observe the session that has waited longest, and start the next job where more wait; what was observed."""
-    model = model_command.from_config(config) if observation_queue.is_on(config) else None
+    model = model_from_config(config) if observation_queue.is_on(config) else None
     if model is None:  # it was switched off meanwhile
         observation_queue.clear()
     if model is None or (found := observation_queue.take()) is None:
@@ -62,7 +62,7 @@ def observe_waiting(config: Config, *, alone: bool) -> dict[str, Any]:
         return _observe(config, model, session, transcript, trigger, agent)
     finally:
         lock.__exit__(None, None, None)
-        background_process.free()
+        background.release_lock()
         if observation_queue.any_wait():
             observation_queue.begin()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from core import TYPE_CHECKING, files
-from core.process import background_process
+from core.process import background
 from session.state import state_file
 from session.step import work_lock
 
@@ -49,14 +49,14 @@ def add(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
     lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
     with open(path, "wb") as file:
         file.write("\n".join(lines).encode("utf-8", "replace"))
-    if background_process.wait(work_lock(name, LOCK), 0):  # else the job that observes it takes it once it has ended
+    if background.wait_for_lock(work_lock(name, LOCK), 0):  # else the job that observes it takes it once it has ended
         begin()
 
 
 def begin() -> None:
     """Start a job where fewer than `AT_ONCE` run."""
     places = [os.path.join(files.home(), "cache", f"observe-{number}.lock") for number in range(1, AT_ONCE + 1)]
-    background_process.begin(places[0], ["background", "observe"], OBSERVE_S + SLACK_S, *places[1:])
+    background.start(["background", "observe"], OBSERVE_S + SLACK_S, *places)
 
 
 def take() -> tuple[list[str], files.FileLock] | None:
@@ -82,7 +82,7 @@ def take() -> tuple[list[str], files.FileLock] | None:
 
 def any_wait() -> bool:
     """Whether a session waits that nobody observes."""
-    return any(background_process.wait(_lock_of(path), 0) for path in _paths())
+    return any(background.wait_for_lock(_lock_of(path), 0) for path in _paths())
 
 
 def clear() -> None:

@@ -184,10 +184,10 @@ import sys, time
 if any(word.endswith("joelclaw") for word in sys.orig_argv[:2]):
     import signal
     from core import files
-    from core.process import background_process
-    begin, wait = files.FileLock.__init__, background_process.wait
+    from core.process import background
+    begin, wait = files.FileLock.__init__, background.wait_for_lock
     files.FileLock.__init__ = lambda lock, path, wait_s=1.0: begin(lock, path, 60 * wait_s)
-    background_process.wait = lambda lock, seconds: wait(lock, 60 * seconds)
+    background.wait_for_lock = lambda lock, seconds: wait(lock, 60 * seconds)
     signal.alarm = lambda seconds: 0
     spent, passed = time.process_time, time.perf_counter
     time.process_time, time.perf_counter = lambda: spent() / 60, lambda: passed() / 60

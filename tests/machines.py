@@ -47,7 +47,7 @@ class Machine:
     def _no_background(self, now_ms: str | None) -> None:
         """Postpone the next background push by fifty minutes."""
         if not self.background:
-            due = self.home / "cache" / "store-sync.due"
+            due = self.home / "cache" / "store-push.due"
             due.parent.mkdir(mode=0o700, exist_ok=True)
             due.touch(mode=0o600)
             at = (int(now_ms) / 1000 if now_ms else time.time()) + 3000

@@ -44,10 +44,10 @@ class _Session:
 
     def model(self) -> summary.Model:
         """Who writes a summary, and what it is told; a command that the user named must be there."""
-        from core.process import model_command  # loads subprocess, which the other steps need not
+        from core.process.command import model_from_config  # loads subprocess, which the other steps need not
 
         command: str = self.options["command"]
-        ask = model_command.from_config(self.settings, command)
+        ask = model_from_config(self.settings, command)
         room = self.settings.get_int("model.max_prompt_bytes")
         return summary.Model(ask, self.options["instructions"], room, strict=bool(command.strip()))
 

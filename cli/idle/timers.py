@@ -73,7 +73,7 @@ def run(options: dict[str, Any]) -> Answer:
     """`joelclaw idle run`: in the foreground; on a terminal it tells what it does as it does it."""
     if options["once"] and options["until_empty"]:
         raise usage(_CODE, "--once and --until-empty cannot be used together", "give one of them")
-    from core.process.process_group import Interrupts
+    from core.process.command import Interrupts
     from session.idle import run as running
 
     with Interrupts() as interrupts:

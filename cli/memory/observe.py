@@ -6,7 +6,8 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import config
 from core.errors import usage
-from core.process import background_process, model_command
+from core.process import background
+from core.process.command import model_from_config, model_not_configured
 from memory.archive import transcript_files
 from session import observation
 from session.observation_queue import session_name
@@ -16,12 +17,12 @@ _CODE = "MEMORY_INVALID_ARGS"
 
 def run(options: dict[str, Any]) -> Answer:
     """Observe a transcript, which is archived first, or an archived session."""
-    in_background = background_process.stop_in_time()
+    in_background = background.obey_limit()
     settings = config.load()
     session, transcript = _session(options)
-    model = model_command.from_config(settings, options["command"])
+    model = model_from_config(settings, options["command"])
     if model is None:
-        raise model_command.not_configured()
+        raise model_not_configured()
     if options["detach"]:
         observation.observe_in_background(session, _words(options))
         outcome = step("joelclaw otel search memory.observe --hours 1", "what came of it")

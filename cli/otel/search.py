@@ -7,7 +7,7 @@ from typing import Any
 from cli.answer import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, files, home_files, json_text
 from core.errors import usage
-from core.process import background_process
+from core.process import background
 from core.store import sqlite
 from core.store.upkeep import retention
 from otel import export as exporting
@@ -126,12 +126,12 @@ def prune(options: dict[str, Any]) -> Answer:
 
 def export(options: dict[str, Any]) -> Answer | int:
     """Send pending events, or report on them with `--status`; also run in the background of other commands."""
-    background = background_process.stop_in_time()
+    in_background = background.obey_limit()
     settings = config.load()
     if options["status"]:
         about = exporting.status(sqlite.open_reading(), settings)
         return Answer(about, [step("joelclaw otel export", "send pending events now")])
-    if background:
+    if in_background:
         exporting.run_in_background(settings)
         return 0
     done = exporting.run(settings)

@@ -23,10 +23,10 @@ def run(options: dict[str, Any]) -> Answer:
     """Do a job."""
     from cli.answer import Answer
     from core import config, files
-    from core.process import background_process
+    from core.process import background
 
     (job,) = options["words"]
-    holds_lock = background_process.stop_in_time()
+    holds_lock = background.obey_limit()
     if job == "observe":  # nothing that a repository holds is to choose the model, or what that runs or reads
         os.environ["JOELCLAW_HOME"] = files.private_folder(files.home())
         os.chdir(os.environ["JOELCLAW_HOME"])

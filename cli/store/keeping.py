@@ -6,7 +6,7 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from core import clock, config, files
 from core.errors import Failure
-from core.process import background_process
+from core.process import background
 from core.store import sqlite
 from core.store.upkeep.retention import Retention
 from otel import log
@@ -38,18 +38,18 @@ def restore(options: dict[str, Any]) -> Answer:
 
 def prune(options: dict[str, Any]) -> Answer | int:
     """Drop what is old or too much, or say what would be dropped."""
-    background = background_process.stop_in_time()
+    in_background = background.obey_limit()
     settings = config.load()
     if sqlite.open_reading() is None:
         raise Failure("STORE_EMPTY", "nothing is stored yet", "see joelclaw status")
     try:
         db = sqlite.open_writing(busy_ms=settings.get_int("store.busy_ms"), durable=False)
-        pruning = Retention(db, settings, background=background)
+        pruning = Retention(db, settings, background=in_background)
         if options["dry_run"]:
             return Answer(pruning.look(), [step("joelclaw store prune", "drop it")])
         result = pruning.run()
     except Failure:
-        if background:
+        if in_background:
             return 0
         raise
     about = {"events": result["events"]["byAge"] + result["events"]["bySize"]}
@@ -58,4 +58,4 @@ def prune(options: dict[str, Any]) -> Answer | int:
     if any(about.values()) or freed > 0:
         event = new_event("store.pruned", component="store", metadata={**about, "bytes": freed}, now=clock.now_ms())
         log.store_spooled([event], db)
-    return 0 if background else Answer(result, [step("joelclaw status", "what is left")])
+    return 0 if in_background else Answer(result, [step("joelclaw status", "what is left")])

@@ -5,7 +5,7 @@ from typing import Any
 from cli import bulk
 from cli.answer import Answer, step
 from core import config
-from core.process import background_process
+from core.process import background
 from core.store.cluster import sync
 from otel import log
 
@@ -24,10 +24,10 @@ def init(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every command is
 
 def push(options: dict[str, Any]) -> Answer | int:  # noqa: ARG001  # every command is called alike
     """Push everything that waits; also run in the background of other commands."""
-    background = background_process.stop_in_time()
+    in_background = background.obey_limit()
     settings = config.load()
     log.store_spooled()
-    if background:
+    if in_background:
         sync.push_in_background(settings)
         return 0
     with bulk.bar("push") as (_, advance):

@@ -82,16 +82,16 @@ def start_notify_command(config: Config) -> None:
     if not config.get_str("notify.command").strip():
         return
     from core import files
-    from core.process import background_process
+    from core.process import background
 
     folder = os.path.join(files.home(), "sessions", ".work", "notify")
-    background_process.begin(folder, ["background", "notice"], _STOP_S)
+    background.start(["background", "notice"], _STOP_S, folder)
 
 
 def notify(config: Config) -> dict[str, Any]:
     """Run `notify.command` with the text for `{text}`, else on its stdin, for at most 10 s, and record an event."""
     from core import clock
-    from core.process import process_group
+    from core.process.command import Command, Ended
     from otel import log
     from otel.event import new_event
     from session.idle import timers
@@ -102,12 +102,12 @@ def notify(config: Config) -> dict[str, Any]:
     try:
         words = timers.words(command, {"text": said})
     except ValueError as error:
-        ended = process_group.Ended(None, f"notify.command: {error}".encode(), "not-started")
+        ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:
-        ended = process_group.run(words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n")
+        ended = Command(words, seconds=_NOTIFY_S, data=b"" if "{text}" in command else said.encode() + b"\n").run()
     is_done = ended.status == 0
     now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
-    level, why = ("info", None) if is_done else ("warn", ended.explained())
+    level, why = ("info", None) if is_done else ("warn", ended.explain())
     event = new_event(
         name, source="interactive", component=session_event.COMPONENT, level=level, success=is_done, error=why, now=now
     )

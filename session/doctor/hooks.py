@@ -20,8 +20,7 @@ import clients
 from clients import Client
 from core import VERSION, clock, files
 from core.errors import Failure
-from core.process import process_group
-from core.process.process_group import Ended
+from core.process.command import Command, Ended
 from core.repository import switches
 from core.store import history, migrate
 from core.store.history import Called
@@ -269,9 +268,9 @@ def _judged(client: Client, entry: Entry, event: str, call: Trial, straight: Tri
     if call.ended.reason == "timeout":
         return told("HOOK_HANGS", f"did not answer within {LONGEST_S:g} s and was stopped", look)
     if not straight.traces:
-        return told("HOOK_FAILS", f"does not reach joelclaw: {entry.executable}: {straight.ended.explained()}")
+        return told("HOOK_FAILS", f"does not reach joelclaw: {entry.executable}: {straight.ended.explain()}")
     if not call.traces:
-        works = f"though {entry.executable} works: {call.ended.explained()}"
+        works = f"though {entry.executable} works: {call.ended.explain()}"
         return told("HOOK_NOT_REACHED", f"does not reach joelclaw, {works}")
     answer = call.ended.output.decode("utf-8", "replace").strip()
     if not (_is_taken(client, event, answer) if answer else not client.extension):
@@ -306,7 +305,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Trial
         around = {**kept, "JOELCLAW_HOME": home}
         if client.events.get(event) == "start":
             said = [executable, "memory", "write", "--global", _SAID]
-            process_group.run(said, seconds=LONGEST_S, environment=around)
+            Command(said, seconds=LONGEST_S, environment=around).run()
         # What the client would send: a session without a transcript, in a folder of its own.
         payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
         if client.extension:
@@ -315,7 +314,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Trial
             payload |= {"transcript_path": "", "hook_event_name": event, **_SENT.get(client.events.get(event, ""), {})}
         given = json.dumps(payload).encode()
         began = time.monotonic()
-        ended = process_group.run(words, seconds=LONGEST_S, environment=around, data=given, most=_MOST_BYTES)
+        ended = Command(words, seconds=LONGEST_S, environment=around, data=given, max_bytes=_MOST_BYTES).run()
         ms = round((time.monotonic() - began) * 1000)
         not_stored = [
             (one["action"], one.get("error", ""), bool(one["metadata"].get("injected")))

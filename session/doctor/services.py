@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from core import VERSION, clock, config
 from core.config import Config
 from core.errors import Failure
-from core.process import process_group
+from core.process.command import Command
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
 from otel.export import is_disabled
@@ -57,7 +57,7 @@ def _command() -> Examined:
 
 def version_of(path: str) -> str:
     """The version that a joelclaw says it has; "" where it says none within 5 s."""
-    ended = process_group.run([path, "--version"], seconds=_LONGEST_START_S)
+    ended = Command([path, "--version"], seconds=_LONGEST_START_S).run()
     words = ended.output.decode("utf-8", "replace").split()
     return words[1] if ended.status == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
 

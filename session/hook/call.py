@@ -9,7 +9,7 @@ from _thread import allocate_lock, start_new_thread
 import clients
 from core import TYPE_CHECKING, clock, config, json_text
 from core.errors import Failure
-from core.process import background_jobs
+from core.process import background
 from otel import log
 from otel.event import new_event
 from session.state import state_file
@@ -117,7 +117,7 @@ class Call:
         if self._deadline is not None:
             self._deadline.over()
         if self._context is not None:
-            background_jobs.start_due(self._config)
+            background.start_due(self._config)
 
     def failed(self, error: BaseException) -> None:
         """Keep the fault as an event."""

@@ -11,8 +11,7 @@ from clients.content import parsed
 from core import clock, files
 from core.config import Config
 from core.errors import Failure
-from core.process import process_group
-from core.process.process_group import Ended, Interrupts
+from core.process.command import Command, Ended, Interrupts
 from core.repository import switches
 from otel import log
 from otel.event import new_event
@@ -154,15 +153,13 @@ def _compact(
         if config.get_bool("compaction.notify_on_start"):
             client_compaction.start_notify_command(config)
         seconds, environment = _TIMEOUT_S, {**os.environ, timers.RUNNING: "1"}
-        ended = process_group.run(
-            words, seconds=seconds, cwd=folder, environment=environment, interrupts=interrupts, lock=lock
-        )
-        error = "" if ended.status == 0 and not ended.reason else ended.explained()
+        ended = Command(words, seconds=seconds, cwd=folder, environment=environment, lock=lock).run(interrupts)
+        error = "" if ended.status == 0 and not ended.reason else ended.explain()
         known = state_file.peek(session_id)
         at = known["lastCompactionAt"] if known is not None else None
         # Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
         if not error and before is not None and not (at and at > since) and told(path, current["agent"])[1] == before:
-            error = f"the command succeeded, but the session is not compacted; {ended.explained()}"
+            error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
     became = {

@@ -105,7 +105,7 @@ SCROLL = [
 # Modules outside `clients/` that name one all the same, and the words around the name.
 EXCEPTIONS = {
     "core/redaction/tokens.py": " pi ",  # Stripe's payment intents begin so
-    "core/process/model_command.py": "claude -p",  # an example of a command that the user may set
+    "core/process/command.py": "claude -p",  # an example of a command that the user may set
 }
 
 Quill = Callable[..., Any]

@@ -12,7 +12,7 @@ from conftest import NOW_MS
 
 from cli.installation import mcp_server
 from core import config
-from core.process import background_jobs, background_process
+from core.process import background
 
 DAY_MS = 86_400_000
 ON = config.Config({"store.backend": "typesense", "otel.export": "auto"})
@@ -25,11 +25,11 @@ def begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
     found: list[Any] = []
 
-    def begin(lock: str, words: Sequence[str], seconds: int) -> bool:
+    def start(words: Sequence[str], seconds: int, lock: str) -> bool:
         found.append((os.path.relpath(lock, home), words, seconds))
         return True
 
-    monkeypatch.setattr(background_process, "begin", begin)
+    monkeypatch.setattr(background, "start", start)
     return found
 
 
@@ -38,8 +38,8 @@ def at(monkeypatch: pytest.MonkeyPatch, ms: int) -> None:
 
 
 def test_nothing_is_started_where_it_is_switched_off(begun: list[Any], home: Path) -> None:
-    background_jobs.start_due(config.Config({"store.backend": "sqlite", "otel.export": "off"}))
-    background_jobs.start_due(config.Config({"store.backend": "typesense"}))
+    background.start_due(config.Config({"store.backend": "sqlite", "otel.export": "off"}))
+    background.start_due(config.Config({"store.backend": "typesense"}))
     assert begun == [] and not home.exists(), "there is no cluster of this home yet"
 
 
@@ -48,19 +48,19 @@ def test_what_is_switched_on_is_started_once_in_its_time(
 ) -> None:
     home.mkdir()
     (home / "outbox.lock").touch()
-    background_jobs.start_due(ON)
+    background.start_due(ON)
     sync = ("outbox.lock", ("store", "push"), 40)
     export = (os.path.join("cache", "otel-export.lock"), ("otel", "export"), 60)
     assert begun == [sync, export]
-    background_jobs.start_due(ON)
+    background.start_due(ON)
     at(monkeypatch, 29_999)
-    background_jobs.start_due(ON)
+    background.start_due(ON)
     assert begun == [sync, export]
     at(monkeypatch, 30_000)
-    background_jobs.start_due(ON)
+    background.start_due(ON)
     assert begun == [sync, export, sync]
     at(monkeypatch, 60_000)
-    background_jobs.start_due(ON)
+    background.start_due(ON)
     assert begun == [sync, export, sync, sync, export]
 
 
@@ -75,8 +75,8 @@ def test_what_is_due_is_started_behind_a_tool_of_the_server(
 
 @pytest.mark.parametrize(("ahead", "starts"), [(DAY_MS, False), (DAY_MS + 1, True), (1, False), (0, True), (-1, True)])
 def test_a_job_may_be_postponed_by_a_day_at_most(begun: list[Any], ahead: int, starts: bool) -> None:
-    background_jobs.postpone(background_jobs.EXPORT, NOW_MS + ahead)
-    background_jobs.start_due(ON)
+    background.postpone(background.EXPORT, NOW_MS + ahead)
+    background.start_due(ON)
     assert len(begun) == starts
 
 
@@ -88,16 +88,16 @@ def test_a_process_knows_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     for given, limited, alarm in (("", False, []), ("7", True, [7]), ("x", True, [])):
         alarms.clear()
-        monkeypatch.setenv(background_process.LIMIT, given)
-        assert background_process.stop_in_time() is limited and alarms == alarm
-        assert background_process.LIMIT not in os.environ, "what it starts has a limit of its own"
+        monkeypatch.setenv(background.LIMIT, given)
+        assert background.obey_limit() is limited and alarms == alarm
+        assert background.LIMIT not in os.environ, "what it starts has a limit of its own"
 
 
 def test_without_a_command_of_ours_nothing_is_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["/no/where"])
-    assert background_process.begin(str(home / "lock"), ("status",), 1) is False
+    assert background.start(("status",), 1, str(home / "lock")) is False
     assert not home.exists()
-    assert background_process.wait(str(home / "lock"), 0) is True, "nothing holds a lock that is not there"
+    assert background.wait_for_lock(str(home / "lock"), 0) is True, "nothing holds a lock that is not there"
 
 
 def test_a_lock_that_is_held(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,9 +106,9 @@ def test_a_lock_that_is_held(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     lock = str(home / "lock")
     monkeypatch.setattr("sys.argv", [__file__])
     with FileLock(lock):
-        assert background_process.wait(lock, 0) is False
-        assert background_process.begin(lock, ("status",), 1) is True, "it runs already"
-    assert background_process.wait(lock, 0) is True
+        assert background.wait_for_lock(lock, 0) is False
+        assert background.start(("status",), 1, lock) is True, "it runs already"
+    assert background.wait_for_lock(lock, 0) is True
 
 
 DAY_S = 86_400
@@ -129,14 +129,14 @@ def test_what_is_old_is_dropped_once_a_day(
     looks_again_in: int,
 ) -> None:  # fmt: skip
     now = 1_790_000_000.0
-    monkeypatch.setattr(background_jobs.time, "time", lambda: now)
+    monkeypatch.setattr(background.time, "time", lambda: now)
     settings = config.Config(config_says)
-    background_jobs.start_due(settings)
+    background.start_due(settings)
     assert begun == [], "there is no store"
     home.mkdir()
     lock = home / "store.db.lock"
     lock.touch()
     os.utime(lock, (now - waited_s, now - waited_s))
-    background_jobs.start_due(settings)
+    background.start_due(settings)
     assert begun == ([(os.path.join("cache", "store-prune.lock"), ("store", "prune"), 600)] if starts else [])
     assert lock.stat().st_mtime + DAY_S - now == looks_again_in

@@ -17,7 +17,7 @@ from conftest import PATIENCE_S, ROOT, Run, clean_environment
 
 from core.config import Config
 from core.errors import Failure
-from core.process import model_command
+from core.process.command import IN_MODEL, Model, model_from_config
 
 SECRET = "sk-ant-api03-" + "Zk3Jq9Xw2Lm8" * 7 + "AA"
 FAMILY = """\
@@ -33,7 +33,7 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 
 def ask(prompt: str, command: str, *, timeout: float = 20, max_prompt: int = 10**6) -> str:
     limits: Any = {"timeout_seconds": timeout, "max_prompt_bytes": max_prompt}
-    return model_command.Model(command, Config({f"model.{name}": value for name, value in limits.items()}))(prompt)
+    return Model(command, Config({f"model.{name}": value for name, value in limits.items()}))(prompt)
 
 
 def failure(prompt: str, command: str, *, timeout: float = 20, max_prompt: int = 10**6) -> Failure:
@@ -133,22 +133,22 @@ def test_no_secret_leaves_and_none_comes_back_in_an_error() -> None:
 
 def test_the_command_knows_where_it_runs_and_asks_no_model_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask("", "printenv JOELCLAW_IN_MODEL") == "1"
-    monkeypatch.setenv(model_command.IN_MODEL, "1")
+    monkeypatch.setenv(IN_MODEL, "1")
     assert failure("", "cat").code == "MODEL_FAILED"
     with pytest.raises(Failure):
-        model_command.from_config(Config({"model.command": "cat"}))
+        model_from_config(Config({"model.command": "cat"}))
 
 
 def test_from_config() -> None:
-    assert model_command.from_config(Config({})) is None
-    assert model_command.from_config(Config({"model.command": "  "})) is None
-    asked = model_command.from_config(Config({"model.command": "tr a b"}))
+    assert model_from_config(Config({})) is None
+    assert model_from_config(Config({"model.command": "  "})) is None
+    asked = model_from_config(Config({"model.command": "tr a b"}))
     assert asked is not None
     assert asked("aaaa") == "bbbb"
-    other = model_command.from_config(Config({"model.command": "tr a b"}), "tr a c")
+    other = model_from_config(Config({"model.command": "tr a b"}), "tr a c")
     assert other is not None
     assert other("a") == "c"
-    slow = model_command.from_config(Config({}), "sleep 3600")
+    slow = model_from_config(Config({}), "sleep 3600")
     assert slow is not None
     with pytest.raises(Failure, match=r"within 0\.2 s"):
         slow("", seconds=0.2)
@@ -182,7 +182,7 @@ def test_however_the_asker_ends_so_does_the_family(tmp_path: Path, ending: signa
     told = tmp_path / "pids"
     command = script(tmp_path / "model.py", FAMILY + "time.sleep(3600)") + f" {told}"
     asking = (
-        "from core.config import Config\nfrom core.process.model_command import Model\n"
+        "from core.config import Config\nfrom core.process.command import Model\n"
         f"Model({command!r}, Config({{}}))('hello')"
     )
     process = subprocess.Popen(
@@ -215,7 +215,7 @@ def test_no_descriptor_and_no_child_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", ["pi", "claude"])
 def test_a_hook_below_a_model_is_silent(run: Run, home: Path, agent: str) -> None:
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "inner", "prompt": "write observations"})
-    done = run("hook", agent, "prompt", stdin=event, env={model_command.IN_MODEL: "1"})
+    done = run("hook", agent, "prompt", stdin=event, env={IN_MODEL: "1"})
     assert done.err == ""
     assert done.out == ('{"messages": []}\n' if agent in ("pi", "opencode") else "")
     assert not (home / "sessions").exists()

@@ -9,7 +9,7 @@ import pytest
 from conftest import NOW_MS, Run
 from otlp_receiver import Receiver
 
-from core.process import background_process
+from core.process import background
 
 PATIENCE_S = 60
 STOP = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
@@ -21,7 +21,7 @@ def switched_on(receiver: Receiver, minute: int) -> dict[str, str]:
 
 def sent(receiver: Receiver, home: Path) -> list[str]:
     """The names of the events that came, once the export has ended."""
-    assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
     return [record.event_name for _, record in receiver.records()]
 
 
@@ -40,7 +40,7 @@ def test_status_tells_of_an_export_that_fails(run: Run, receiver: Receiver, home
     assert run("status").result["otelExport"] is None
     receiver.stop()
     run("otel", "emit", "build.ok", env=switched_on(receiver, 0))
-    assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+    assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
     told = run("status", env=switched_on(receiver, 0)).result
     assert "OTEL_EXPORT_FAILING" in [problem["code"] for problem in told["problems"]]
     assert told["otelExport"]["destinations"][0]["waiting"] == 1

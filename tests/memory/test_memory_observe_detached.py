@@ -13,7 +13,7 @@ from conftest import JOELCLAW, Run
 from test_memory_observe import Fake, made, model, stored
 from test_model_command import script, until
 
-from core.process import background_process
+from core.process import background
 
 __all__ = ["made", "model"]
 
@@ -24,7 +24,7 @@ def lock_of(home: Path) -> Path:
 
 def ended(home: Path) -> None:
     """Wait until the run in the background has ended."""
-    assert background_process.wait(str(lock_of(home)), 60)
+    assert background.wait_for_lock(str(lock_of(home)), 60)
 
 
 def holder(home: Path) -> int:

@@ -19,7 +19,7 @@ from test_memory_observe_detached import holder
 from test_memory_observe_faults import children
 from test_model_command import FAMILY, pids, runs, script, until
 
-from core.process import background_process
+from core.process import background
 from session.observation_queue import AT_ONCE
 
 pytestmark = pytest.mark.spawned
@@ -90,7 +90,7 @@ def lock_of(home: Path, session: str = SESSION) -> Path:
 def over(home: Path) -> None:
     """Wait until none waits and no job runs."""
     places = [str(place(home, number + 1)) for number in range(AT_ONCE)]
-    until(lambda: not waiting(home) and all(background_process.wait(one, 0) for one in places))
+    until(lambda: not waiting(home) and all(background.wait_for_lock(one, 0) for one in places))
 
 
 def events(run: Run, *actions: str) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def test_a_second_compaction_starts_none_and_what_was_left_is_observed_next(
     until(lambda: any(told.iterdir()))
     made.user("The outbox is swept each night.")
     compaction(run, made.path)
-    assert not any(background_process.wait(str(one), 0) for one in (place(home), lock_of(home)))
+    assert not any(background.wait_for_lock(str(one), 0) for one in (place(home), lock_of(home)))
     assert not place(home, 2).exists(), "no second job"
     go.touch()
     over(home)

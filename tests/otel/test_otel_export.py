@@ -12,7 +12,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, ROOT, Run, clean_environment
 from otlp_receiver import Do, Receiver, attributes, plain
 
-from core.process import background_process
+from core.process import background
 
 SESSION = "0198c5f0-1111-7222-8333-444455556666"
 PATIENCE_S = 60.0
@@ -222,7 +222,7 @@ def emit(home: Path, receiver: Receiver) -> Callable[[int], None]:
         subprocess.run(
             [JOELCLAW, "otel", "emit", "a"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True
         )
-        assert background_process.wait(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
+        assert background.wait_for_lock(str(home / "cache" / "otel-export.lock"), PATIENCE_S)
 
     return run_at
 
@@ -269,5 +269,5 @@ def test_two_exports_at_once_send_everything_once(run: Run, receiver: Receiver, 
 
 def test_what_runs_in_the_background_ends_well(run: Run, receiver: Receiver) -> None:
     run("otel", "emit", "build.ok", env=receiver.env)
-    done = run("otel", "export", env={**receiver.env, background_process.LIMIT: "60"})
+    done = run("otel", "export", env={**receiver.env, background.LIMIT: "60"})
     assert (done.code, done.out, done.err) == (0, "", "")

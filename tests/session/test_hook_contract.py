@@ -171,7 +171,7 @@ def test_one_that_is_taken_in_before_it_is_late_is_late(run: Run, home: Path) ->
     ("fails", "told"),
     [
         ("it._context.on_deadline = fail; it._late(); os._exit(0)", ["hook.failed", "hook.timeout"]),
-        ("call.background_jobs.start_due = fail; it.tell(); it.close()", ["hook.completed", "hook.failed"]),
+        ("call.background.start_due = fail; it.tell(); it.close()", ["hook.completed", "hook.failed"]),
     ],
     ids=["late", "after its answer"],
 )

@@ -76,7 +76,7 @@ def _queue_documents(db: apsw.Connection) -> None:
 
 
 def lock_path() -> str:
-    """The lock of `store push`. If the file exists, this home has a cluster (`core.process.background_jobs`)."""
+    """The lock of `store push`. If the file exists, this home has a cluster (`core.process.background`)."""
     return os.path.join(files.home(), "outbox.lock")
 
 

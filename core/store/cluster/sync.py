@@ -19,7 +19,7 @@ from typesense.exceptions import ObjectNotFound, TypesenseClientError
 from core import clock, files, json_text, words
 from core.config import Config
 from core.errors import Failure
-from core.process import background_jobs
+from core.process import background
 from core.records import Document
 from core.redaction import redact, redact_value
 from core.store import documents, events, history, sqlite
@@ -79,12 +79,12 @@ def push(config: Config, progress: Progress) -> dict[str, Any]:
 
 def push_in_background(config: Config) -> None:
     """Push until the time of a background job is over. A fault is left to `status`. The job holds the lock."""
-    deadline = time.monotonic() + background_jobs.SYNC_BUDGET_S
+    deadline = time.monotonic() + background.PUSH_BUDGET_S
     try:
         with _connected(config, timeout_s=10.0) as (db, cluster):
             retry_at = outbox.state(db, "next_try")
             if retry_at > clock.now_ms():
-                background_jobs.postpone(background_jobs.SYNC, retry_at)
+                background.postpone(background.PUSH, retry_at)
             else:
                 outbox.enable(db)
                 _push(db, cluster, Pushed(), lambda: time.monotonic() < deadline, lambda _: None)
@@ -149,7 +149,7 @@ def _push(
     except Failure as failure:
         if failure.code.startswith("TYPESENSE"):
             retry_at = outbox.record_failure(db, f"{failure.code}: {failure.message}")
-            background_jobs.postpone(background_jobs.SYNC, retry_at)
+            background.postpone(background.PUSH, retry_at)
         raise
     outbox.record_success(db)
     client.forget_fault()

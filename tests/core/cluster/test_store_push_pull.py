@@ -192,7 +192,7 @@ def test_writes_during_pushes_are_all_pushed(machine: Machine) -> None:
 
 def test_a_command_starts_a_push_in_the_background(machine: Machine) -> None:
     machine.background = True
-    (machine.home / "cache" / "store-sync.due").unlink()
+    (machine.home / "cache" / "store-push.due").unlink()
     name = machine.write(FACTS[0])
     assert eventually(lambda: machine.there().get(name))["observation"] == FACTS[0]
     eventually(lambda: machine.waiting()["documents"] == 0)
@@ -201,7 +201,7 @@ def test_a_command_starts_a_push_in_the_background(machine: Machine) -> None:
 def test_a_hook_starts_a_push_and_does_not_wait_for_it(machine: Machine) -> None:
     name = machine.write(FACTS[0])
     machine.background = True
-    (machine.home / "cache" / "store-sync.due").unlink()
+    (machine.home / "cache" / "store-push.due").unlink()
     payload = json.dumps({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "drain the queue"})
     done = machine.run("hook", "claude", stdin=payload.encode())
     assert done.code == 0 and done.took_s < SLOWEST_S

@@ -149,7 +149,7 @@ def test_the_background_waits_ever_longer_and_status_says_so(machine: Machine) -
     assert problem["code"] == "TYPESENSE_UNREACHABLE"
     assert "3 tries" in problem["message"]
     # A hook before that moment starts nothing; one after it does.
-    due = machine.home / "cache" / "store-sync.due"
+    due = machine.home / "cache" / "store-push.due"
     machine.background = True
     assert machine.run("store", "push", **down, **at(0)).code == 1
     stood = due.stat().st_mtime_ns

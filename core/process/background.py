@@ -1,0 +1,172 @@
+"""Commands of ours that run in the background: one at a time under a lock, and killed after a time limit. Hot path."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+
+from core import TYPE_CHECKING, clock, files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from core.config import Config
+
+LIMIT = "JOELCLAW_DETACHED_SECONDS"
+"""Variable with the time limit of a background command, in seconds."""
+LOCK_DESCRIPTOR = "JOELCLAW_DETACHED_LOCK"
+"""Variable with the descriptor of the lock that a background command inherits."""
+PUSH = "store-push"
+EXPORT = "otel-export"
+PUSH_EVERY_S = 30  # least time between two pushes to the cluster
+PUSH_BUDGET_S = 10  # after this time, a push sends no further batch
+PUSH_LIMIT_S = 40  # after this time, a push is killed; what the cluster did not confirm is sent again
+EXPORT_EVERY_S = 60  # least time between two exports, as in the SDK
+EXPORT_LIMIT_S = 60
+PRUNE_LIMIT_S = 600
+DAY_S = 86_400
+
+_inherited_locks: list[int] = []
+
+
+def start(words: Sequence[str], limit_s: int, *locks: str) -> bool:
+    """Start `joelclaw WORDS...` under the first lock that is free, to be killed after `limit_s` seconds.
+
+    Returns False if no process could be started; if all locks are held, as many as are allowed are running already.
+    """
+    if not os.path.isfile(sys.argv[0]):
+        return False
+    for path in locks:
+        try:
+            files.touch_private(path)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.set_inheritable(descriptor, True)
+            os.posix_spawn(
+                sys.executable,
+                [sys.executable, sys.argv[0], *words],
+                {**os.environ, LIMIT: str(limit_s), LOCK_DESCRIPTOR: str(descriptor)},
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
+                    (os.POSIX_SPAWN_DUP2, 0, 1),
+                    (os.POSIX_SPAWN_DUP2, 0, 2),
+                ],
+                setpgroup=0,  # so that a client that kills its hook's process group does not kill this
+            )
+            return True
+        except BlockingIOError:
+            continue
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def obey_limit() -> bool:
+    """In a command: take over the lock and the time limit from `start`. Returns whether this is a background command.
+
+    The kernel ends the process when its time is up.
+    """
+    seconds = os.environ.pop(LIMIT, "")
+    descriptor = os.environ.pop(LOCK_DESCRIPTOR, "")
+    if seconds and descriptor.isdecimal():
+        try:
+            os.set_inheritable(int(descriptor), False)
+            _inherited_locks.append(int(descriptor))
+        except OSError:  # the variable was not set by `start`
+            pass
+    if seconds.isdecimal():
+        import signal
+
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds))
+    return bool(seconds)
+
+
+def release_lock() -> None:
+    """In a background command: release its lock before it ends."""
+    while _inherited_locks:
+        os.close(_inherited_locks.pop())
+
+
+def wait_for_lock(lock: str, seconds: float) -> bool:
+    """Wait until no process holds the lock; returns whether it is free within `seconds`."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(0.003)
+    finally:
+        os.close(descriptor)
+
+
+def start_due(config: Config) -> None:
+    """Start the jobs that are switched on and due: push, export and prune. Costs a few `stat` calls."""
+    outbox_lock = os.path.join(files.home(), "outbox.lock")  # exists if this home has a cluster
+    if config.get_str("store.backend") == "typesense" and os.path.exists(outbox_lock):
+        _start_if_due(PUSH, ("store", "push"), PUSH_EVERY_S, PUSH_LIMIT_S, outbox_lock)
+    if config.get_str("otel.export") == "auto":
+        _start_if_due(EXPORT, ("otel", "export"), EXPORT_EVERY_S, EXPORT_LIMIT_S, export_lock())
+    _start_daily_prune(config)
+
+
+def _start_daily_prune(config: Config) -> None:
+    """Start `store prune` once a day. The time of the store's lock file, which is created with it, says when it ran."""
+    store_lock = os.path.join(files.home(), "store.db.lock")
+    now = time.time()  # compared with a time of the file system, so not with our clock, which tests can freeze
+    limits = ("retention.events_days", "retention.events_mb", "retention.episodes_days", "retention.store_mb")
+    try:
+        age_s = now - os.stat(store_lock).st_mtime
+        if 0 <= age_s < DAY_S or not any(map(config.get_int, limits)):
+            return
+        os.utime(store_lock, (now, now))
+    except OSError:  # there is no store yet, or the home is read-only
+        return
+    if age_s > 0:  # otherwise the clock was wrong
+        start(("store", "prune"), PRUNE_LIMIT_S, os.path.join(files.home(), "cache", "store-prune.lock"))
+
+
+def export_lock() -> str:
+    """The path of the lock that `otel export` holds."""
+    return os.path.join(files.home(), "cache", "otel-export.lock")
+
+
+def postpone(job: str, until_ms: int) -> None:
+    """Do not start a job (PUSH or EXPORT) before a time (ms since the epoch)."""
+    try:
+        files.touch_private(_due_file(job))
+        os.utime(_due_file(job), ns=(until_ms * 1_000_000, until_ms * 1_000_000))
+    except OSError:
+        pass  # a home that cannot be written has nothing new to send
+
+
+def _start_if_due(job: str, words: tuple[str, str], every_s: int, limit_s: int, lock: str) -> None:
+    now = clock.now_ms()
+    try:
+        due_at = os.stat(_due_file(job)).st_mtime_ns // 1_000_000
+    except OSError:
+        due_at = 0
+    if now < due_at <= now + DAY_S * 1000:  # a later time was set while the clock was wrong
+        return
+    postpone(job, now + every_s * 1000)
+    start(words, limit_s, lock)
+
+
+def _due_file(job: str) -> str:
+    """The file whose modification time says when the job is due."""
+    return os.path.join(files.home(), "cache", job + ".due")

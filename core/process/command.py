@@ -1,0 +1,320 @@
+"""Runs the user's commands, each in its own process group that ends in time and leaves no process behind.
+
+`Model` is such a command that answers a prompt: it reads the prompt on stdin and writes text to stdout.
+"""
+
+import os
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.config import Config
+from core.errors import Failure
+from core.files import FileLock
+from core.quoting import clip
+from core.redaction import redact
+from core.words import clean
+
+IN_MODEL = "JOELCLAW_IN_MODEL"
+"""Set in the environment of a model's command: our hooks stay silent there, and no model asks another model."""
+MAX_OUTPUT_BYTES = 200_000  # of a model's answer: far more than a summary or a list of observations takes
+
+POLL_S = 0.1
+GRACE_S = 3.0  # between SIGTERM and SIGKILL
+TAIL_BYTES = 8_000  # kept of an output that is not wanted whole
+CHUNK_BYTES = 65_536
+GUARD = """\
+import os, sys
+alive = int(sys.argv[1])
+os.set_inheritable(alive, False)
+if os.fork():
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.closerange(0, 3)
+os.read(alive, 1)
+os.killpg(0, 9)
+"""
+"""Forks a child that reads a pipe of ours: when we end, however that happens, it kills the command's group."""
+
+Reason = Literal["", "timeout", "stopped", "not-started", "too-long"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended; `output` and `errors` are the last 8 KB unless more output was asked for."""
+
+    status: int | None
+    """The exit status: negative for a signal, None if the command did not start."""
+    output: bytes
+    reason: Reason = ""
+    """Why it was ended; "" if it ended by itself."""
+    errors: bytes = b""
+
+    def explain(self) -> str:
+        """How it ended, in words, with the end of its output."""
+        output = " ".join((self.output + b"\n" + self.errors).decode("utf-8", "replace").split())[-500:]
+        how = {
+            "": f"exit status {self.status}",
+            "timeout": "it took too long and was stopped",
+            "stopped": "it was stopped when joelclaw ended",
+            "not-started": "it could not be started",
+            "too-long": "it printed too much and was stopped",
+        }[self.reason]
+        return f"{how}: {output}" if output else how
+
+
+class Interrupts:
+    """A context in which Ctrl-C, SIGTERM and SIGHUP do not end this process: they end `wait`, and `came` is true."""
+
+    def __init__(self) -> None:
+        self._came = False
+        self._handlers: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._handlers[number] = signal.signal(number, lambda *_: self._take())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def came(self) -> bool:
+        """Whether this process was asked to end."""
+        return self._came
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a signal, or until the time is up."""
+        deadline = time.monotonic() + seconds
+        while not self._came and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, POLL_S))
+
+    def _take(self) -> None:
+        self._came = True
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the user's to run, without a shell."""
+
+    words: Sequence[str]
+    seconds: float
+    """Its time limit: it gets SIGTERM, and 3 s later SIGKILL."""
+    cwd: str | None = None
+    environment: Mapping[str, str] | None = None
+    data: bytes = b""
+    """For its stdin, which it need not read."""
+    max_bytes: int = 0
+    """The most it may print on stdout, all of which is returned; 0: any amount, of which the end is returned."""
+    guarded: bool = False
+    """Whether it is killed when we end, however that happens."""
+    lock: FileLock | None = None
+    """A lock that stays held while the command runs, even if we are killed."""
+
+    def run(self, interrupts: Interrupts | None = None) -> Ended:
+        """Run it to its end, or until an interrupt; then end all that it started and that stayed in its group."""
+        words = self.words
+        if not words or "\0" in "".join(words) or shutil.which(words[0]) is None:
+            return Ended(None, f"No such file: {words[0] if words else ''!r}".encode(), "not-started")
+        alive_reader, alive_writer = os.pipe()
+        guard = [sys.executable, "-I", "-S", "-c", GUARD, str(alive_reader)] if self.guarded else []
+        shared = [alive_reader] if self.guarded else []
+        if self.lock is not None:
+            shared.append(self.lock.fileno())
+        try:
+            process = subprocess.Popen(  # noqa: S603  # the user's own command
+                [*guard, *words],
+                cwd=self.cwd,
+                env=dict(self.environment) if self.environment is not None else None,
+                stdin=subprocess.PIPE if self.data else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=shared,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            os.close(alive_writer)
+            return Ended(None, str(error).encode(), "not-started")
+        finally:
+            os.close(alive_reader)
+        exchange = _Exchange(process, self.data, self.max_bytes)
+        reason: Reason = "stopped"
+        try:
+            reason = exchange.run(time.monotonic() + self.seconds, interrupts)
+        finally:
+            _end(process)
+            os.close(alive_writer)
+        return Ended(process.returncode, bytes(exchange.output), reason, bytes(exchange.errors))
+
+
+class _Exchange:
+    """Gives a process its input and takes its output."""
+
+    def __init__(self, process: subprocess.Popen[bytes], data: bytes, max_bytes: int) -> None:
+        self.output = bytearray()
+        self.errors = bytearray()
+        self._process = process
+        self._input = memoryview(data)
+        self._max_bytes = max_bytes
+        pipes = (process.stdout, self.output), (process.stderr, self.errors)
+        self._readers = {pipe.fileno(): text for pipe, text in pipes if pipe is not None}
+        self._writers = [process.stdin.fileno()] if process.stdin is not None else []
+        for descriptor in (*self._readers, *self._writers):
+            os.set_blocking(descriptor, False)
+
+    def run(self, deadline: float, interrupts: Interrupts | None) -> Reason:
+        """Go on until the process ends or has to be ended. A grandchild that keeps the output open does not count."""
+        while True:
+            is_over = _is_over(self._process.pid)
+            self._read()
+            if 0 < self._max_bytes < len(self.output):
+                return "too-long"
+            if is_over:
+                return ""
+            if interrupts is not None and interrupts.came():
+                return "stopped"
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return "timeout"
+            wait_s = min(left, POLL_S if self._readers else POLL_S / 20)
+            if select.select([*self._readers], self._writers, [], wait_s)[1]:
+                self._write()
+
+    def _read(self) -> None:
+        for descriptor, text in list(self._readers.items()):
+            try:
+                chunk = os.read(descriptor, CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            text += chunk
+            if not (self._max_bytes and text is self.output):
+                del text[:-TAIL_BYTES]
+            if not chunk:
+                del self._readers[descriptor]
+
+    def _write(self) -> None:
+        try:
+            self._input = self._input[os.write(self._writers[0], self._input[:CHUNK_BYTES]) :]
+        except BrokenPipeError:
+            self._input = self._input[:0]
+        if not self._input and self._process.stdin is not None:
+            self._writers = []
+            self._process.stdin.close()
+
+
+def _is_over(pid: int) -> bool:
+    """Whether the process has ended. It stays a zombie, so that the number of its group is not reused."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the process group, and take the exit status."""
+    if not _is_over(process.pid):
+        _signal(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S
+        while not _is_over(process.pid) and time.monotonic() < deadline:
+            time.sleep(POLL_S / 5)
+    _signal(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+class Model:
+    """The user's language model: a function of a prompt, run through a command line without a shell."""
+
+    __slots__ = ("_max_prompt_bytes", "command", "timeout_s")
+
+    def __init__(self, command: str, config: Config) -> None:
+        self.command = command
+        self.timeout_s = config.get_float("model.timeout_seconds")
+        self._max_prompt_bytes = config.get_int("model.max_prompt_bytes")
+
+    def __call__(self, prompt: str, *, seconds: float = float("inf")) -> str:
+        """The answer to a prompt, which is redacted first, within `seconds`. Raises Failure: MODEL_*."""
+        _refuse_inside_model()
+        words = self._words()
+        name = _one_line(words[0])
+        data = redact(clean(prompt))[0].encode()
+        if len(data) > self._max_prompt_bytes:
+            message = f"the prompt has {len(data)} bytes; the limit is {self._max_prompt_bytes}"
+            fix = "raise model.max_prompt_bytes in config.toml if the model takes more"
+            raise Failure("MODEL_TOO_LONG", message, fix)
+        environment = {**os.environ, IN_MODEL: "1"}
+        timeout_s = min(self.timeout_s, seconds)
+        ended = Command(
+            words, timeout_s, environment=environment, data=data, max_bytes=MAX_OUTPUT_BYTES, guarded=True
+        ).run()
+        if ended.reason == "timeout":
+            fix = "raise model.timeout_seconds in config.toml, or use a faster model"
+            raise Failure("MODEL_TIMEOUT", f"{name} did not answer within {timeout_s:g} s", fix)
+        if ended.reason == "too-long":
+            message = f"{name} answered more than {MAX_OUTPUT_BYTES} bytes"
+            raise Failure("MODEL_TOO_LONG", message, "check what the command prints")
+        if ended.reason or ended.status != 0:
+            lines = [line for line in ended.errors.decode("utf-8", "replace").splitlines() if line.strip()]
+            last_line = f": {_one_line(lines[-1])}" if lines else ""
+            status = ended.status or 0
+            how = f"was ended by signal {-status}" if status < 0 else f"ended with exit code {status}"
+            raise Failure("MODEL_FAILED", f"{name} {how}{last_line}", "run it by hand with a prompt on stdin")
+        text = ended.output.decode("utf-8", "replace").replace("\0", "\ufffd").removeprefix("\ufeff").strip()
+        if not text:
+            fix = "run it by hand with a prompt on stdin; it must write to stdout"
+            raise Failure("MODEL_EMPTY", f"{name} answered nothing", fix)
+        return text
+
+    def _words(self) -> list[str]:
+        """The words of the command line. Raises Failure: MODEL_NOT_CONFIGURED, MODEL_NOT_FOUND."""
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            message = f"the model command cannot be parsed: {str(error).lower()}"
+            raise Failure("MODEL_NOT_CONFIGURED", message, "write it as one line with its quotes closed") from None
+        if not words:
+            raise model_not_configured()
+        words[0] = os.path.expanduser(words[0])
+        if "\0" in self.command or shutil.which(words[0]) is None:
+            fix = "install it, or give its full path; no shell runs it, so pipes and variables need sh -c '...'"
+            raise Failure("MODEL_NOT_FOUND", f"there is no program {_one_line(words[0])!r} to run", fix)
+        return words
+
+
+def model_from_config(config: Config, override: str = "") -> Model | None:
+    """The user's model: `override`, else the setting `model.command`; None without a command."""
+    command = override.strip() or config.get_str("model.command").strip()
+    if not command:
+        return None
+    _refuse_inside_model()
+    return Model(command, config)
+
+
+def model_not_configured() -> Failure:
+    """The failure of a command that needs a model."""
+    fix = 'set `command` in the table [model] of config.toml, e.g. command = "claude -p", or give --command CMD'
+    return Failure("MODEL_NOT_CONFIGURED", "no model command is set", fix)
+
+
+def _refuse_inside_model() -> None:
+    """Refuse to ask a model from within a model's command, which would never end."""
+    if os.environ.get(IN_MODEL):
+        fix = f"call joelclaw without {IN_MODEL} in the environment"
+        raise Failure("MODEL_FAILED", "a model's command called joelclaw for another model", fix)
+
+
+def _one_line(text: str) -> str:
+    """Foreign text for a message: redacted, without control characters, and short."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in clean(text)).split())
+    return clip(redact(line)[0], 300)
