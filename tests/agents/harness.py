@@ -1,4 +1,4 @@
-"""A client's process, its surroundings, and the mock model that it talks to."""
+"""Runs a real client against the mock model."""
 
 from __future__ import annotations
 
@@ -12,17 +12,32 @@ import sys
 import tempfile
 import threading
 import time
-from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mock_llm
 
 KEY = "dummy-key-not-real"
-SESSION_KEYS = ("thread_id", "sessionID", "session_id")
-"""What the clients call the session's id in their JSON output."""
+SESSION_KEYS = ("thread_id", "sessionID", "session_id")  # names of the session's id in the clients' JSON output
+SECOND_LOOK = "Critically evaluate"  # Gemini's second request for a summary, which checks the first answer
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def client_folder(name: str) -> Path:
+    """Where a client is installed."""
+    clients = os.environ.get("JOELCLAW_E2E_CLIENTS")
+    return (Path(clients) if clients else REPOSITORY / ".e2e") / name
+
+
+def installed_version(name: str) -> str | None:
+    """The installed version of a client."""
+    from real_clients import CLIENTS
+
+    package = client_folder(name) / "node_modules" / CLIENTS[name].PACKAGE / "package.json"
+    return str(json.loads(package.read_text(encoding="utf-8"))["version"]) if package.exists() else None
 
 
 class OutOfTime(Exception):
@@ -30,7 +45,7 @@ class OutOfTime(Exception):
 
 
 def merge(old: Any, new: Any) -> Any:
-    """`new` into `old`: objects merge, lists get what they lack, the rest is replaced."""
+    """Merge objects, extend lists, replace anything else."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: merge(old[key], value) if key in old else value for key, value in new.items()}}
     if isinstance(old, list) and isinstance(new, list):
@@ -39,13 +54,9 @@ def merge(old: Any, new: Any) -> Any:
 
 
 def merge_json(path: Path, new: dict[str, Any], replace: tuple[str, ...] = ()) -> None:
-    """Merge an object into a JSON file; what was at the key path `replace` goes first."""
-    old: dict[str, Any] = {}
-    if path.exists() and path.read_text(encoding="utf-8").strip():
-        try:
-            old = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as fault:
-            raise SystemExit(f"{path}: not plain JSON, so nothing was merged into it ({fault})") from fault
+    """Merge an object into a JSON file, after removing the value at the key path `replace`."""
+    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    old: dict[str, Any] = json.loads(text or "{}")
     at = old
     for key in replace[:-1]:
         at = at.get(key, {})
@@ -56,7 +67,7 @@ def merge_json(path: Path, new: dict[str, Any], replace: tuple[str, ...] = ()) -
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file; lines that are none are left out."""
+    """The objects of a JSONL file, without other lines."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with suppress(ValueError):
             value = json.loads(line)
@@ -64,8 +75,18 @@ def objects(path: Path) -> Iterator[dict[str, Any]]:
                 yield value
 
 
+def inside(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a value, including itself."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from inside(part)
+
+
 class Child:
-    """One client process in a process group of its own; stdout goes to OUT/stdout.txt and, by lines, to a queue."""
+    """A client process in its own process group; stdout goes to OUT/stdout.txt and, line by line, to a queue."""
 
     def __init__(self, run: Run, argv: list[Any], *, stdin: bool = False):
         self.run = run
@@ -84,22 +105,22 @@ class Child:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        with open(self.run.out / "stdout.txt", "ab") as file:
-            for line in self.process.stdout:
+        with self.process.stdout as stdout, open(self.run.out / "stdout.txt", "ab") as file:
+            for line in stdout:
                 file.write(line)
                 file.flush()
                 self.lines.put(line.decode("utf-8", "replace"))
         self.lines.put(None)
 
     def send(self, value: dict[str, Any]) -> None:
-        """Write one line of JSON to its stdin; nothing when it is gone."""
+        """Write a line of JSON to its stdin, if the process still runs."""
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.write((json.dumps(value) + "\n").encode())
             self.process.stdin.flush()
 
     def until(self, test: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-        """The first object on stdout that passes the test; None when stdout has ended."""
+        """Wait for an object on stdout that passes the test; None if stdout ends first."""
         while True:
             try:
                 line = self.lines.get(timeout=self.run.left())
@@ -114,12 +135,12 @@ class Child:
                     return value
 
     def finish(self, grace: float | None = None) -> None:
-        """Wait for its end (at most `grace` seconds, then end it), and keep the exit status."""
+        """Wait until it exits, or end it after `grace` seconds; keep the exit code."""
         with suppress(BrokenPipeError):
             if self.process.stdin:
                 self.process.stdin.close()
         try:
-            if sys.exc_info()[0]:  # something went wrong: do not wait
+            if sys.exc_info()[0]:  # the run failed: do not wait
                 return
             self.process.wait(min(self.run.left(), grace or 1e9))
         except subprocess.TimeoutExpired:
@@ -132,7 +153,7 @@ class Child:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of a child's process group."""
+    """End a child's process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -143,38 +164,83 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-class Run:
-    """One run: paths, environment, deadline, mock model."""
+@dataclass(frozen=True)
+class Outcome:
+    """What happened in a run."""
 
-    def __init__(self, given: Namespace, script: dict[str, Any], client: Any):
-        self.client = client
+    exit_codes: list[int]
+    timed_out: bool
+    compactions: int
+    requests: list[dict[str, Any]]
+    """Requests to the model, as logged by mock_llm.py."""
+    steps_unused: int
+
+
+class Run:
+    """A client that works through a script: its folders, environment, deadline and mock model.
+
+    Args:
+        folder: holds `home`, `project` and `bin` (first on PATH); gets OUT with transcripts/, requests.jsonl,
+            stdout.txt and stderr.txt.
+        mode: how pi is driven (real_clients/pi.py).
+        extensions: files for pi's `-e`.
+        timeout: seconds for the whole run.
+    """
+
+    def __init__(
+        self, name: str, script: dict[str, Any], folder: Path, *, out: str = "out", mode: str = "rpc",
+        extensions: Sequence[Path] = (), env: Mapping[str, str] | None = None, timeout: float = 900,
+    ) -> None:  # fmt: skip
+        from real_clients import CLIENTS
+
+        self.name, self.client, self.script, self.mode, self.extensions = name, CLIENTS[name], script, mode, extensions
         self.began = time.monotonic()
-        self.deadline = self.began + given.timeout
-        self.mode: str = given.mode
-        self.home, self.workdir, self.out = (path.resolve() for path in (given.home, given.workdir, given.out))
-        self.extensions: list[Path] = [path.resolve() for path in given.extension]
-        self.extra: list[str] = given.client_arg
+        self.deadline = self.began + timeout
+        self.home, self.workdir, self.out = folder / "home", folder / "project", folder / out
         self.exit_codes: list[int] = []
-        self.limits: dict[str, Any] = {**client.LIMITS, **script.get("client", {})}
-        self.command = given.dir.resolve() / "node_modules" / ".bin" / client.COMMAND
-        if not self.command.exists():
-            raise SystemExit(f"{given.client} is not installed in {given.dir}; run: agents.py install {given.client}")
-        if self.out.exists() and any(self.out.iterdir()):
-            raise SystemExit(f"--out {self.out} is not empty")
+        self.limits: dict[str, Any] = {**self.client.LIMITS, **script.get("client", {})}
+        self.command = client_folder(name) / "node_modules" / ".bin" / self.client.COMMAND
+        assert self.command.exists(), f"{name} is not installed; run: make e2e AGENT={name}"
         self.transcripts = self.out / "transcripts"
-        for folder in (self.home, self.workdir, self.transcripts):
-            folder.mkdir(parents=True, exist_ok=True)
+        self.transcripts.mkdir(parents=True)
         self.scratch = Path(tempfile.mkdtemp(prefix="agent-"))
         self.mock = mock_llm.serve(script, self.out / "requests.jsonl", 0, str(self.workdir))
         self.url = f"http://127.0.0.1:{self.mock.server_port}"
         threading.Thread(target=self.mock.serve_forever, daemon=True).start()
-        self.given_env = dict(pair.split("=", 1) for pair in given.env)
-        self.env = self._environment([str(path.resolve()) for path in given.path_prefix])
+        self.given_env = dict(env or {})
+        self.env = self._environment(str(folder / "bin"))
 
-    def _environment(self, first: list[str]) -> dict[str, str]:
-        """Only what a client needs; its proxy is the mock, which refuses every other host."""
+    def play(self) -> Outcome:
+        """Send the script's prompts one after the other in one session."""
+        timed_out = False
+        try:
+            self.client.drive(self, self.script["prompts"])
+        except (OutOfTime, subprocess.TimeoutExpired):
+            timed_out = True
+        finally:
+            self.mock.shutdown()
+            self.mock.server_close()
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        requests = [request for request in objects(self.out / "requests.jsonl") if "n" in request]
+        steps = sum(request["step"] is not None for request in requests)
+        unused = max(0, len(self.script.get("steps", [])) - steps)
+        return Outcome(self.exit_codes, timed_out, self._compactions(requests), requests, unused)
+
+    def _compactions(self, requests: list[dict[str, Any]]) -> int:
+        """Compactions in the client's transcripts; Gemini records none, so its requests for a summary count."""
+        if self.name == "gemini":
+            summaries = [request for request in requests if request["rule"] == "compact"]
+            return sum(SECOND_LOOK not in json.dumps(one["body"].get("contents", [])[-1:]) for one in summaries)
+        count = 0
+        for file in sorted(self.transcripts.iterdir()):
+            values = objects(file) if file.suffix == ".jsonl" else inside(json.loads(file.read_text(encoding="utf-8")))
+            count += sum(self.client.is_compaction(value) for value in values)
+        return count
+
+    def _environment(self, first: str) -> dict[str, str]:
+        """Only what a client needs. The mock is its proxy and refuses every other host."""
         node = shutil.which("node")
-        path = [*first, *([str(Path(node).parent)] if node else []), "/usr/local/bin", "/usr/bin", "/bin"]
+        path = [first, *([str(Path(node).parent)] if node else []), "/usr/local/bin", "/usr/bin", "/bin"]
         return {
             "PATH": os.pathsep.join(path),
             "HOME": str(self.home),
@@ -186,29 +252,18 @@ class Run:
         }
 
     def left(self) -> float:
-        """Seconds to the deadline. Raises OutOfTime when there are none."""
+        """Seconds to the deadline; raises OutOfTime after it."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise OutOfTime
         return left
 
     def set_env(self, **more: str) -> None:
-        """Add a client's own variables; those of --env stand above them."""
+        """Add a client's own variables; the caller's override them."""
         self.env = {**self.env, **more, **self.given_env}
 
-    def requests(self) -> list[dict[str, Any]]:
-        """What the mock has logged so far."""
-        log = self.out / "requests.jsonl"
-        return list(objects(log)) if log.exists() else []
-
-    def close(self) -> None:
-        """End the mock."""
-        self.mock.shutdown()
-        self.mock.server_close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
-
     def copy_transcripts(self, *patterns: str) -> None:
-        """Keep the session files below HOME that this run wrote."""
+        """Copy the session files below HOME that this run wrote."""
         since = time.time() - (time.monotonic() - self.began) - 1
         for pattern in patterns:
             for file in sorted(self.home.glob(pattern)):
@@ -216,14 +271,14 @@ class Run:
                     shutil.copyfile(file, self.transcripts / file.name)
 
     def each(self, first: list[Any], later: Callable[[str | None], list[Any]], prompts: list[str]) -> str | None:
-        """One process for each prompt, the later ones resuming the session; returns the session's id."""
+        """Start a process for each prompt; the later ones resume the session, whose id is returned."""
         session = None
         for i, prompt in enumerate(prompts):
-            child = Child(self, [*(later(session) if i else first), *self.extra, prompt])
+            child = Child(self, [*(later(session) if i else first), prompt])
             try:
                 if i == 0:
-                    told = child.until(lambda value: any(key in value for key in SESSION_KEYS))
-                    session = told and next(told[key] for key in SESSION_KEYS if key in told)
+                    value = child.until(lambda value: any(key in value for key in SESSION_KEYS))
+                    session = value and next(value[key] for key in SESSION_KEYS if key in value)
                 while child.until(lambda _value: False):
                     pass
             finally:

@@ -1,9 +1,4 @@
-#!/usr/bin/env python3
-"""A scripted model on 127.0.0.1: standard library only, and it talks to no other host.
-
-    python mock_llm.py --script S.json --log requests.jsonl [--port 0]
-
-Prints ``mock on http://127.0.0.1:PORT``; port 0, the default, picks a free one.
+"""A scripted model on 127.0.0.1, which talks to no other host.
 
 Routes (server-sent events when the request asks for a stream, plain JSON otherwise)
     POST /v1/chat/completions                          OpenAI chat        (pi, opencode)
@@ -16,11 +11,11 @@ Routes (server-sent events when the request asks for a stream, plain JSON otherw
 
 A client whose HTTPS_PROXY is this server cannot leave loopback through it, and the log shows what it tried to reach.
 
-Script (JSON; other keys are ignored here, agents.py uses "client", "prompts" and "facts")
+Script (a dictionary; the keys "client", "prompts" and "facts" are for harness.py)
     {"rules":   [RULE, ...],     the first match answers; it does not use up a step
      "steps":   [REPLY, ...],    one per request that no rule matched, in order
      "default": REPLY}           once the steps are used up
-RULE = {"name": "compact",       goes to the log and to agents.py's summary
+RULE = {"name": "compact",       goes to the log
         "match": "regex",        searched in the whole request body, as received
         "no_tools": true,        optional: only requests that offer no tools
         "path": "regex",         optional: searched in the request's path
@@ -32,14 +27,13 @@ REPLY = {"text": "...",
          "pad": N,               N filler characters after the text
          "delay": SECONDS,
          "error": {"status": 400, "body": {...}}}        instead of a completion
-``{{CWD}}`` anywhere in the script becomes --cwd, for clients whose file tools want absolute paths.
+``{{CWD}}`` anywhere in the script becomes the working folder, for clients whose file tools want absolute paths.
 
 Log: one JSON object a line, {n, t, path, headers, rule, step, chars, body, reply}.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import re
@@ -56,7 +50,7 @@ KEPT_HEADERS = ("user-agent", "anthropic-beta", "anthropic-version", "x-app")
 
 
 class Script:
-    """The rules and steps, and how far the steps have been used."""
+    """Rules and steps, and the next step."""
 
     def __init__(self, data: dict[str, Any], cwd: str = ""):
         if cwd:
@@ -68,7 +62,7 @@ class Script:
         self.lock = threading.Lock()
 
     def pick(self, path: str, text: str, body: dict[str, Any]) -> tuple[int, str | None, int | None, dict[str, Any]]:
-        """Number, name of the rule, index of the step, and reply for one request."""
+        """The number, rule name, step index and reply for a request."""
         with self.lock:
             self.number += 1
             for i, rule in enumerate(self.rules):
@@ -83,7 +77,7 @@ class Script:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """A connection."""
 
     protocol_version = "HTTP/1.1"
     script: Script
@@ -91,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
     log_lock = threading.Lock()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing on stderr: the log has it."""
+        """Print nothing; requests go to the log."""
 
     def record(self, **fields: Any) -> None:
         """Add a line to the log."""
@@ -110,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def start_events(self) -> None:
-        """Begin a stream of events; the connection ends with it."""
+        """Begin a stream of events, which ends with the connection."""
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("cache-control", "no-cache")
@@ -119,14 +113,14 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def event(self, value: Any, *, named: bool = False) -> None:
-        """One event of the stream; a string goes out as it is."""
+        """Send an event of the stream; strings are sent unchanged."""
         head = f"event: {value['type']}\n" if named else ""
         data = value if isinstance(value, str) else json.dumps(value)
         self.wfile.write(f"{head}data: {data}\n\n".encode())
         self.wfile.flush()
 
     def read_body(self) -> str:
-        """The request's body, put together and unpacked."""
+        """The request's body, joined and decompressed."""
         if "chunked" in (self.headers.get("transfer-encoding") or "").lower():
             raw = b""
             while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
@@ -151,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_json(403, {"error": {"message": "the mock refuses to leave loopback"}})
 
     def is_foreign(self) -> bool:
-        """Whether this is a proxied request for another host, which is then refused; our own name is cut off."""
+        """Refuse a proxied request for another host; remove our own host from the path."""
         found = re.match(r"https?://([^/]+)(/.*|$)", self.path)
         if not found:
             return False
@@ -162,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def do_CONNECT(self) -> None:  # the name that http.server calls
-        """A tunnel: to ourselves the talk goes on in HTTP, any other is refused."""
+        """Accept tunnels to this server only."""
         if not self.is_own(self.path):
             self.refuse()
             return
@@ -171,13 +165,13 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = False
 
     def do_HEAD(self) -> None:
-        """A client asks whether anybody is there."""
+        """Answer a connectivity check."""
         self.send_response(200)
         self.send_header("content-length", "0")
         self.end_headers()
 
     def do_GET(self) -> None:
-        """The list of models, and `ok` for all else."""
+        """List the models, or answer `ok`."""
         if self.is_foreign():
             return
         self.record(method="GET", path=self.path)
@@ -207,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(write, text, body)
 
     def reply(self, write: Any, text: str, body: dict[str, Any]) -> None:
-        """Log the request with what the script says to it, and answer."""
+        """Log the request and send the scripted reply."""
         number, rule, step, reply = self.script.pick(self.path.split("?")[0], text, body)
         headers = {name: value for name, value in self.headers.items() if name.lower() in KEPT_HEADERS}
         self.record(
@@ -218,47 +212,26 @@ class Handler(BaseHTTPRequestHandler):
             error = reply["error"]
             self.send_json(error.get("status", 500), error.get("body", {"error": {"message": "mock"}}))
             return
-        usage = reply.get("usage", "auto")
+        usage, size = reply.get("usage", "auto"), len(text)
         if usage == "auto":
-            usage = {"input": len(text) // 4 + reply.get("usage_add", 0), "output": 20}
-        said = reply.get("text", "") + "x" * reply.get("pad", 0)
-        write(self, body, wires.Answer(number, said, reply.get("tool_calls", []), usage["input"], usage["output"]))
+            usage = {"input": size // 4 + reply.get("usage_add", 0), "output": 20}
+        text = reply.get("text", "") + "x" * reply.get("pad", 0)
+        write(self, body, wires.Answer(number, text, reply.get("tool_calls", []), usage["input"], usage["output"]))
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection; a client that hangs up is no error."""
+    """Runs a thread for each connection; a client may hang up."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of any other fault."""
+        """Print errors other than closed connections."""
         fault = sys.exc_info()[1]
         if not isinstance(fault, ConnectionError):
             sys.stderr.write(f"mock: {type(fault).__name__}: {fault}\n")
 
 
 def serve(script: dict[str, Any], log_path: Path | None = None, port: int = 0, cwd: str = "") -> Server:
-    """A server that is bound and not yet running; its port is ``server.server_port``."""
+    """A bound server that does not run yet; its port is ``server_port``."""
     bound = type("BoundHandler", (Handler,), {"script": Script(script, cwd), "log_path": log_path})
     return Server(("127.0.0.1", port), bound)
-
-
-def main() -> None:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description="scripted model on 127.0.0.1")
-    parser.add_argument("--script", type=Path, help="script JSON (without one every reply is 'ok')")
-    parser.add_argument("--log", type=Path, help="request log, JSONL, appended")
-    parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
-    parser.add_argument("--cwd", default="", help="what {{CWD}} in the script becomes")
-    given = parser.parse_args()
-    script = json.loads(given.script.read_text(encoding="utf-8")) if given.script else {}
-    server = serve(script, given.log, given.port, given.cwd)
-    print(f"mock on http://127.0.0.1:{server.server_port}", flush=True)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ def chosen(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`case`: what the function of a test's mark `cases` makes of each client under test."""
+    """Parametrise `case` with the cases that a test's mark lists for each client."""
     if "case" not in metafunc.fixturenames:
         return
     (mark,) = metafunc.definition.iter_markers("cases")
@@ -31,21 +30,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark."""
-    config.addinivalue_line("markers", "cases(of): the sessions that a test looks at, from the client's name")
+    """Register the mark."""
+    config.addinivalue_line("markers", "cases(of): function from a client's name to the sessions of a test")
 
 
 @pytest.fixture(scope="session")
 def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    """The sessions of this run: each is played once, and two at a time, since a client mostly waits."""
+    """Play the sessions of this run, two at a time."""
     played = Sessions(tmp_path_factory.mktemp("sessions"))
     cases = [item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec")]
-    wanted = [
-        one
-        for case in cases
-        if isinstance(case, Case)
-        for one in ([case.without_hooks()] if case.fault else []) + [case]
-    ]
+    wanted: list[Case] = []
+    for case in cases:
+        if isinstance(case, Case):
+            wanted += [case.without_hooks(), case] if case.fault else [case]
     played.begin(list(dict.fromkeys(wanted)))
     yield played
     played.close()
@@ -61,9 +58,3 @@ def session(case: Case, sessions: Sessions) -> Session:
 def undisturbed(case: Case, sessions: Sessions) -> Session:
     """The same session without our hooks."""
     return sessions.of(case.without_hooks())
-
-
-@pytest.fixture
-def scenarios() -> Path:
-    """The folder with the scripts of the mock model."""
-    return Path(__file__).resolve().parent.parent / "agents" / "scenarios"

@@ -83,7 +83,7 @@ def without_own_tools(told: str) -> str:
 
 def text(told: str, session: Session) -> str:
     """A text without paths, ids and times."""
-    folder = str(session.folder)
+    folder = str(session.place.folder)
     told = (
         without_own_tools(told)
         .replace(folder, "FOLDER")
@@ -117,7 +117,7 @@ def restates(client: str, entry: dict[str, Any]) -> bool:
 def transcript(session: Session) -> list[Any]:
     """The client's own session files, without what it keeps of hooks."""
     client = session.case.client
-    files = sorted((session.folder / "out" / "transcripts").iterdir())
+    files = sorted((session.place.folder / "out" / "transcripts").iterdir())
     kept = [
         entry
         for file in files
@@ -145,7 +145,7 @@ def configuration(session: Session) -> dict[str, Any]:
     """The client's settings after the session, without our hooks."""
     found: dict[str, Any] = {}
     for name in CONFIGURATION[session.case.client]:
-        path = session.folder / "home" / name
+        path = session.place.home / name
         if not path.exists():
             continue
         (settings,) = entries(path)

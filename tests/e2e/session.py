@@ -1,15 +1,15 @@
-"""A session of a real client, from a throwaway home to what the model received."""
+"""A session of a real client in a throwaway home, and what its model received."""
 
 from __future__ import annotations
 
 import html
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -20,28 +20,29 @@ from typing import Any
 from conftest import JOELCLAW, ROOT, clean_environment
 from faults import patient, read_only
 
+sys.path.insert(0, str(ROOT / "tests" / "agents"))
+import scenarios
+from harness import Outcome, Run
+
 CLIENTS = ("pi", "claude", "codex", "gemini", "opencode")
-AGENTS = ROOT / "tests" / "agents"
 HEADING = "## Session Recovery"
 FRAME = re.compile(r"<joelclaw-memory .*?</joelclaw-memory>", re.DOTALL)
 QUERY = re.compile(r"`(?:[^`]*/)?joelclaw (recall \"[^`]*\") --raw`")
-AT_A_TIME = 2
-RUN_S = 900
-"""After which a client is ended, and its session is a failure."""
+PARALLEL_SESSIONS = 2
 
 FAULTS = {
     "missing": None,
-    "hanging": "exec sleep 12",  # Gemini CLI ends the shell alone, and then waits for this
+    "hanging": "exec sleep 12",  # Gemini CLI only ends the shell, and then waits for this
     "garbage": r"printf '<joelclaw-memory \377 {{{\n'; echo trouble >&2; exit 3",
     "crashing": "echo trouble >&2; exit 2",
     "read-only": "",
 }
-"""What stands in the place of `joelclaw`; None: nothing. With `read-only` it works, and its home cannot be written."""
+"""Scripts that replace `joelclaw`; None: no command. With `read-only` it works, but cannot write its home."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One session: which client, which story, and how."""
+    """Which client plays which story, and how."""
 
     client: str
     story: str
@@ -50,7 +51,7 @@ class Case:
     fault: str = ""
 
     def without_hooks(self) -> Case:
-        """The same, by a client that knows nothing of us."""
+        """The same session without our hooks."""
         return Case(self.client, self.story, self.mode, hooks=False)
 
     def __str__(self) -> str:
@@ -60,27 +61,23 @@ class Case:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent to the model.
-
-    Args:
-        rule: the script's rule that answered it: `compact` for the summariser's; None in the conversation.
-    """
+    """A request to the model. `rule` is the script's rule that answered it: `compact` for the summariser, else None."""
 
     rule: str | None
     body: dict[str, Any]
 
     @cached_property
     def texts(self) -> list[str]:
-        """Every string in it; Gemini writes `&lt;` for a `<` that comes from a hook."""
+        """Every string in it; Gemini escapes `<` in the texts of hooks."""
         return [html.unescape(text) if "hook_context" in text else text for text in strings(self.body)]
 
     def count(self, text: str) -> int:
-        """How often it holds a text."""
-        return sum(one.count(text) for one in self.texts)
+        """How often it contains a text."""
+        return sum(part.count(text) for part in self.texts)
 
     def frames(self) -> list[str]:
         """Our own texts in it."""
-        return [frame for one in self.texts for frame in FRAME.findall(one)]
+        return [frame for part in self.texts for frame in FRAME.findall(part)]
 
 
 def strings(value: Any) -> list[str]:
@@ -91,39 +88,78 @@ def strings(value: Any) -> list[str]:
     return [text for part in parts for text in strings(part)]
 
 
+class Workplace:
+    """A throwaway folder with HOME, a project, joelclaw's home, and `joelclaw` on PATH."""
+
+    def __init__(self, client: str, folder: Path) -> None:
+        self.client, self.folder = client, folder
+        self.home, self.memory, self.project = folder / "home", folder / "memory", folder / "project"
+        for path in (self.home, self.memory, self.project, folder / "bin"):
+            path.mkdir(parents=True, mode=0o700)
+        self.command = folder / "bin" / "joelclaw"
+        self.command.symlink_to(JOELCLAW)
+
+    def install(self, *words: str) -> None:
+        """`joelclaw install CLIENT`."""
+        path = f"{self.command.parent}:/usr/bin:/bin"
+        self.joelclaw("install", self.client, "--yes", *words, PATH=path)
+
+    def allow_slow_hooks(self) -> None:
+        """Let an extension wait ten times as long for a hook, because the machine is busy."""
+        for file in self.home.rglob("*"):
+            if file.suffix in (".js", ".ts") and file.is_file():
+                text = re.sub(r"^(const (?:KILL|WAIT|END)_MS = \d+);", r"\g<1>0;", file.read_text(), flags=re.M)
+                file.write_text(text)
+
+    def joelclaw(self, *words: str, **more: str) -> Any:
+        """The result of a command in the project."""
+        environment = {**clean_environment(self.memory), "HOME": str(self.home), **more}
+        done = subprocess.run(
+            ["joelclaw", *words, "--json"], executable=self.command, env=environment, cwd=self.project,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return json.loads(done.stdout)["result"]
+
+    def events(self, action: str) -> list[dict[str, Any]]:
+        """Stored events with this action."""
+        events = self.joelclaw("otel", "search", action, "--hours", "24", "--limit", "200")["events"]
+        return [event for event in events if event["action"] == action]
+
+    def play(
+        self, script: dict[str, Any], *, out: str = "out", mode: str = "rpc", extensions: Sequence[Path] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Let the client work through a script."""
+        given = {"JOELCLAW_HOME": str(self.memory), "JOELCLAW_HOOK_DEADLINE_MS": "60000"} if env is None else env
+        return Run(self.client, script, self.folder, out=out, mode=mode, extensions=extensions, env=given).play()
+
+
+def requests_of(outcome: Outcome) -> list[Request]:
+    """The requests to the model."""
+    return [Request(request["rule"], request["body"]) for request in outcome.requests]
+
+
 @dataclass(frozen=True)
 class Session:
     """A session that was played."""
 
     case: Case
-    folder: Path
-    code: int
-    told: str
-    """What the harness printed."""
+    place: Workplace
+    outcome: Outcome
     installed: dict[str, bytes]
     """The files below HOME after the installation."""
     answers: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
-        """What the harness saw."""
-        path = self.folder / "out" / "summary.json"
-        assert path.exists(), self.told
-        summary: dict[str, Any] = json.loads(path.read_text())
-        return summary
-
-    @cached_property
     def script(self) -> dict[str, Any]:
-        """What the mock went by."""
-        script: dict[str, Any] = json.loads(script_of(self.case).read_text())
-        return script
+        """The mock's script."""
+        return scenarios.script(self.case.story, self.case.client)
 
     @cached_property
     def requests(self) -> list[Request]:
         """Every request to the model, in order."""
-        lines = (self.folder / "out" / "requests.jsonl").read_text().splitlines()
-        asked = [json.loads(line) for line in lines]
-        return [Request(one["rule"], one["body"]) for one in asked if "n" in one]
+        return requests_of(self.outcome)
 
     def after_compactions(self) -> list[list[Request]]:
         """The conversation's requests after each compaction, until the next one."""
@@ -153,117 +189,75 @@ class Session:
         """The queries of the recovery note, as printed: `recall "…"`."""
         return QUERY.findall(self.note())
 
-    def joelclaw(self, *words: str) -> Any:
-        """The result of a command in this session's memory; each is run once."""
-        if words not in self.answers:
-            done = subprocess.run(
-                [JOELCLAW, *words, "--json"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=clean_environment(self.folder / "memory", HOME=str(self.folder / "home")),
-                cwd=self.folder,
-                timeout=30,
-            )
-            assert done.returncode == 0, (words, done.stdout, done.stderr)
-            self.answers[words] = json.loads(done.stdout)["result"]
-        return self.answers[words]
-
     def recalled(self) -> list[str]:
         """Text and context of every hit of the recovery note's queries."""
-        hits = [hit for query in self.queries() for hit in self.joelclaw(*shlex.split(query))["hits"]]
+        hits = [hit for query in self.queries() for hit in self.recall(query)]
         return [text for hit in hits for text in (hit["observation"], *strings(hit.get("context") or []))]
 
+    def recall(self, query: str) -> list[dict[str, Any]]:
+        """The hits of a printed query, which is run once."""
+        words = tuple(shlex.split(query))
+        if words not in self.answers:
+            self.answers[words] = self.place.joelclaw(*words)["hits"]
+        hits: list[dict[str, Any]] = self.answers[words]
+        return hits
+
     def events(self, action: str) -> list[dict[str, Any]]:
-        """Events with this action."""
-        found = self.joelclaw("otel", "search", action, "--hours", "24", "--limit", "200")["events"]
-        return [event for event in found if event["action"] == action]
+        """Stored events with this action."""
+        return self.place.events(action)
 
 
 class Sessions:
-    """Sessions, each played once, in folders below one."""
+    """Plays each session once, in its own folder."""
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._pool = ThreadPoolExecutor(AT_A_TIME)
+        self._pool = ThreadPoolExecutor(PARALLEL_SESSIONS)
         self._played: dict[Case, Future[Session]] = {}
 
     def begin(self, cases: list[Case]) -> None:
         """Start them, in this order."""
         for case in cases:
-            folder = self._folder / f"{len(self._played):03}"  # of one length: a client counts the characters of paths
+            folder = (
+                self._folder / f"{len(self._played):03}"
+            )  # all of the same length, because clients count the characters of paths
             self._played[case] = self._pool.submit(play, case, folder)
 
     def of(self, case: Case) -> Session:
-        """The session of a case; waits for its end."""
+        """The session of a case, once it has ended."""
         if case not in self._played:
             self.begin([case])
         return self._played[case].result()
 
     def close(self) -> None:
-        """Start no more, and wait for those that run: each has its own time limit."""
+        """Wait for running sessions, and start no more."""
         self._pool.shutdown(cancel_futures=True)
 
 
-def script_of(case: Case) -> Path:
-    """The mock's script."""
-    return AGENTS / "scenarios" / f"{case.story}.{case.client}.json"
-
-
 def play(case: Case, folder: Path) -> Session:
-    """Install the hooks into a throwaway home, break what is to be broken, and run the client through the story."""
-    home, memory, commands = folder / "home", folder / "memory", folder / "bin"
-    for one in (home, memory, commands, folder / "project"):
-        one.mkdir(parents=True, mode=0o700)
-    (commands / "joelclaw").symlink_to(JOELCLAW)
+    """Install the hooks into a throwaway home, apply the fault, and run the client through the story."""
+    place = Workplace(case.client, folder)
     if case.hooks:
-        install(case.client, folder)
+        place.install()
         if case.fault:
-            hooks_alone(home)
+            keep_only_hooks(place.home)
         else:
-            unhurried(home)
-    installed = {str(path.relative_to(home)): path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file()}
-    break_joelclaw(commands / "joelclaw", FAULTS.get(case.fault, ""))
-    words = [case.client, "--mode", case.mode, "--script", str(script_of(case)), "--timeout", str(RUN_S)]
-    words += ["--home", str(home), "--workdir", str(folder / "project"), "--out", str(folder / "out")]
-    words += ["--path-prefix", str(commands), "--env", f"JOELCLAW_HOME={memory}"]
+            place.allow_slow_hooks()
+    files = [path for path in sorted(place.home.rglob("*")) if path.is_file()]
+    installed = {str(path.relative_to(place.home)): path.read_bytes() for path in files}
+    replace_command(place.command, FAULTS.get(case.fault, ""))
+    env = {"JOELCLAW_HOME": str(place.memory)}
     if not case.fault:
-        unpressed = {"JOELCLAW_HOOK_DEADLINE_MS": "60000", **patient(memory)}
+        env |= {"JOELCLAW_HOOK_DEADLINE_MS": "60000", **patient(place.memory)}
         if case.story == "double-compaction":  # "within a minute" must not depend on how fast the client is
-            unpressed["JOELCLAW_NOW_MS"] = str(time.time_ns() // 1_000_000)
-        words += [word for name, value in unpressed.items() for word in ("--env", f"{name}={value}")]
-    with read_only(memory) if case.fault == "read-only" else nullcontext():
-        done = subprocess.run(
-            [sys.executable, str(AGENTS / "agents.py"), "run", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=RUN_S + 60,
-        )
-    return Session(case, folder, done.returncode, done.stdout, installed)
+            env["JOELCLAW_NOW_MS"] = str(time.time_ns() // 1_000_000)
+    with read_only(place.memory) if case.fault == "read-only" else nullcontext():
+        outcome = place.play(scenarios.script(case.story, case.client), mode=case.mode, env=env)
+    return Session(case, place, outcome, installed)
 
 
-def install(client: str, folder: Path) -> None:
-    """As a user does it."""
-    environment = {
-        "HOME": str(folder / "home"),
-        "PATH": f"{folder / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin",
-        "JOELCLAW_HOME": str(folder / "memory"),
-    }
-    subprocess.run(
-        ["joelclaw", "install", client, "--yes"],
-        executable=str(folder / "bin" / "joelclaw"),
-        env=environment,
-        cwd=folder / "project",
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-        timeout=30,
-    )
-
-
-def hooks_alone(home: Path) -> None:
-    """Leave the hooks, or the extension, of what was installed: a client lists skills and rules however hooks fare."""
+def keep_only_hooks(home: Path) -> None:
+    """Remove the skill and rules, which the client lists whether hooks work or not."""
     for path in sorted(home.rglob("*"), reverse=True):
         if path.is_file() and path.suffix in (".md", ".rules", ".toml") and "joelclaw" in str(path.relative_to(home)):
             path.unlink()
@@ -275,15 +269,8 @@ def hooks_alone(home: Path) -> None:
             path.write_text(json.dumps(settings, indent=2) + "\n")
 
 
-def unhurried(home: Path) -> None:
-    """Let an extension wait ten times as long for a hook: what a slow machine leaves out is not looked at here."""
-    for path in home.rglob("*"):
-        if path.suffix in (".js", ".ts") and path.is_file():
-            path.write_text(re.sub(r"^(const (?:KILL|WAIT|END)_MS = \d+);", r"\g<1>0;", path.read_text(), flags=re.M))
-
-
-def break_joelclaw(path: Path, body: str | None) -> None:
-    """Put something else in the command's place; nothing where the body is empty."""
+def replace_command(path: Path, body: str | None) -> None:
+    """Put a shell script in place of the command; None removes it, an empty body keeps it."""
     if body == "":
         return
     path.unlink()

@@ -1,20 +1,17 @@
-"""What of a run's requests is compared with another run's: pi asks for both halves of a split turn at once."""
+"""Which differences between two runs count: pi asks for both halves of a split turn at once."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from .normal_form import requests
-from .session import Case, Session
+from .session import Case, Outcome, Session, Workplace
 
 
 def run(folder: Path, received: list[tuple[str | None, str]]) -> Session:
-    """A session of which only the model's requests are looked at."""
-    (folder / "out").mkdir(parents=True)
-    lines = [json.dumps({"n": n, "rule": rule, "body": {"text": text}}) for n, (rule, text) in enumerate(received)]
-    (folder / "out" / "requests.jsonl").write_text("\n".join(lines) + "\n")
-    return Session(Case("pi", "one-edit"), folder, 0, "", {})
+    """A session with these requests to the model."""
+    requests = [{"rule": rule, "body": {"text": text}} for rule, text in received]
+    return Session(Case("pi", "one-edit"), Workplace("pi", folder), Outcome([0], False, 0, requests, 0), {})
 
 
 def test_two_summaries_asked_for_at_once_have_no_order(tmp_path: Path) -> None:

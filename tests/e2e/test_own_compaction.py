@@ -1,18 +1,14 @@
-"""pi's own compactions, asked for by its own commands: the second is left out, and the summary may be ours."""
+"""pi's own compactions: a second one is cancelled, and the summary can be ours."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, clean_environment
 
-from .session import AGENTS, RUN_S, Request, unhurried
+from .session import Workplace, requests_of
 
 OURS = '[compaction]\nsummary = "joelclaw"\n'
 COMMANDS = """
@@ -28,7 +24,7 @@ export default (pi) => {
   pi.on("session_compact", () => pi.appendEntry("cache-ttl", {}));
 };
 """
-"""What `/compact` and `/tree` do, and the entry of another extension that makes pi forget that it has compacted."""
+"""What `/compact` and `/tree` do, and an entry after which pi forgets that it has just compacted."""
 FACT = "Decision: the gauge of Husum is read in UTC because its clock never changes"
 KEPT = "Now write the report of the week, and mention the harbour of Tromsø"
 MODELS = "THE MODEL OF THE CLIENT WROTE THIS"
@@ -40,29 +36,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("agent", ["pi"] if chosen in ("pi", "all") else [])
 
 
-class Played:
-    """A session of pi: what it wrote, what its model was asked, and our memory of it."""
+class Played(Workplace):
+    """A session of pi that was played."""
 
     def __init__(self, folder: Path, *prompts: str, settings: str = "", hooks: bool = True) -> None:
-        self.memory = folder / "memory"
-        home, project, commands = (folder / name for name in ("home", "project", "bin"))
-        for made in (home, project, commands, self.memory):
-            made.mkdir(mode=0o700)
-        (commands / "joelclaw").symlink_to(JOELCLAW)
-        (self.memory / "config.toml").write_text("[hook]\ndeadline_ms = 60000\n" + settings)
-        path = f"{commands}{os.pathsep}/usr/bin{os.pathsep}/bin"
-        self.environment = {**clean_environment(self.memory), "HOME": str(home), "PATH": path}
+        super().__init__("pi", folder)
+        (self.memory / "config.toml").write_text(settings)
         if hooks:
-            subprocess.run(
-                ["joelclaw", "install", "pi", "--yes"], executable=commands / "joelclaw", env=self.environment,
-                cwd=project, check=True, stdin=subprocess.DEVNULL, capture_output=True,
-            )  # fmt: skip
-            unhurried(home)
+            self.install()
+            self.allow_slow_hooks()
         rule = {"name": "compact", "match": "context summarization assistant", "no_tools": True}
         script = {
             "client": {"contextWindow": 100_000, "reserveTokens": 2000, "keepRecentTokens": 100},
             "prompts": list(prompts),
-            "facts": [],
             "rules": [{**rule, "reply": {"text": f"## Goal\n{MODELS}", "usage": USAGE}}],
             "steps": [
                 {"text": f"{FACT}. I note it.", "usage": USAGE},
@@ -70,36 +56,18 @@ class Played:
             ],
             "default": {"text": "Done.", "usage": USAGE},
         }
-        (folder / "script.json").write_text(json.dumps(script))
         (folder / "commands.ts").write_text(COMMANDS)
-        words = ["run", "pi", "--script", str(folder / "script.json"), "--timeout", str(RUN_S), "--home", str(home)]
-        words += ["--workdir", str(project), "--out", str(folder / "out"), "--path-prefix", str(commands)]
-        words += ["--extension", str(folder / "commands.ts"), "--env", f"JOELCLAW_HOME={self.memory}"]
-        done = subprocess.run(
-            [sys.executable, str(AGENTS / "agents.py"), *words],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_S + 60,
-        )  # fmt: skip
-        self.told = done.stdout
-        lines = [json.loads(line) for line in (folder / "out" / "requests.jsonl").read_text().splitlines()]
-        self.requests = [Request(one["rule"], one["body"]) for one in lines if "n" in one]
+        self.requests = requests_of(self.play(script, extensions=[folder / "commands.ts"]))
         (transcript,) = (folder / "out" / "transcripts").glob("*.jsonl")
         self.entries = [json.loads(line) for line in transcript.read_text().splitlines()]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """Its entries of a kind."""
+        """The transcript's entries of a kind."""
         return [entry for entry in self.entries if entry["type"] == kind]
 
     def asked_for_summaries(self) -> int:
-        """How often pi's own model was."""
+        """How often pi asked its own model for a summary."""
         return sum(request.rule == "compact" for request in self.requests)
-
-    def events(self, action: str) -> list[dict[str, Any]]:
-        """Events with this action."""
-        done = subprocess.run(
-            [JOELCLAW, "otel", "search", action, "--hours", "24", "--json"],
-            env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=True,
-        )  # fmt: skip
-        return [event for event in json.loads(done.stdout)["result"]["events"] if event["action"] == action]
 
 
 TALK = ("Which clock does the gauge of Husum have?", KEPT)
@@ -109,7 +77,7 @@ TALK = ("Which clock does the gauge of Husum have?", KEPT)
 def test_a_second_compaction_with_nothing_between_is_cancelled(agent: str, tmp_path: Path, focus: str) -> None:
     assert agent == "pi"
     played = Played(tmp_path, *TALK, "/shrink", f"/shrink{focus}", "And now?")
-    assert len(played.of("compaction")) == 1, played.told
+    assert len(played.of("compaction")) == 1
     assert played.asked_for_summaries() == 1
     assert [event["metadata"]["reason"] for event in played.events("compaction.cancelled")] == [
         "nothing-since-compaction"
@@ -118,7 +86,7 @@ def test_a_second_compaction_with_nothing_between_is_cancelled(agent: str, tmp_p
 
 
 def test_without_the_guard_the_model_is_asked_again(agent: str, tmp_path: Path) -> None:
-    """What the one above is measured by."""
+    """The control of the test above."""
     assert agent == "pi"
     played = Played(tmp_path, *TALK, "/shrink", "/shrink", "And now?", hooks=False)
     assert len(played.of("compaction")) == 2

@@ -11,12 +11,12 @@ LIMITS = {"autoCompactWindow": 100_000}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """A compaction in its transcript."""
+    """Whether a transcript entry records a compaction."""
     return entry.get("subtype") == "compact_boundary"
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """Each prompt after the result of the one before: a queued one would join the turn that runs."""
+    """Send each prompt after the previous result; an earlier prompt would join the running turn."""
     merge_json(run.home / ".claude.json", {"hasCompletedOnboarding": True})
     run.set_env(
         ANTHROPIC_BASE_URL=run.url,
@@ -29,7 +29,7 @@ def drive(run: Run, prompts: list[str]) -> None:
         DISABLE_ERROR_REPORTING="1",
     )
     argv = [run.command, "-p", "--verbose", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash,Edit,Read,Write"]
-    argv += ["--input-format", "stream-json", "--output-format", "stream-json", *run.extra]
+    argv += ["--input-format", "stream-json", "--output-format", "stream-json"]
     child = Child(run, argv, stdin=True)
     try:
         for prompt in prompts:

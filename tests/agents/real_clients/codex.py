@@ -1,4 +1,4 @@
-"""Codex: one process a prompt, the later ones with `exec resume`."""
+"""Codex: a process for each prompt, the later ones with `exec resume`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ env_key = "MOCK_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 """
-"""A profile of our own, laid over config.toml, which stays as it is."""
+"""A profile of our own, on top of config.toml."""
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """A compaction in its transcript."""
+    """Whether a transcript entry records a compaction."""
     return entry.get("type") == "compacted"
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """Hooks run without having been trusted: nobody is there to be asked."""
+    """Bypass the trust question for hooks."""
     (run.home / ".codex").mkdir(exist_ok=True)
     window, limit = run.limits["contextWindow"], run.limits["autoCompactAt"]
     profile = PROFILE.format(window=window, limit=limit, url=run.url)

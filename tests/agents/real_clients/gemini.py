@@ -1,4 +1,4 @@
-"""Gemini CLI: one process a prompt, the later ones with `--resume latest`."""
+"""Gemini CLI: a process for each prompt, the later ones with `--resume latest`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LIMITS = {"compressionThreshold": 0.02}  # of the model's 1,048,576 tokens
 
 
 def is_compaction(_entry: dict[str, Any]) -> bool:
-    """Its transcript records none: outcome.py counts the requests for a summary."""
+    """Never: harness.py counts requests for a summary instead."""
     return False
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """With every tool allowed."""
+    """Allow every tool."""
     settings = {
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},

@@ -1,8 +1,7 @@
-"""OpenCode: one process a prompt, the later ones with `--session`."""
+"""OpenCode: a process for each prompt, the later ones with `--session`."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import Any
 
@@ -13,16 +12,13 @@ LIMITS = {"contextWindow": 30_000, "output": 2000}
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """A compaction in its exported session."""
+    """Whether an entry of the exported session is a compaction."""
     return entry.get("role") == "assistant" and entry.get("summary") is True
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """The session lies in a database, so it is exported at the end."""
+    """The session is in a database; export it at the end."""
     folder = run.home / ".config" / "opencode"
-    for file in run.extensions:
-        (folder / "plugin").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, folder / "plugin" / file.name)
     limit = {"context": run.limits["contextWindow"], "output": run.limits["output"]}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -45,7 +41,7 @@ def drive(run: Run, prompts: list[str]) -> None:
     session = run.each(base, lambda known: [*base, *(["--session", known] if known else ["--continue"])], prompts)
     if session:
         path = run.transcripts / f"{session}.json"
-        with open(path, "wb") as file:  # a pipe would get its first 64 KiB only
+        with open(path, "wb") as file:  # a pipe would only get the first 64 KiB
             subprocess.run(
                 [str(run.command), "export", session],
                 cwd=run.workdir,

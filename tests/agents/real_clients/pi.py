@@ -18,30 +18,26 @@ from harness import KEY, Child, Run, merge_json, objects, stop
 
 PACKAGE, VERSION, COMMAND = "@mariozechner/pi-coding-agent", "0.73.1", "pi"
 LIMITS = {"contextWindow": 8000, "reserveTokens": 2000, "keepRecentTokens": 300}
-MODES = ("rpc", "print", "interactive")
-READY = b"mock-1"
-"""What stands in the status line once the screen is drawn."""
-QUIET_S = 1.5
-"""In a terminal nothing tells that a turn is over: neither the session file nor the screen has changed for so long."""
+READY = b"mock-1"  # in the status line once the screen is drawn
+QUIET_S = 1.5  # a turn in a terminal is over once neither screen nor session file has changed for this long
 
 
 def is_compaction(entry: dict[str, Any]) -> bool:
-    """A compaction in its transcript."""
+    """Whether a transcript entry records a compaction."""
     return entry.get("type") == "compaction"
 
 
 def drive(run: Run, prompts: list[str]) -> None:
-    """In the run's mode."""
+    """Drive pi in the run's mode."""
     configure(run)
     argv = [run.command, "--provider", "mock", "--model", "mock-1", "--session-dir", run.transcripts]
     for file in run.extensions:
         argv += ["-e", file]
-    argv += run.extra
     {"rpc": rpc, "print": print_mode, "interactive": interactive}[run.mode](run, argv, prompts)
 
 
 def configure(run: Run) -> None:
-    """Make the mock the model, and compaction early."""
+    """Use the mock as model, and compact early."""
     agent = run.home / ".pi" / "agent"
     model = {
         "id": "mock-1",
@@ -76,7 +72,7 @@ def configure(run: Run) -> None:
 
 
 def rpc(run: Run, argv: list[Any], prompts: list[str]) -> None:
-    """One process; the next prompt when it says that it is idle."""
+    """One process; send the next prompt when pi is idle."""
     child = Child(run, [*argv, "--mode", "rpc"], stdin=True)
 
     def ask(name: str, **fields: Any) -> dict[str, Any] | None:
@@ -84,7 +80,7 @@ def rpc(run: Run, argv: list[Any], prompts: list[str]) -> None:
         return child.until(lambda value: value.get("type") == "response" and value.get("id") == name)
 
     def is_settled() -> bool:
-        """Idle in three polls in a row: an extension may start a turn after a compaction."""
+        """Wait for three idle polls in a row: an extension may start a turn after a compaction."""
         quiet = 0
         while quiet < 3:
             state = ask("state", type="get_state")
@@ -105,12 +101,12 @@ def rpc(run: Run, argv: list[Any], prompts: list[str]) -> None:
 
 
 def print_mode(run: Run, argv: list[Any], prompts: list[str]) -> None:
-    """One process a prompt, the later ones with `--continue`."""
+    """A process for each prompt, the later ones with `--continue`."""
     run.each([*argv, "-p"], lambda _session: [*argv, "--continue", "-p"], prompts)
 
 
 def interactive(run: Run, argv: list[Any], prompts: list[str]) -> None:
-    """Typed into a terminal, as by a person; ended with ctrl-c twice."""
+    """Type into a terminal like a person; end with ctrl-c twice."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 120, 0, 0))
     run.set_env(TERM="xterm-256color")
@@ -128,8 +124,7 @@ def interactive(run: Run, argv: list[Any], prompts: list[str]) -> None:
     last = time.monotonic()
     shown = b""
 
-    def look(seconds: float) -> None:
-        """Keep what it shows."""
+    def read_screen(seconds: float) -> None:
         nonlocal last, shown
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
@@ -147,23 +142,23 @@ def interactive(run: Run, argv: list[Any], prompts: list[str]) -> None:
 
     def is_idle(turns: int) -> bool:
         entries = [entry for file in run.transcripts.glob("*.jsonl") for entry in objects(file)]
-        said = [entry["message"] for entry in entries if entry.get("type") == "message"]
-        ended = sum(1 for message in said if message.get("stopReason") == "stop")
+        messages = [entry["message"] for entry in entries if entry.get("type") == "message"]
+        ended = sum(1 for message in messages if message.get("stopReason") == "stop")
         return ended >= turns and time.monotonic() - last > QUIET_S
 
     try:
-        while READY not in shown and process.poll() is None:  # what is typed earlier is lost
-            look(0.2)
+        while READY not in shown and process.poll() is None:  # earlier input would be lost
+            read_screen(0.2)
         for turn, prompt in enumerate(prompts, start=1):
             os.write(ours, prompt.encode())
-            look(0.3)
+            read_screen(0.3)
             os.write(ours, b"\r")
             while not is_idle(turn) and process.poll() is None:
-                look(0.2)
+                read_screen(0.2)
         for _press in range(2):
             with suppress(OSError):
                 os.write(ours, b"\x03")
-            look(0.1)
+            read_screen(0.1)
         with suppress(subprocess.TimeoutExpired):
             process.wait(10)
     finally:

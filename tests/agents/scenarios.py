@@ -1,13 +1,16 @@
-"""What the scenarios tell, with neutral tool calls: (text, None), (text, "write", path, content),
-(text, "edit", path, old, new) or (text, "bash", command). All projects are invented.
+"""Stories that a scripted model tells, rendered for each client's tool names, wire format and token limits.
 
-In a turn listed under "crossing" the reported usage crosses the client's limit, so that the client compacts by itself.
-The summariser's reply (build.py) is vague on purpose: each story's "facts" are lost unless something else brings them
-back, and nothing from the crossing turn on repeats one. A fact is (kind, said by, text that stands in it).
+A turn is a list of replies with neutral tool calls: (text, None), (text, "write", path, content), (text, "edit", path,
+old, new) or (text, "bash", command). In a turn listed under "crossing", the reported usage crosses the client's limit,
+so that the client compacts by itself. The summariser's reply is vague on purpose: each story's "facts" are lost unless
+something else brings them back, and nothing from the crossing turn on repeats one. A fact is (kind, speaker, text).
+All projects are invented.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 NOISE = "seq -f 'case %.0f ok' 1 900"  # a long, uninformative test log (gemini refuses $() in commands)
@@ -159,7 +162,7 @@ REPORT_TIMEZONE: dict[str, Any] = {
     ],
 }
 
-# Two compactions within a minute: the second one must not bring a second signpost.
+# Two compactions within a minute: the second must not bring a second note.
 DOUBLE_COMPACTION: dict[str, Any] = {
     "prompts": [
         "In saltmarsh, sensor readings from the buoys are lost when the uplink drops. Please work in ingest/buffer.py, "
@@ -197,7 +200,7 @@ DOUBLE_COMPACTION: dict[str, Any] = {
     ],
 }
 
-# As short as a session with a write and a compaction can be: for the runs in which each hook is waited for.
+# The shortest session with a write and a compaction: for clients that wait for hooks that hang.
 ONE_EDIT: dict[str, Any] = {
     "prompts": ["In driftwood, write the port into config/port.txt.", "Run the checks.", "What is the state?"],
     "crossing": (1,),
@@ -215,3 +218,169 @@ STORIES: dict[str, dict[str, Any]] = {
     "double-compaction": DOUBLE_COMPACTION,
     "one-edit": ONE_EDIT,
 }
+
+VAGUE = (
+    "The user asked for several improvements to a service. Some files were changed, a few checks were run "
+    "and things are broadly on track. Continue with the remaining work."
+)
+MARKDOWN = "## Goal\n" + VAGUE.replace(". ", ".\n\n## Progress\n", 1) + "\n"
+TITLE = {
+    "name": "title",
+    "match": "title generator|generate a title|brief title|title that captures",
+    "no_tools": True,
+    "reply": {"text": "Work session", "usage": {"input": 100, "output": 5}},
+}
+PADDING = 1200  # characters
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Input tokens that the replies report: first reply, increase per reply, at the limit, after a compaction."""
+
+    start: int
+    step: int
+    crossing: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Client:
+    """How a client calls its tools, when it compacts, and what marks a request of its summariser."""
+
+    call: Callable[..., Call]
+    limits: dict[str, Any]
+    usage: Usage
+    match: str
+    summary: str
+    crosses_last: bool = False
+    """Whether the turn's last reply crosses the limit instead of the tool call before it."""
+    summariser_has_tools: bool = False
+    rules: list[dict[str, Any]] = field(default_factory=list)
+
+
+def pi(kind: str, *a: str) -> Call:
+    """A tool call of pi."""
+    if kind == "write":
+        return "write", {"path": a[0], "content": a[1]}
+    if kind == "edit":
+        return "edit", {"path": a[0], "edits": [{"oldText": a[1], "newText": a[2]}]}
+    return "bash", {"command": a[0]}
+
+
+def opencode(kind: str, *a: str) -> Call:
+    """A tool call of OpenCode."""
+    if kind == "write":
+        return "write", {"filePath": "{{CWD}}/" + a[0], "content": a[1]}
+    if kind == "edit":
+        return "edit", {"filePath": "{{CWD}}/" + a[0], "oldString": a[1], "newString": a[2]}
+    return "bash", {"command": a[0], "description": "run a command"}
+
+
+def claude(kind: str, *a: str) -> Call:
+    """A tool call of Claude Code."""
+    if kind == "write":
+        return "Write", {"file_path": "{{CWD}}/" + a[0], "content": a[1]}
+    if kind == "edit":
+        return "Edit", {"file_path": "{{CWD}}/" + a[0], "old_string": a[1], "new_string": a[2]}
+    return "Bash", {"command": a[0], "description": "run a command"}
+
+
+def gemini(kind: str, *a: str) -> Call:
+    """A tool call of Gemini CLI."""
+    if kind == "write":
+        return "write_file", {"file_path": "{{CWD}}/" + a[0], "content": a[1]}
+    if kind == "edit":
+        change = {"instruction": "change one line", "old_string": a[1], "new_string": a[2]}
+        return "replace", {"file_path": "{{CWD}}/" + a[0], **change}
+    return "run_shell_command", {"command": a[0], "description": "run a command"}
+
+
+def codex(kind: str, *a: str) -> Call:
+    """A tool call of Codex, which only has a shell."""
+    if kind == "write":
+        command = f"mkdir -p {a[0].rpartition('/')[0]} && cat > {a[0]} <<'EOF'\n{a[1]}EOF"
+    elif kind == "edit":
+        command = f"sed -i 's|{a[1]}|{a[2]}|' {a[0]}".replace("\n", "\\n")
+    else:
+        command = a[0]
+    return "exec_command", {"cmd": command}
+
+
+CLIENTS = {
+    "pi": Client(
+        call=pi,
+        limits={"contextWindow": 8000, "reserveTokens": 2000, "keepRecentTokens": 300},
+        usage=Usage(1500, 450, 6600, 1800),
+        match="You are a context summarization assistant",
+        summary=MARKDOWN,
+        crosses_last=True,
+    ),
+    "opencode": Client(
+        call=opencode,
+        limits={"contextWindow": 30000, "output": 2000},
+        usage=Usage(9000, 1500, 29500, 4000),
+        match="You are a context summarization agent",
+        summary=MARKDOWN,
+        rules=[TITLE],
+    ),
+    "claude": Client(
+        call=claude,
+        limits={"autoCompactWindow": 100000},
+        usage=Usage(15000, 4000, 185000, 9000),
+        match="Tool calls will be rejected and you will fail the task",
+        summary=f"<analysis>brief</analysis>\n<summary>{VAGUE}</summary>",
+        summariser_has_tools=True,
+        rules=[TITLE],
+    ),
+    "codex": Client(
+        call=codex,
+        limits={"contextWindow": 20000, "autoCompactAt": 8000},
+        usage=Usage(3000, 300, 15000, 2500),
+        match="CONTEXT CHECKPOINT COMPACTION",
+        summary=VAGUE,
+    ),
+    "gemini": Client(  # it splits at a user prompt only, and keeps about the newest third of the text
+        call=gemini,
+        limits={"compressionThreshold": 0.02},  # of 1,048,576 tokens
+        usage=Usage(9000, 500, 30000, 9000),
+        match="distilling chat history into a structured XML",
+        summary=f"<state_snapshot>{VAGUE}</state_snapshot>",
+    ),
+}
+
+
+def steps(story: dict[str, Any], client: Client) -> list[dict[str, Any]]:
+    """The model's replies, in order."""
+    replies, used = [], client.usage.start
+    for number, turn in enumerate(story["turns"]):
+        crossing = len(turn) - (1 if client.crosses_last else 2) if number in story["crossing"] else None
+        for i, (text, kind, *words) in enumerate(turn):
+            if i == crossing:
+                used = client.usage.crossing
+            reply: dict[str, Any] = {"text": text, "usage": {"input": used, "output": 60}}
+            if kind:
+                name, args = client.call(kind, *words)
+                reply["tool_calls"] = [{"name": name, "args": args}]
+            elif i == crossing:
+                reply["pad"] = PADDING  # pi keeps the newest tokens: let them be filler
+            replies.append(reply)
+            used = client.usage.after if i == crossing else used + client.usage.step
+    return replies
+
+
+def script(story_name: str, client_name: str) -> dict[str, Any]:
+    """A story as a script for the mock model (the format is in mock_llm.py)."""
+    story, client = STORIES[story_name], CLIENTS[client_name]
+    reply = {"text": client.summary, "usage": {"input": 900, "output": 60}}
+    rule: dict[str, Any] = {"name": "compact", "match": client.match, "reply": reply}
+    if not client.summariser_has_tools:
+        rule["no_tools"] = True
+    return {
+        "client": client.limits,
+        "prompts": story["prompts"],
+        "facts": [{"kind": kind, "said_by": who, "needle": needle} for kind, who, needle in story["facts"]],
+        "rules": [rule, *client.rules],
+        "steps": steps(story, client),
+        "default": {"text": "There is nothing more to do.", "usage": {"input": client.usage.after, "output": 20}},
+    }
