@@ -1,13 +1,17 @@
-"""Which project a folder belongs to: all worktrees and clones of a repository are one project. Hot path.
+"""Projects: which one a folder belongs to, and how a project's files are read. Hot path.
 
-A project is host and path of the repository's remote `origin`, on GitHub only `owner/name`; without a remote the name
-of the repository's folder; of a folder that is gone what its path tells: `X/.worktrees/…`, `X-worktrees/X-…`. Memories
-of before that hold the folder's name, or no host. A submodule is part of the repository around it.
+All worktrees and clones of a repository are one project. It is named after the host and path of the remote `origin`, on
+GitHub only `owner/name`; without a remote after the repository's folder; if the folder is gone after its path
+(`X/.worktrees/…`, `X-worktrees/X-…`). Older memories have the folder's name, or no host. A submodule is part of the
+repository around it.
+
+A repository may contain links to anywhere, pipes without a writer and endless devices. `read_file` opens none of them.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 
 from core.files import start_of
 
@@ -17,16 +21,12 @@ if TYPE_CHECKING:
 
 OUTSIDE = ("/", "~", "../")
 """Prefixes of paths that `relative` leaves outside the folder."""
-WORKTREES = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")
-"""What separates a repository's folder from a worktree's."""
-_WITHIN = (".worktrees/", ".claude/worktrees/")
-_BESIDE = "-worktrees"
-"""The suffix of the folder beside a project whose subfolders begin with the project's name."""
-_MOST_UP = 40
-_READ_BYTES = 65_536
-_LONGEST = 200
-_IMPLIED = "github.com"  # the host that a name leaves out
-_SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
+MAX_LEVELS = 40  # parent folders that are looked at
+MAX_GIT_FILE_BYTES = 65_536
+MAX_NAME_CHARS = 200
+_WORKTREE_FOLDERS = (".worktrees/", ".claude/worktrees/")  # in a repository
+_WORKTREE_MARKS = ("/.worktrees/", "/.claude/worktrees/", ".worktrees/")  # between a repository's path and a worktree
+_URL_SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "git+https", "ssh+git")
 
 
 def name_of(cwd: str) -> str:
@@ -35,91 +35,71 @@ def name_of(cwd: str) -> str:
     if not top:
         return ""
     repository, root = repository_at(top)
-    named = _named_by(_value(repository + "/config", ["remote", "origin"], "url")) if repository else ""
-    return named or _named_by_path(root)
-
-
-def _named_by_path(root: str) -> str:
-    """The name of a path's folder, or of the repository whose worktree it is by its path."""
-    for mark in WORKTREES:
-        root = root.partition(mark)[0]
-    parts = root.split("/")
-    for at, folder in enumerate(parts[:-1]):
-        name = folder.removesuffix(_BESIDE)
-        if name and name != folder and f"{parts[at + 1]}-".startswith(f"{name}-"):
-            return name
-    return parts[-1]
+    url = _git_setting(repository + "/config", ["remote", "origin"], "url") if repository else ""
+    return _name_of_url(url) or _name_of_path(root)
 
 
 def folder_of(cwd: str) -> str:
     """The top folder of the working tree, to which its files' paths are relative; `cwd` if there is none."""
-    top = here = os.path.normpath(cwd) if cwd else ""
-    for _ in range(_MOST_UP):
-        if os.path.lexists(here + "/.git"):
-            top = here
-            if not _is_submodule(here):
+    top = folder = os.path.normpath(cwd) if cwd else ""
+    for _ in range(MAX_LEVELS):
+        if os.path.lexists(folder + "/.git"):
+            top = folder
+            if not _is_submodule(folder):
                 break
-        here, below = os.path.dirname(here), here
-        if not here or here == below:
+        folder, below = os.path.dirname(folder), folder
+        if not folder or folder == below:
             break
     return top
 
 
 def relative(path: str, folder: str) -> str:
-    """A path relative to such a folder, where it lies in it or, of a worktree of it, to that worktree's folder."""
+    """A path relative to a working tree's folder, or, in a worktree of it, to that worktree's folder."""
     inside = folder.rstrip("/") + "/"
     if not folder or not path.startswith(inside[:-1]):
         return path
     within = path.removeprefix(inside)
-    if (within == path or within.startswith(_WITHIN)) and (worktree := worktree_of(path, folder)):
+    if (within == path or within.startswith(_WORKTREE_FOLDERS)) and (worktree := worktree_of(path, folder)):
         return path.removeprefix(worktree + "/")
     return within
 
 
 def worktree_of(path: str, folder: str) -> str:
-    """The worktree of a folder's repository in which a path lies, by its name; "" for any other path."""
-    for mark in WORKTREES:
+    """The worktree of a folder's repository that contains a path, judged by its name; "" for any other path."""
+    for mark in _WORKTREE_MARKS:
         base, found, rest = path.partition(mark)
         if found and base == folder.rstrip("/") and "/" in rest:
             return base + mark + rest.partition("/")[0]
     return ""
 
 
-def _is_submodule(folder: str) -> bool:
-    """Whether a folder is a submodule of a repository around it."""
-    if not os.path.isfile(folder + "/.git"):
-        return False
-    pointer = start_of(folder + "/.git", _READ_BYTES).strip().removeprefix("gitdir:").strip()
-    return "/modules/" in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]
-
-
 def repository_of(cwd: str) -> str:
-    """The name of the project whose repository a folder is in; "" for a folder that is in none."""
+    """The name of the project whose repository a folder is in; "" for a folder outside any repository."""
     top = folder_of(cwd)
     return name_of(top) if top and os.path.lexists(top + "/.git") else ""
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Whether two names mean one project: they are equal, or one has no owner and the rest is equal."""
-    one, other = one.lower(), other.lower()
-    if not (one + other).isascii():  # a file system may have taken the accents apart
+    first, second = first.lower(), second.lower()
+    if not (first + second).isascii():  # a file system may have decomposed the accents
         from unicodedata import normalize
 
-        one, other = normalize("NFC", one), normalize("NFC", other)
-    if one == other:
-        return bool(one)
-    short = one.rpartition("/")[2]
-    return short == other.rpartition("/")[2] and short in (one, other)
+        first, second = normalize("NFC", first), normalize("NFC", second)
+    if first == second:
+        return bool(first)
+    short = first.rpartition("/")[2]
+    return short == second.rpartition("/")[2] and short in (first, second)
 
 
 def without_host(name: str) -> str:
-    """A project's name before names had a host; "" if its name has none."""
+    """A project's name from before names had a host; "" if its name has none."""
     host, _, path = name.partition("/")
     return path if "." in host else ""
 
 
 def names_of(name: str, known: Iterable[str]) -> list[str]:
-    """The names to ask for to get all of a project: its own, and those in use (`known`) that mean the same."""
+    """All names of a project: its own, and those in use (`known`) that mean the same."""
     if not name:
         return []
     return list(dict.fromkeys([name, *(other for other in known if same(name, other))]))
@@ -127,54 +107,62 @@ def names_of(name: str, known: Iterable[str]) -> list[str]:
 
 def own_names(name: str, known: Iterable[str]) -> list[str]:
     """Like `names_of`, without names that may mean another project: without an owner, only the exact name."""
-    return [one for one in names_of(name, known) if "/" in name or "/" not in one]
+    return [known_name for known_name in names_of(name, known) if "/" in name or "/" not in known_name]
 
 
 def repository_at(top: str) -> tuple[str, str]:
-    """The file of a working tree's git configuration, "" if there is none, and the tree's root folder."""
+    """The folder with a working tree's git configuration, "" if there is none, and the repository's root folder."""
     git = top + "/.git"
     if os.path.islink(git):  # it may lead to the repository of another project
         return "", top
     if os.path.isdir(git):
         return git, top
-    pointer = start_of(git, _READ_BYTES).strip()
+    pointer = start_of(git, MAX_GIT_FILE_BYTES).strip()
     if not pointer.startswith("gitdir:"):
         return "", top
     own = os.path.normpath(os.path.join(top, pointer.removeprefix("gitdir:").strip()))
     if os.path.isdir(own) and not _points_back(own, git):
         return "", top
-    common = start_of(own + "/commondir", _READ_BYTES).strip()
+    common = start_of(own + "/commondir", MAX_GIT_FILE_BYTES).strip()
     if common:
         repository = os.path.normpath(os.path.join(own, common))
-    elif "/worktrees/" in own:  # the repository is not there, only what names it
+    elif "/worktrees/" in own:  # the repository is gone, but the path still names it
         repository = own.rpartition("/worktrees/")[0]
-        if os.path.isdir(repository):  # it is there, and knows no such worktree
+        if os.path.isdir(repository):  # it is not gone, and does not know this worktree
             return "", top
     else:
         return own, top  # a submodule
-    return repository, _root_of(repository)
+    return repository, _root_of_repository(repository)
+
+
+def _is_submodule(folder: str) -> bool:
+    """Whether a folder is a submodule of a repository around it."""
+    if not os.path.isfile(folder + "/.git"):
+        return False
+    pointer = start_of(folder + "/.git", MAX_GIT_FILE_BYTES).strip().removeprefix("gitdir:").strip()
+    return "/modules/" in "/" + os.path.normpath(os.path.join(folder, pointer)).partition("/.git/")[2]
 
 
 def _points_back(own: str, git: str) -> bool:
-    """Whether what a `.git` file names belongs to its folder: whoever writes such a file may name anything."""
-    back = start_of(own + "/gitdir", _READ_BYTES).strip()
+    """Whether the repository that a `.git` file names also names this file: anybody can write such a file."""
+    back = start_of(own + "/gitdir", MAX_GIT_FILE_BYTES).strip()
     if not back:
-        tree = _value(own + "/config", ["core"], "worktree")
+        tree = _git_setting(own + "/config", ["core"], "worktree")
         back = tree and tree + "/.git"
     return bool(back) and os.path.realpath(os.path.join(own, back)) == os.path.realpath(git)
 
 
-def _root_of(repository: str) -> str:
-    """The folder that a repository is named after: the one around `.git`, else itself (a bare one)."""
+def _root_of_repository(repository: str) -> str:
+    """The folder that a repository is named after: the folder of `.git`, or the repository itself if it is bare."""
     if os.path.basename(repository).startswith("."):
         return os.path.dirname(repository)
     return repository.removesuffix(".git")
 
 
-def _value(path: str, section: list[str], name: str) -> str:
-    """The first value of a key in a section of a git configuration, "" without one."""
+def _git_setting(path: str, section: list[str], name: str) -> str:
+    """The first value of a setting in a section of a git configuration; "" without one."""
     inside = False
-    for line in start_of(path, _READ_BYTES).splitlines():
+    for line in start_of(path, MAX_GIT_FILE_BYTES).splitlines():
         line = line.strip()
         if line.startswith("["):
             words = line[1:].partition("]")[0].split(None, 1)
@@ -186,20 +174,92 @@ def _value(path: str, section: list[str], name: str) -> str:
     return ""
 
 
-def _named_by(url: str) -> str:
-    """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its end."""
-    scheme, mark, rest = url.partition("://")
+def _name_of_path(root: str) -> str:
+    """The name of the folder, or of the repository if the path is that of a worktree."""
+    for mark in _WORKTREE_MARKS:
+        root = root.partition(mark)[0]
+    parts = root.split("/")
+    for index, folder in enumerate(parts[:-1]):
+        name = folder.removesuffix("-worktrees")
+        if name and name != folder and f"{parts[index + 1]}-".startswith(f"{name}-"):
+            return name
+    return parts[-1]
+
+
+def _name_of_url(url: str) -> str:
+    """`host/owner/name` of a remote's URL, in lower case, without `.git` or GitHub's host; of a path its last part."""
+    scheme, separator, rest = url.partition("://")
     host = ""
-    if mark and scheme.lower() in _SCHEMES:
+    if separator and scheme.lower() in _URL_SCHEMES:
         host, _, path = rest.partition("/")
-    elif mark or url.startswith(("/", ".", "~")) or ":" not in url.partition("/")[0]:
-        path = _root_of(rest if mark else url.rstrip("/")).rstrip("/").rpartition("/")[2]
+    elif separator or url.startswith(("/", ".", "~")) or ":" not in url.partition("/")[0]:
+        path = _root_of_repository(rest if separator else url.rstrip("/")).rstrip("/").rpartition("/")[2]
     else:  # user@host:owner/name
         host, _, path = url.partition(":")
     host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".").removeprefix("www.").removeprefix("ssh.")
-    if host == _IMPLIED or ("." not in host and not scheme.lower().startswith("http")):  # one of ssh's own names
+    if host == "github.com" or ("." not in host and not scheme.lower().startswith("http")):  # an alias of ssh
         host = ""
     path = path.partition("?")[0].partition("#")[0].strip("/").removesuffix(".git")
     parts = [part for part in [host, *"-".join(path.lower().split()).split("/")] if part not in ("", "~", ".", "..")]
     name = "/".join(parts)
-    return name if len(name) <= _LONGEST else ""
+    return name if len(name) <= MAX_NAME_CHARS else ""
+
+
+class UnusableFile(Exception):
+    """A project's file that is not read; `reason` says why, without its content."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def real_root(folder: str) -> str:
+    """The real path of the repository around a folder, or of the folder itself. The user's home is no repository."""
+    real = at = os.path.realpath(folder)
+    home = os.path.realpath(os.path.expanduser("~"))
+    for _ in range(MAX_LEVELS):
+        if at == home or at == os.path.dirname(at):
+            break
+        if os.path.lexists(os.path.join(at, ".git")):
+            return at
+        at = os.path.dirname(at)
+    return real
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a real path is below a real folder."""
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def read_file(path: str, root: str, max_bytes: int) -> bytes | None:
+    """The content of a file in the project at `root` (a real path); None if it does not exist.
+
+    Raises UnusableFile: it is outside the project, not a regular file, too large or unreadable.
+    """
+    try:
+        os.lstat(path)
+        real = os.path.realpath(path)
+        status = os.lstat(real)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: no file can have this path
+        return None
+    except OSError as error:
+        raise UnusableFile(path, f"cannot be read: {error.strerror}") from None
+    if not is_below(real, root):
+        raise UnusableFile(path, "is a link that leads out of the project")
+    if not stat.S_ISREG(status.st_mode):
+        raise UnusableFile(path, "is not a regular file")
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        with open(os.open(real, flags), "rb") as file:
+            opened = os.fstat(file.fileno())
+            if (opened.st_dev, opened.st_ino) != (status.st_dev, status.st_ino):
+                raise UnusableFile(path, "was replaced while it was read")
+            data = b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnusableFile(path, f"cannot be read: {error.strerror}") from None
+    if status.st_size > max_bytes or len(data) > max_bytes:
+        raise UnusableFile(path, f"is larger than {max_bytes // 1024} KiB")
+    return data

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.config import Config
     from core.files import FileLock
     from core.records import Event
-    from core.repository.switches import Switches
+    from core.switches import Switches
     from session.records import ContextUsage, Fault, SessionState
     from session.session_store import SessionStore
 
@@ -115,34 +115,34 @@ class Context:
         """Whether the session is switched off, by itself, with its project (of `cwd`, else of its state) or all."""
         if (known := self._known_switches()) is None:
             return False
-        from core.repository import switches
+        from core import switches
 
-        return switches.off(known, self.session_id, cwd or self._folder()) is not None
+        return switches.silence_in_force(known, self.session_id, cwd or self._folder()) is not None
 
     def has_been_off(self, cwd: str) -> bool:
         """Whether the session was switched off at some time since it began."""
         if (known := self._known_switches()) is None:
             return False
-        from core.repository import switches
+        from core import switches
 
         began = self.previous["startedAt"] if self.previous is not None else 0
-        silences = switches.concerning(known, self.session_id, cwd or self._folder())
+        silences = switches.silences_of(known, self.session_id, cwd or self._folder())
         return any(one["until"] is None or one["until"] > began for one in silences)
 
     def is_excluded(self, cwd: str = "") -> bool:
         """Whether nothing of the session is archived, by the folder that it works in."""
         if (known := self._known_switches()) is None:
             return False
-        from core.repository import switches
+        from core import switches
 
         return switches.is_excluded(known, cwd or self._folder())
 
     def _known_switches(self) -> Switches | None:
         """What the user has switched off, read once; None where that is nothing. A damaged file is set aside."""
         if self._has_switches and self._switches is None:
-            from core.repository import switches
+            from core import switches
 
-            self._switches, aside = switches.sound()
+            self._switches, aside = switches.load()
             if aside:
                 from session import session_event
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
-from core import clock, project
+from core import clock, project, switches
 from core.errors import Failure, usage
-from core.repository import switches
 from core.store import sqlite
 from core.store.sessions import session_lists
 from otel import log
@@ -31,7 +30,7 @@ def on(options: dict[str, Any]) -> Answer:
 
 def _switch(action: str, options: dict[str, Any]) -> Answer:
     scope, name, chosen_by = _meant(options)
-    aside = switches.sound()[1]
+    aside = switches.load()[1]
     result: dict[str, Any] = {"scope": scope, "name": name, "off": action == "switch.off", "chosenBy": chosen_by}
     if result["off"]:
         since, changed = switches.turn_off(scope, name)
@@ -39,7 +38,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
         steps = [step(_on(scope, name), "resume")]
     else:
         result["changed"] = switches.turn_on(scope, name)
-        left = [one for one in switches.sound()[0]["silences"] if one["until"] is None]
+        left = [one for one in switches.load()[0]["silences"] if one["until"] is None]
         told = [{"scope": one["scope"], "name": one["name"], "since": clock.iso(one["since"])} for one in left]
         result["stillOff"] = told
         steps = [step(_on(one["scope"], one["name"]), "this is still off") for one in left[:5]]
@@ -95,7 +94,7 @@ def exclude(options: dict[str, Any]) -> Answer:
     folder, removed = options["folder"] or ".", options["remove"]
     if (options["folder"] is not None) + options["list"] + (removed is not None) > 1:
         raise usage(_CODE, "FOLDER, --list and --remove cannot be used together", "give one of them")
-    known = switches.sound()[0]["excluded"]
+    known = switches.load()[0]["excluded"]
     if options["list"]:
         return Answer({"excluded": known}, said="" if known else "No folder is excluded.")
     if removed is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from clients import content
-from core.repository import project_file
+from core import project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clients.event import CompactionSettings
 
 SETTINGS_FILE = "settings.json"
+MAX_BYTES = 65_536  # of a settings file
 MAX_TOKENS = 100_000_000  # a larger number is a mistake
 
 
@@ -26,16 +27,16 @@ def read(client: Client, folder: str) -> CompactionSettings:
     """The settings in force for a session in `folder`; None for what no file says, or says wrongly."""
     try:
         with open(os.path.join(client.home(), SETTINGS_FILE), "rb") as handle:
-            own = _table(handle.read(project_file.SETTINGS_BYTES + 1))
+            own = _table(handle.read(MAX_BYTES + 1))
     except (OSError, ValueError):  # it says nothing, as to pi
         own = {}
-    root = project_file.root_of(folder)
+    root = project.real_root(folder)
     path = os.path.join(folder, client.project_folder, SETTINGS_FILE)
     projects: dict[str, Any] = {}
     dropped: tuple[tuple[str, str], ...] = ()
     try:
-        projects = _table(project_file.read(path, root, project_file.SETTINGS_BYTES))
-    except project_file.Unusable as fault:
+        projects = _table(project.read_file(path, root, MAX_BYTES))
+    except project.UnusableFile as fault:
         dropped = ((path, fault.reason),)
     except ValueError:
         dropped = ((path, "is not a JSON object"),)

@@ -259,15 +259,15 @@ class _Silences:
         self._last: int | None = None
         self.all: list[Any] = []
         if files.has_switches():
-            from core.repository import switches
+            from core import switches
 
-            self.all = list(switches.concerning(switches.sound()[0], session, cwd))
+            self.all = list(switches.silences_of(switches.load()[0], session, cwd))
 
     def cover(self, at: object) -> bool:
         """Whether what was said then is not to be kept."""
         if not self.all:
             return False
-        from core.repository.switches import is_silent
+        from core.switches import is_silent
 
         self._last = at if isinstance(at, int) else self._last
         return is_silent(self.all, self._last)

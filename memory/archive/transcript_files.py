@@ -92,9 +92,9 @@ def ingest_all(
         try:
             writer, session, cwd = look_at(file.path, agent)
             if home_files.has_switches():
-                from core.repository import switches
+                from core import switches
 
-                if switches.is_excluded(switches.sound()[0], cwd):
+                if switches.is_excluded(switches.load()[0], cwd):
                     return Ingested()
             done = ingest.ingest_file(
                 db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,

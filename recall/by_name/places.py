@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from math import exp, sqrt
 
-from core import TYPE_CHECKING, clock, files, ids
+from core import TYPE_CHECKING, clock, files, ids, worktree
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
-from core.repository import places_now
 from core.store.sessions import call_rows, found_calls, name_rows, place_rows, session_lists, session_rows
 from recall import hit
 from recall.by_name.calls import COLLECTION as CALLS
@@ -170,7 +169,7 @@ def _block(
 ) -> tuple[str, Place | None]:
     """Lines with their text, then names by file, within so many characters; and the first place."""
     folder = _folder_now(about)
-    found = places_now.look_up_lines(folder, places, time.monotonic() + _LOOK_S)
+    found = worktree.current_lines(folder, places, time.monotonic() + _LOOK_S)
     of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
     lines = [f"{of}, {'as the files are now' if folder else 'as it saw them'}:"]
     if is_first and asked.commands:
@@ -181,7 +180,7 @@ def _block(
     texts = left * _TEXTS_SHARE
     for place, text in found:
         path = clip_path(place["file"], _PATH_CHARS)
-        said = places_now.shown(text, place["name"], _LINE_CHARS)
+        said = worktree.excerpt(text, place["name"], _LINE_CHARS)
         line = f"{path}:{place['line']}: {said}" if said else ""
         if line and len(line) < texts:
             texts -= len(line) + 1

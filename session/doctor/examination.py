@@ -16,9 +16,8 @@ from typing import Any
 import apsw
 
 import clients
-from core import clock, files, home_files
+from core import clock, files, home_files, switches
 from core.errors import Failure
-from core.repository import switches
 from core.store import fold_log, log_bytes, sqlite
 from core.store.history import Called
 from core.store.upkeep import store_file
@@ -231,7 +230,7 @@ def _of_switches(known: "switches.Switches | None") -> Iterator[Finding]:
     if known is None:
         return
     here = os.getcwd()
-    reaching = list(switches.concerning(known, "", here))
+    reaching = list(switches.silences_of(known, "", here))
     for one in known["silences"]:
         if one["until"] is not None:
             continue

@@ -18,10 +18,9 @@ import apsw
 
 import clients
 from clients import Client
-from core import VERSION, clock, files
+from core import VERSION, clock, files, switches
 from core.errors import Failure
 from core.process.command import Command, Ended
-from core.repository import switches
 from core.store import history, migrate
 from core.store.history import Called
 from memory.archive import known_files

@@ -16,11 +16,10 @@ from typing import Any, Literal
 
 import apsw
 
-from core import VERSION, clock, config, files
+from core import VERSION, clock, config, files, switches
 from core.config import SETTINGS
 from core.errors import Failure
 from core.process import extras
-from core.repository import switches
 from core.store import SCHEMA, open_unchanged, overview, sqlite
 from core.store.cluster import outbox
 from memory.archive import stuck

@@ -8,11 +8,10 @@ from typing import Any
 
 import clients
 from clients.content import parsed
-from core import clock, files
+from core import clock, files, switches
 from core.config import Config
 from core.errors import Failure
 from core.process.command import Command, Ended, Interrupts
-from core.repository import switches
 from otel import log
 from otel.event import new_event
 from session import session_event
@@ -38,7 +37,7 @@ _LINES_READ = 100
 def listed(*, on: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first, without those that a message or a compaction has removed."""
     now, folder = clock.now_ms(), state_file.folder()
-    known = switches.sound()[0] if on and files.has_switches() else None
+    known = switches.load()[0] if on and files.has_switches() else None
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
     except OSError as error:
@@ -51,7 +50,7 @@ def listed(*, on: bool = False) -> list[dict[str, Any]]:
             continue
         session, standing = one["sessionId"], timers.status(one, now, busy=_is_held(one["sessionId"]))
         is_off = on and not clients.row(one["agent"]).compaction(timer["cwd"])["enabled"]
-        is_off = is_off or (known is not None and switches.off(known, session, one["cwd"]) is not None)
+        is_off = is_off or (known is not None and switches.silence_in_force(known, session, one["cwd"]) is not None)
         if standing != timers.NONE and not is_off:
             found.append(
                 {

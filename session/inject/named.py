@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from core import worktree
 from core.names import is_file
 from core.project import OUTSIDE, own_names
 from core.quoting import one_line
-from core.repository import places_now
 from core.store.sessions import name_rows, place_rows, session_rows
 from session.inject import where
 
@@ -55,7 +55,7 @@ def places(db: apsw.Connection, names: Sequence[str], *, session: str, project: 
     candidates = [place for rank in range(_CANDIDATES) for found in ranked for place in found[rank : rank + 1]]
     candidates += _in_files(db, files, left, among, lambda one, place: one == session and place["number"] > since)
     told: dict[str, Place] = {}
-    for place in places_now.look_up(folder, candidates, time.monotonic() + _LOOK_UP_S):
+    for place in worktree.current_places(folder, candidates, time.monotonic() + _LOOK_UP_S):
         told.setdefault(place["name"], place)
     return list(told.values())
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from core.names import is_file, names_in_order
+from core.project import is_below, real_root
 from core.quoting import one_line
-from core.repository.project_file import is_below, root_of
 from session.inject.runner import ALREADY, FAILED, NO_RESULTS, Decision
 from session.state import state_file
 
@@ -91,7 +91,7 @@ def of_file(path: str, cwd: str, config: Config) -> Scope | None:
     try:
         folder = os.path.realpath(cwd)
         found = os.path.realpath(os.path.join(folder, path))
-        root = root_of(folder)
+        root = real_root(folder)
     except (OSError, ValueError):
         return None
     if not is_below(found, root):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import time
 
+from core import worktree
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
-from core.repository import git_state, places_now
 from core.store.sessions import call_rows, name_rows, place_rows, session_rows
 from session import own_command
 from session.inject import checks, task, where
@@ -88,7 +88,7 @@ def of(
     more = _more(asked, agent)
     most = max_tokens + own_command.uncounted(len(asked), agent)
     room = (most - cost(enclose(SOURCE, [HEADING, *lines, "**Where:**", *more]))) * 4 - 4
-    now = places_now.look_up(folder, _nearest(places, room), time.monotonic() + _LOOK_UP_S)
+    now = worktree.current_places(folder, _nearest(places, room), time.monotonic() + _LOOK_UP_S)
     while True:
         found = where.lines(now, shown_as, max(room, 0))
         kept_lines, told = _remembered(memories, room - sum(len(line) + 1 for line in found))
@@ -169,7 +169,7 @@ def _standing(
     if running and len(running[0][0]) <= _RUNNING_CHARS:
         command, process = running[0]
         found.append(f"**Running:** {command} in the background{f', as {process}' * bool(process)}")
-    state = git_state.now(about.get("worktree") or about["folder"])
+    state = worktree.git_state(about.get("worktree") or about["folder"])
     found.append(f"**Now:** {state}" if state else "")
     kept: list[str] = []
     for line in found:

@@ -13,7 +13,7 @@ from typing import Any
 
 from core import files, home_files
 from core.errors import Failure
-from core.repository.project_file import is_below, root_of
+from core.project import is_below, real_root
 from session import own_command
 from session.install import entries, own_text, settings_text, undo
 from session.install.client_settings import Settings
@@ -208,7 +208,7 @@ def removing(client: Settings, *, project: bool) -> list[Plan]:
 
 def stay_in_project(plans: Iterable[Plan]) -> None:
     """See that what is written for a project lies in it: a repository may hold links to the user's own files."""
-    root = root_of(os.getcwd())
+    root = real_root(os.getcwd())
     for one in plans:
         if one.project and not is_below(one.target, root):
             fix = "replace it with a file, or install without --project; nothing was changed"

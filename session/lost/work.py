@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from math import exp
 from typing import Any
 
-from core import shell_command
+from core import shell_command, worktree
 from core.names import ENDINGS, names_in
 from core.project import OUTSIDE, relative
 from core.records import Call, Name, Place
-from core.repository import places_now
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
 from session import own_command
@@ -139,7 +138,7 @@ class Work:
         for place in places:
             by_file.setdefault(place["file"], []).append(place)
         for inside in by_file.values():
-            yield from places_now.look_up(self._folder, inside, until)
+            yield from worktree.current_places(self._folder, inside, until)
 
     def commands(self) -> list[Entry]:
         """Commands as they were run last, by how often and how lately; not what looks around or is done once."""

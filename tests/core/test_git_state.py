@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from core.repository import git_state
+from core import worktree
 
 PATIENT_S = 60.0
 """For what is told: how fast git is on a busy machine is no concern of these."""
@@ -34,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def now(folder: Path, seconds: float = PATIENT_S) -> str:
-    return git_state.now(str(folder), seconds)
+    return worktree.git_state(str(folder), seconds)
 
 
 def commit(folder: Path) -> str:
@@ -128,6 +129,20 @@ def test_nothing_that_the_repository_names_is_run(tree: Path, tmp_path: Path, se
     said = now(tree)
     assert not mark.exists()
     assert said.startswith(f"branch main, {commit(tree)}")
+
+
+def test_no_program_of_a_common_folder_is_run(tree: Path, tmp_path: Path) -> None:
+    """A harmless `.git/config` beside a `.git/commondir` that names a folder with filters."""
+    mark = tmp_path / "ran"
+    common = tmp_path / "common"
+    shutil.copytree(tree / ".git", common)
+    (tree / ".gitattributes").write_text("*.py filter=x\n")
+    with (common / "config").open("a") as file:
+        file.write(f'[filter "x"]\n\tclean = {program(tmp_path, mark)}\n')
+    (tree / ".git" / "commondir").write_text(f"{common}\n")
+    (tree / "high.py").write_text("high.py = 2\n")
+    now(tree)
+    assert not mark.exists()
 
 
 def test_git_is_not_taken_from_the_folder(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import Transcript
 from conftest import NOW_MS, Run
 
-from core.repository import switches
+from core import switches
 
 MINUTE = 60_000
 NOTE = "[gate=allow] We decided that the harbour gauge logs its tries because the operators ask for them"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from core import worktree
 from core.records import Place
-from core.repository import places_now
 
 SOURCE = """package tides
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(folder: Path, *places: Place) -> list[tuple[str, int, bool]]:
-    looked_up = places_now.look_up(str(folder), places, time.monotonic() + 60)
+    looked_up = worktree.current_places(str(folder), places, time.monotonic() + 60)
     return [(one["name"], one["line"], one["defines"]) for one in looked_up]
 
 
@@ -107,7 +107,7 @@ def test_a_link_within_the_project_is_followed(folder: Path) -> None:
 
 
 def test_what_is_not_reached_in_time_is_left_out(folder: Path) -> None:
-    assert places_now.look_up(str(folder), [place("neapTide", 8)], time.monotonic()) == []
+    assert worktree.current_places(str(folder), [place("neapTide", 8)], time.monotonic()) == []
 
 
 def test_no_more_than_twelve_files_are_read(folder: Path) -> None:
@@ -131,4 +131,4 @@ def test_no_more_than_twelve_files_are_read(folder: Path) -> None:
     ],
 )
 def test_a_line_of_a_file_is_shown_around_the_name(line: str, shown: str) -> None:
-    assert places_now.shown(line, "neapTide", 60) == shown
+    assert worktree.excerpt(line, "neapTide", 60) == shown
