@@ -5,7 +5,7 @@ from typing import Any
 from cli.answer import Answer, runnable, step
 from core.errors import FAILED
 from otel.event import host
-from session.doctor import examination
+from session.doctor import checks
 
 _ABSENT = {"ok": None, "detail": "not part of this joelclaw, which starts no service; `healthy` is its own verdict"}
 _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "latestAgentDispatchCanary": None}
@@ -14,7 +14,7 @@ _SERVICES = {"server": _ABSENT, "worker": _ABSENT, "agent_mail": _ABSENT, "lates
 
 def run(_options: dict[str, Any]) -> Answer:
     """The examination of `doctor`, told as facts; `problems` are its errors and warnings, `healthy` is its verdict."""
-    found = examination.run()
+    found = checks.run()
     names = ("severity", "code", "message", "fix")
     problems = [one for one in found["findings"] if one["severity"] in ("error", "warning")]
     told = [{name: one[name] for name in names} | {"fix": runnable(one["fix"])} for one in problems]
@@ -33,13 +33,13 @@ def run(_options: dict[str, Any]) -> Answer:
 
 def doctor(options: dict[str, Any]) -> Answer:
     """Examine, and mend with `--fix`; exit 1 where a finding is an error, and the answer is there all the same."""
-    result = examination.run(options["client"], project=options["project"], fix=options["fix"])
+    result = checks.run(options["client"], project=options["project"], fix=options["fix"])
     del result["facts"]
     for found in result["findings"]:
         found["fix"] = runnable(found["fix"])
     left = {found["code"] for found in result["findings"] if found["severity"] != "ok"}
     actions = []
-    if left & examination.MENDED and not options["fix"]:
+    if left & checks.FIXABLE and not options["fix"]:
         named = "".join(f" --client {name}" for name in options["client"]) + " --project" * options["project"]
         actions = [step(f"joelclaw doctor{named} --fix", "fix what is safe to fix")]
     elif left & {"HOOK_FAILED", "HOOK_LATE"}:

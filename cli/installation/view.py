@@ -98,12 +98,10 @@ def _changes(screen: Console, result: dict[str, Any]) -> None:
 
 @drawn
 def overview(screen: Console, result: Any) -> None:
-    """Whether all is well, then what there is."""
+    """The number of problems, each problem, then the facts."""
     problems = result["problems"]
-    said, style = ("nothing is wrong", "bold green") if result["healthy"] else ("something is wrong", "bold red")
-    if problems and result["healthy"]:
-        said, style = "no error, but warnings", "bold yellow"
-    screen.print(safe(said, style))
+    style = "bold red" if not result["healthy"] else "bold yellow" if problems else "bold green"
+    screen.print(safe(_verdict(len(problems)), style))
     _print_findings(screen, problems)
     for unknown in result["config"].get("unknown", ()):
         screen.print(Text.assemble(("  ! ", "yellow"), safe(unknown)))
@@ -141,13 +139,10 @@ def _facts(result: dict[str, Any]) -> dict[str, object]:
 
 @drawn
 def report(screen: Console, result: Any) -> None:
-    """Of `doctor`: the verdict, then a line for each subject, and beneath it what is wrong."""
-    counts = ((result["errors"], "error", "s"), (result["warnings"], "warning", "s"), (result["fixed"], "mended", ""))
-    said = [f"{count} {what}{ending * (count > 1)}" for count, what, ending in counts if count]
+    """The number of problems, then a line for each subject with its findings below it."""
     style = "bold red" if result["errors"] else "bold yellow" if result["warnings"] else "bold green"
-    verdict = "OK, with notes" if result["notes"] else "nothing is wrong"
-    well = [verdict] if not (result["errors"] or result["warnings"]) else []
-    screen.print(safe(", ".join(well + said), style))
+    repaired = f", {result['fixed']} repaired" if result["fixed"] else ""
+    screen.print(safe(_verdict(result["errors"] + result["warnings"]) + repaired, style))
     lines = {name: _of_client(facts) for name, facts in result["clients"].items()}
     lines |= {name: _of_subject(name, facts) for name, facts in result["subjects"].items()}
     for name, facts in lines.items():
@@ -156,6 +151,10 @@ def report(screen: Console, result: Any) -> None:
         padded = safe(name.ljust(max(map(len, lines))), "bold")
         screen.print(Text.assemble(_SIGNS[worst], padded, "  ", safe(facts, "dim")), soft_wrap=True)
         _print_findings(screen, findings)
+
+
+def _verdict(problems: int) -> str:
+    return f"{problems} problem{'s' * (problems != 1)} found" if problems else "Everything works"
 
 
 def _print_findings(screen: Console, findings: Sequence[dict[str, Any]]) -> None:

@@ -1,1 +1,1 @@
-"""What is wrong with the way from a client to its memory, and what mends it."""
+"""`joelclaw status` and `joelclaw doctor`: collects facts, checks them, and repairs what is safe to repair."""

@@ -1,8 +1,8 @@
-"""A client's hooks as they are installed: there, as this version writes them, switched on, trusted, called.
+"""A client's hooks: whether they are installed as this version writes them, allowed, trusted, called, and working.
 
-They are tried: called as the client would, with a payload that asks for nothing, in a home made for it. A hook of ours
-ends with status 0 whatever happens; what tells is the event that each call leaves in that home. Where none is, joelclaw
-was not reached, and a second call, of joelclaw alone, says why.
+Each is run as the client would run it, with a payload that asks for nothing, in a temporary home. Our hooks always exit
+with 0, so the event that a run leaves in that home tells how it went. If there is none, joelclaw was not reached, and a
+second run without the shell says why.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
@@ -26,298 +26,300 @@ from core.store.history import Called
 from memory.archive import known_files
 from otel import log
 from session import own_command
-from session.doctor import services
-from session.doctor.status import Finding, error, note, warning
+from session.doctor.facts import Finding, error, note, warning
 from session.install import client_settings, entries, installed_hooks, own_text, plan
 from session.install.client_settings import Settings
 from session.install.entries import Entry
 from session.install.known_clients import settings_of
 from session.install.undo import Receipt
 
-_SILENCE_MS = clock.HOUR_MS
-"""A session in which no hook is called for so long has none."""
-_ERROR_CHARS = 200
-_FAULTS = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
-"""Outcomes of a call in which a hook did not do all of its work, in words; the code of its finding is `HOOK_…`."""
-LONGEST_S = 5.0
-_LEFT_OUT = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
-_LEFT_IN = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
-_MOST_BYTES = 1_000_000
-_SENT = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}
-_SAID = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
-"""A memory that a session's start asks for, so that there is something to hand out."""
+MAX_SECONDS = 5.0  # for one run; a client waits longer
+OUTCOMES = {"failed": "failed", "degraded": "did only part of its work", "late": "was late"}
+MEMORY = "Decision: recent active work goes on, and unresolved failures are told with the operational context."
+"""A memory that the first event of a session recalls, so that the run has a text to inject."""
 
 
 @dataclass
-class Condition:
-    """How a client's hooks stand. `facts`: what JSON tells of it beside the findings."""
+class Checked:
+    """What was found out about a client. `facts` is printed; `since` is when its file was last written, in ms."""
 
     facts: dict[str, Any]
     findings: list[Finding] = field(default_factory=list)
     since: int | None = None
-    """When its file was written last, in ms; None where nothing of ours is in it."""
 
 
-def examine(client: Client, *, project: bool) -> Condition:
-    """How a client stands; whatever its files hold, the others are looked at, too."""
+@dataclass(frozen=True)
+class Run:
+    """One run of a hook: how it ended, how long it took, and the events it left: action, error, whether it injected."""
+
+    ended: Ended
+    ms: int
+    events: list[tuple[str, str, bool]]
+
+
+def check(client: Client, *, project: bool) -> Checked:
+    """Check the hooks of one client. A fault here does not keep the other clients from being checked."""
     path = settings_of(client).path(project=project)
-    nothing = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
-    result = Condition({"scope": "project" if project else "user", "path": path, **nothing})
+    unknown = dict.fromkeys(("present", "installed", "current", "version", "command", "enabled", "trusted", "trialMs"))
+    result = Checked({"scope": "project" if project else "user", "path": path, **unknown})
     try:
-        _look(client, result, project=project)
+        result.findings += _check(client, result, project=project)
     except Exception as fault:
         if os.environ.get("JOELCLAW_DEBUG"):
             raise
-        about = f"it cannot be checked: {type(fault).__name__}: {fault}"
+        message = f"it cannot be checked: {type(fault).__name__}: {fault}"
         fix = "run it again with JOELCLAW_DEBUG=1 and report what it prints"
-        result.findings.append(error("NOT_EXAMINED", client.name, about, fix))
+        result.findings.append(error("NOT_EXAMINED", client.name, message, fix))
     return result
 
 
-def _look(client: Client, result: Condition, *, project: bool) -> None:
-    """Look at a client's file, its own switches and its trust, and call its hook."""
+def _check(client: Client, result: Checked, *, project: bool) -> Iterator[Finding]:
     settings, name, about, path = settings_of(client), client.name, result.facts, result.facts["path"]
     install = f"joelclaw install {name}{' --project' * project}"
     listed = installed_hooks.listed(settings, project)
     about |= {key: listed[key] for key in ("present", "installed", "current", "version")}
-    told = result.findings
     try:
-        found = installed_hooks.of(settings, path)
-        if listed["installed"] is None:  # a file beside it is what cannot be read
-            raise Failure("", listed["notes"][-1], f"fix that file, then run `{install}`")
+        installed = installed_hooks.of(settings, path)
+        if listed["installed"] is None:  # another of its files cannot be read
+            raise Failure("", listed["notes"][-1], f"repair that file, then run `{install}`")
     except Failure as failure:
         code = "SETTINGS_UNREADABLE" if failure.code == plan.CODE else "SETTINGS_DAMAGED"
         fix = failure.fix.replace("; nothing was changed", "").replace("run this", "run `joelclaw doctor`")
-        told.append(error(code, name, f"the client cannot read its settings: {failure.message}", fix))
+        yield error(code, name, f"the client cannot read its settings: {failure.message}", fix)
         return
-    for one in settings.settings_beside(project=project):
-        if damage := client_settings.damage(one):
-            told.append(error("SETTINGS_DAMAGED", name, f"the client cannot read {one}: {damage}", f"mend {one}"))
-    twice, other = False, settings.path(project=not project)
+    for other in settings.settings_beside(project=project):
+        if damage := client_settings.damage(other):
+            yield error("SETTINGS_DAMAGED", name, f"the client cannot read {other}: {damage}", f"repair {other}")
+    is_twice, other = False, settings.path(project=not project)
     with suppress(Failure):
-        twice = other != path and bool(installed_hooks.of(settings, other))
-    if not found:
+        is_twice = other != path and bool(installed_hooks.of(settings, other))
+    if not installed:
         if Receipt.load(path) is not None or listed["installed"]:
-            said = f"joelclaw was installed in {path} but its hooks are gone"
-            told.append(error("HOOKS_REMOVED", name, said, install))
-        elif about["present"] and not twice:
-            told.append(note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install))
+            message = f"joelclaw was installed in {path} but its hooks are gone"
+            yield error("HOOKS_REMOVED", name, message, install)
+        elif about["present"] and not is_twice:
+            yield note("NOT_INSTALLED", name, f"{name} is here, but joelclaw is not installed in it", install)
         return
     result.since = os.stat(path).st_mtime_ns // 1_000_000
-    about["command"] = found[0].executable
-    chosen_by_others = project and not listed["current"]
-    told += _entries(settings, found, listed, install, project=project, may_call=not chosen_by_others)
-    if twice:
-        said = "joelclaw is installed for the user and for this project: every event is reported twice"
-        told.append(warning("HOOKS_TWICE", name, said, f"joelclaw uninstall {name} --project"))
+    about["command"] = installed[0].executable
+    may_run = listed["current"] or not project  # a project's file may name any command
+    yield from _check_entries(settings, installed, listed, install, may_run=may_run)
+    if is_twice:
+        message = "joelclaw is installed for the user and for this project: every event is reported twice"
+        yield warning("HOOKS_TWICE", name, message, f"joelclaw uninstall {name} --project")
     off = settings.switched_off(project=project)
-    untrusted = settings.untrusted([one.place for one in found], project=project)
-    told += [error("HOOKS_DISABLED", name, one.message, one.fix) for one in off]
-    told += [error("TRUST_MISSING", name, one.message, one.fix) for one in untrusted]
+    untrusted = settings.untrusted([entry.place for entry in installed], project=project)
+    yield from (error("HOOKS_DISABLED", name, obstacle.message, obstacle.fix) for obstacle in off)
+    yield from (error("TRUST_MISSING", name, obstacle.message, obstacle.fix) for obstacle in untrusted)
     about["enabled"], about["trusted"] = not off, not untrusted
-    if chosen_by_others:
-        said = f"{path} belongs to the project, differs from what an installation writes, and was not run"
-        told.append(warning("HOOK_NOT_TRIED", name, said, install))
+    if may_run:
+        about["trialMs"], finding = _run_entries(client, installed, install)
+        yield from [finding] if finding else []
     else:
-        about["trialMs"], tried = _tried(client, found, install)
-        told += tried
+        message = f"{path} belongs to the project, differs from what an installation writes, and was not run"
+        yield warning("HOOK_NOT_TRIED", name, message, install)
 
 
-def _entries(
-    client: Settings, found: list[Entry], listed: dict[str, Any], install: str, *, project: bool, may_call: bool
+def _check_entries(
+    client: Settings, installed: list[Entry], listed: dict[str, Any], install: str, *, may_run: bool
 ) -> Iterator[Finding]:
-    """How entries differ from those that this version would write."""
+    """How the installed entries differ from those that this version writes."""
     name, path = client.name, listed["path"]
     matchers = {event.name: event.matcher for event in client.events}
-    missing = [event for event in matchers if event not in {one.place.event for one in found}]
-    old = dict.fromkeys(
-        one.place.event
-        for one in found
-        if one.command
-        and (one.command, one.matcher) != (own_text.hook_command(one.executable, name), matchers.get(one.place.event))
-    )
+    missing = [event for event in matchers if event not in {entry.place.event for entry in installed}]
+    outdated = dict.fromkeys(entry.place.event for entry in installed if _is_outdated(entry, name, matchers))
     other = ""
     with suppress(Failure):
-        wanted = plan.command_for(project=project)
-        other = next((one.executable for one in found if one.executable != wanted), "")
+        command = plan.command_for(project=listed["scope"] == "project")
+        other = next((entry.executable for entry in installed if entry.executable != command), "")
     receipt = Receipt.load(path)
     if missing:
-        about = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
-        yield error("HOOKS_MISSING", name, about, install)
-    elif old:
-        about = f"its hooks for {', '.join(old)} are not what this version writes"
-        yield warning("HOOKS_OUTDATED", name, about, install)
-    elif listed["current"] or other:
-        pass
-    elif receipt is not None and not receipt.is_of(plan.read(path) or b""):
-        about = f"an entry of joelclaw's in {path} was changed since it was installed"
-        yield warning("HOOKS_CHANGED", name, about, install)
-    else:
-        by = f", written by version {receipt.version}" if receipt is not None else ""
-        about = f"what is installed is not what this version writes{by}"
-        yield warning("HOOKS_OUTDATED", name, about, install)
+        message = f"no hook is installed for {', '.join(missing)}: those events are neither recorded nor answered"
+        yield error("HOOKS_MISSING", name, message, install)
+    elif outdated:
+        message = f"its hooks for {', '.join(outdated)} are not what this version writes"
+        yield warning("HOOKS_OUTDATED", name, message, install)
+    elif not listed["current"] and not other:
+        if receipt is not None and not receipt.is_of(plan.read(path) or b""):
+            message = f"an entry of joelclaw in {path} was changed since it was installed"
+            yield warning("HOOKS_CHANGED", name, message, install)
+        else:
+            version = f", written by version {receipt.version}" if receipt is not None else ""
+            message = f"what is installed is not what this version writes{version}"
+            yield warning("HOOKS_OUTDATED", name, message, install)
     if other and installed_hooks.fault(other) is None:
-        theirs = (services.version_of(other) if may_call else "") or "of no version that it tells"
-        about = f"its hooks call {other} ({theirs}), and what runs here is {own_command.path()} ({VERSION})"
-        yield warning("HOOK_OTHER_COMMAND", name, about, install)
+        version = (version_of(other) if may_run else "") or "unknown version"
+        message = f"its hooks call {other} ({version}); this is {own_command.path()} ({VERSION})"
+        yield warning("HOOK_OTHER_COMMAND", name, message, install)
     if client.events and entries.foreign_calls(plan.settings_of(client, path), client):
-        about = f"someone else's command in {path} also calls joelclaw: such an event is reported twice"
-        yield note("HOOK_FOREIGN", name, about, f"look at {path}")
+        message = f"another command in {path} also calls joelclaw: such an event is reported twice"
+        yield note("HOOK_FOREIGN", name, message, f"look at {path}")
 
 
-def calls_of(db: apsw.Connection | None, since: int) -> list[Called]:
-    """The calls of hooks by event, counted in memory: also those in the spool, which doctor leaves as it is."""
-    both = migrate.in_memory()
+def _is_outdated(entry: Entry, name: str, matchers: dict[str, str]) -> bool:
+    current = own_text.hook_command(entry.executable, name), matchers.get(entry.place.event)
+    return bool(entry.command) and (entry.command, entry.matcher) != current
+
+
+def version_of(path: str) -> str:
+    """The version that a joelclaw prints, "" if it prints none within 5 seconds."""
+    ended = Command([path, "--version"], seconds=MAX_SECONDS).run()
+    words = ended.output.decode("utf-8", "replace").split()
+    return words[1] if ended.status == 0 and words[:1] == [own_command.NAME] and len(words) > 1 else ""
+
+
+def calls(db: apsw.Connection | None, since: int) -> list[Called]:
+    """The calls of hooks by event, including those in the spool, which stays as it is."""
+    copy = migrate.in_memory()
     if db is not None:
-        history.copy_hooks(db, both)
-    log.append(both, log.spooled_in(files.home()), debug_limit=0)
-    return history.hooks_by_event(both, since)
+        history.copy_hooks(db, copy)
+    log.append(copy, log.spooled_in(files.home()), debug_limit=0)
+    return history.hooks_by_event(copy, since)
 
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
-    """For each event that a hook is entered for, and each that was called: when it last was, and how it went."""
-    never = {name: Called(client.name, name, 0, 0) for name in client.events}
+    """Each event with a hook, and each that was called: when it was last called, and with which outcomes."""
+    by_event = {name: Called(client.name, name, 0, 0) for name in client.events}
+    by_event |= {called.event: called for called in calls if called.agent == client.name}
     return [
         {
-            "event": one.event,
-            "lastAt": clock.iso(one.last) if one.last else None,
-            "calls24h": one.count,
-            **{f"{outcome}24h": len(one.errors(outcome)) for outcome in _FAULTS},
-            "lastError": (one.faults[-1][1] if one.faults else "") or None,
+            "event": called.event,
+            "lastAt": clock.iso(called.last) if called.last else None,
+            "calls24h": called.count,
+            **{f"{outcome}24h": len(called.errors(outcome)) for outcome in OUTCOMES},
+            "lastError": (called.faults[-1][1] if called.faults else "") or None,
         }
-        for one in (never | {one.event: one for one in calls if one.agent == client.name}).values()
+        for called in by_event.values()
     ]
 
 
-def of_calls(client: Client, calls: Sequence[Called], condition: Condition, silences: list[Any]) -> Iterator[Finding]:
-    """Hooks that did not do all of their work in the last day; those not called though the client was used."""
-    own = [one for one in calls if one.agent == client.name]
-    look = "joelclaw otel search hook --level warn,error"
-    for one in own:
-        for outcome, what in _FAULTS.items():
-            errors = one.errors(outcome)
-            ending = f"; the last error: {' '.join(errors[-1].split())[:_ERROR_CHARS]}" if any(errors[-1:]) else ""
-            times = "once" if len(errors) == 1 else f"{len(errors)} times"
+def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silences: list[Any]) -> Iterator[Finding]:
+    """Hooks that did not do all their work in the last day, and hooks that are not called though the client is used."""
+    own = [called for called in calls if called.agent == client.name]
+    for called in own:
+        for outcome, what in OUTCOMES.items():
+            errors = called.errors(outcome)
             if errors:
-                about = f"its hook{' for ' * bool(one.event)}{one.event} {what} {times} in 24 h{ending}"
-                yield warning(f"HOOK_{outcome.upper()}", client.name, about, look)
-    if condition.since is None:
+                last = f"; the last error: {' '.join(errors[-1].split())[:200]}" if errors[-1] else ""
+                times = "once" if len(errors) == 1 else f"{len(errors)} times"
+                message = f"its hook{' for ' * bool(called.event)}{called.event} {what} {times} in 24 h{last}"
+                fix = "joelclaw otel search hook --level warn,error"
+                yield warning(f"HOOK_{outcome.upper()}", client.name, message, fix)
+    if checked.since is None:
         return
-    last = max((one.last for one in own), default=0)
-    known = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
-    newest = max((file.changed // 1_000_000 for file in known), default=0)
-    if newest and switches.is_silent(silences, newest):
+    last_call = max((called.last for called in own), default=0)
+    transcripts = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
+    written = max((file.changed // 1_000_000 for file in transcripts), default=0)
+    if written and switches.is_silent(silences, written):
         return
     fix = f"restart {client.title} and use it; it should then appear in `joelclaw otel search hook`"
-    written = f"though a session was written at {clock.iso(newest)}"
-    if last:
-        if newest - max(last, condition.since) > _SILENCE_MS:
-            about = f"no hook has run since {clock.iso(last)}, {written}"
-            yield warning("HOOKS_SILENT", client.name, about, fix)
-    elif newest > condition.since:
-        yield error("HOOK_NEVER_CALLED", client.name, f"no hook has ever run, {written}", fix)
-    elif not any(one.severity == "error" for one in condition.findings):
+    session = f"though a session was written at {clock.iso(written)}"
+    if last_call:
+        if written - max(last_call, checked.since) > clock.HOUR_MS:  # a turn may take that long
+            yield warning("HOOKS_SILENT", client.name, f"no hook has run since {clock.iso(last_call)}, {session}", fix)
+    elif written > checked.since:
+        yield error("HOOK_NEVER_CALLED", client.name, f"no hook has ever run, {session}", fix)
+    elif not any(finding.severity == "error" for finding in checked.findings):
         yield note("HOOK_NEVER_CALLED", client.name, "no hook has run yet", f"use {client.title} once")
 
 
-class Trial(NamedTuple):
-    """One call: how it ended, after how long, and the events it left (action, error, whether it handed out a text)."""
-
-    ended: Ended
-    ms: int
-    traces: list[tuple[str, str, bool]]
-
-
-def _tried(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, list[Finding]]:
-    """Try the entries of a client: of those that differ in nothing but their event, one."""
-    for executable in dict.fromkeys(one.executable for one in installed):
+def _run_entries(client: Client, installed: Sequence[Entry], fix: str) -> tuple[int | None, Finding | None]:
+    """Run one entry for each different command, until one has a fault. Returns the slowest time in ms and the fault."""
+    for executable in dict.fromkeys(entry.executable for entry in installed):
         broken = installed_hooks.broken(client.name, executable)
         if broken is not None:
-            return None, [error(subject=client.name, **broken)]
+            return None, error(subject=client.name, **broken)
     slowest = 0
-    start = next(name for name, kind in client.events.items() if kind == "start")  # our answer to it reaches the model
-    chosen: dict[str, Entry] = {}
-    for one in sorted(installed, key=lambda one: one.place.event != start):
-        chosen.setdefault(one.command, one)
-    for entry in chosen.values():
+    start = next(name for name, kind in client.events.items() if kind == "start")  # its answer reaches the model
+    by_command: dict[str, Entry] = {}
+    for entry in sorted(installed, key=lambda entry: entry.place.event != start):
+        by_command.setdefault(entry.command, entry)
+    for entry in by_command.values():
         event = entry.place.event or start
-        alone = [entry.executable, "hook", client.name, event]
-        words = alone if client.extension else [*settings_of(client).shell(), entry.command]
+        direct = [entry.executable, "hook", client.name, event]
+        words = direct if client.extension else [*settings_of(client).shell(), entry.command]
         try:
-            call = straight = _run(words, client, event, entry.executable)
-            if not call.traces and call.ended.reason != "timeout":  # without the shell, which hides its stderr
-                straight = _run(alone, client, event, entry.executable)
-        except OSError as fault:  # no room for a folder of its own
-            about = f"its hook was not called: no temporary folder can be made: {fault}"
-            return None, [warning("HOOK_NOT_TRIED", client.name, about, "free some space on the disk of TMPDIR")]
-        slowest = max(slowest, call.ms)
-        found = _judged(client, entry, event, call, straight, fix)
-        if found is not None:  # the same would be said again of the next event
-            return slowest, [found]
-    return slowest, []
+            run = direct_run = _run(words, client, event, entry.executable)
+            if not run.events and run.ended.reason != "timeout":  # the shell command hides stderr
+                direct_run = _run(direct, client, event, entry.executable)
+        except OSError as fault:
+            message = f"its hook was not run: no temporary folder can be made: {fault}"
+            return None, warning("HOOK_NOT_TRIED", client.name, message, "free some space on the disk of TMPDIR")
+        slowest = max(slowest, run.ms)
+        if finding := _fault_of(client, entry, run, direct_run, fix):
+            return slowest, finding
+    return slowest, None
 
 
-def _judged(client: Client, entry: Entry, event: str, call: Trial, straight: Trial, fix: str) -> Finding | None:
-    shown = f"the hook for {event}" if entry.command else "the command of the extension"
-    look = f"run `{entry.executable} status`: where that fails, too, reinstall joelclaw"
-
-    def told(code: str, about: str, mend: str = fix) -> Finding:
-        return error(code, client.name, f"{shown} {about}", mend)
-
-    if call.ended.reason == "timeout":
-        return told("HOOK_HANGS", f"did not answer within {LONGEST_S:g} s and was stopped", look)
-    if not straight.traces:
-        return told("HOOK_FAILS", f"does not reach joelclaw: {entry.executable}: {straight.ended.explain()}")
-    if not call.traces:
-        works = f"though {entry.executable} works: {call.ended.explain()}"
-        return told("HOOK_NOT_REACHED", f"does not reach joelclaw, {works}")
-    answer = call.ended.output.decode("utf-8", "replace").strip()
-    if not (_is_taken(client, event, answer) if answer else not client.extension):
-        return told("HOOK_ANSWER_REFUSED", f"prints what the client does not accept: {answer[:80]!r}")
-    action, why, injected = call.traces[-1]
+def _fault_of(client: Client, entry: Entry, run: Run, direct_run: Run, fix: str) -> Finding | None:
+    """What is wrong with an entry, going by its run and by a run of joelclaw without the shell."""
+    event = entry.place.event
+    what = f"the hook for {event}" if entry.command else "the command of the extension"
+    reinstall = f"run `{entry.executable} status`; if that fails too, reinstall joelclaw"
+    if run.ended.reason == "timeout":
+        message = f"{what} did not answer within {MAX_SECONDS:g} s and was stopped"
+        return error("HOOK_HANGS", client.name, message, reinstall)
+    if not direct_run.events:
+        message = f"{what} does not reach joelclaw: {entry.executable}: {direct_run.ended.explain()}"
+        return error("HOOK_FAILS", client.name, message, fix)
+    if not run.events:
+        message = f"{what} does not reach joelclaw, though {entry.executable} works: {run.ended.explain()}"
+        return error("HOOK_NOT_REACHED", client.name, message, fix)
+    answer = run.ended.output.decode("utf-8", "replace").strip()
+    if not (_is_valid_answer(client, event, answer) if answer else not client.extension):
+        message = f"{what} prints an answer that the client does not accept: {answer[:80]!r}"
+        return error("HOOK_ANSWER_REFUSED", client.name, message, fix)
+    action, reason, injected = run.events[-1]
     if action in ("hook.failed", "hook.timeout"):
-        return told("HOOK_FAILS", f"failed: {why}", look)
+        return error("HOOK_FAILS", client.name, f"{what} failed: {reason}", reinstall)
     if action == "hook.degraded":
-        return warning("HOOK_DEGRADED", client.name, f"{shown} did only part of its work: {why}", look)
+        return warning("HOOK_DEGRADED", client.name, f"{what} did only part of its work: {reason}", reinstall)
     if injected and not answer:
-        return told("HOOK_ANSWER_LOST", "has a text for the model that the installed entry does not pass on")
+        message = f"{what} has a text for the model that the installed entry does not pass on"
+        return error("HOOK_ANSWER_LOST", client.name, message, fix)
     return None
 
 
-def _is_taken(client: Client, event: str, answer: str) -> bool:
-    """Whether an answer has the form that the client reads."""
+def _is_valid_answer(client: Client, event: str, answer: str) -> bool:
     try:
-        found: Any = json.loads(answer)
+        parsed: Any = json.loads(answer)
         if client.extension:
-            return isinstance(found["messages"], list) and all("content" in one for one in found["messages"])
-        given = found["hookSpecificOutput"]
-        return isinstance(given["additionalContext"], str) and given["hookEventName"] == event
+            return isinstance(parsed["messages"], list) and all("content" in message for message in parsed["messages"])
+        output = parsed["hookSpecificOutput"]
+        return isinstance(output["additionalContext"], str) and output["hookEventName"] == event
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _run(words: list[str], client: Client, event: str, executable: str) -> Trial:
+def _run(words: list[str], client: Client, event: str, executable: str) -> Run:
+    """Run a hook in a temporary home, with what the client would send: a session without a transcript."""
     with tempfile.TemporaryDirectory(prefix="joelclaw-doctor-", ignore_cleanup_errors=True) as folder:
         home = os.path.join(folder, "home")
-        # That of the client, as far as it is ours: nothing of it may lead out of the home of the trial.
-        kept = {name: value for name, value in os.environ.items() if name in _LEFT_IN or not name.startswith(_LEFT_OUT)}
-        around = {**kept, "JOELCLAW_HOME": home}
-        if client.events.get(event) == "start":
-            said = [executable, "memory", "write", "--global", _SAID]
-            Command(said, seconds=LONGEST_S, environment=around).run()
-        # What the client would send: a session without a transcript, in a folder of its own.
+        environment = {**_environment(), "JOELCLAW_HOME": home}
+        kind = client.events.get(event, "")
+        if kind == "start":
+            memory = [executable, "memory", "write", "--global", MEMORY]
+            Command(memory, seconds=MAX_SECONDS, environment=environment).run()
         payload: dict[str, Any] = {"session_id": "joelclaw-doctor", "cwd": folder}
         if client.extension:
             payload |= {**dict.fromkeys(("transcript_path", "percent", "tokens", "window")), "messages": []}
         else:
-            payload |= {"transcript_path": "", "hook_event_name": event, **_SENT.get(client.events.get(event, ""), {})}
-        given = json.dumps(payload).encode()
+            by_kind = {"start": {"source": "startup"}, "end": {"reason": "other"}, "prompt": {"prompt": ""}}
+            payload |= {"transcript_path": "", "hook_event_name": event, **by_kind.get(kind, {})}
         began = time.monotonic()
-        ended = Command(words, seconds=LONGEST_S, environment=around, data=given, max_bytes=_MOST_BYTES).run()
+        data = json.dumps(payload).encode()
+        ended = Command(words, seconds=MAX_SECONDS, environment=environment, data=data, max_bytes=1_000_000).run()
         ms = round((time.monotonic() - began) * 1000)
-        not_stored = [
-            (one["action"], one.get("error", ""), bool(one["metadata"].get("injected")))
-            for one in log.spooled_in(home)
-            if one["component"] == "hook"
+        spooled = [
+            (event["action"], event.get("error", ""), bool(event["metadata"].get("injected")))
+            for event in log.spooled_in(home)
+            if event["component"] == "hook"
         ]
-        return Trial(ended, ms, history.traces(home) or not_stored)
+        return Run(ended, ms, history.traces(home) or spooled)
+
+
+def _environment() -> dict[str, str]:
+    """The client's environment, without variables of ours that would lead out of the temporary home."""
+    ours = ("JOELCLAW", "SLOG", "PI_SESSION", "OTEL_", "TYPESENSE")
+    kept = ("JOELCLAW_HOOK_DEADLINE_MS", "JOELCLAW_NOW_MS")
+    return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(ours)}

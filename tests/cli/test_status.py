@@ -175,7 +175,7 @@ def test_modes_that_keep_us_from_writing_are_reported(
     problem, _ = _problem(run)
     assert problem["code"] == "HOME_READ_ONLY"
     assert wrong in problem["message"]
-    assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it belongs to someone else: sudo chown")
+    assert problem["fix"].startswith("chmod -R u+rwX" if owner == "mine" else "it belongs to another user: sudo chown")
 
 
 def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,14 +188,14 @@ def test_a_home_that_cannot_be_made_is_reported(run: Run, home: Path, monkeypatc
 def test_on_a_terminal(run: Run, home: Path) -> None:
     run("memory", "write", "the deploy script needs the staging key")
     shown = without_style(on_terminal(home, "status").out)
-    assert shown.startswith("nothing is wrong\n")
+    assert shown.startswith("Everything works\n")
     assert "observations" in shown
     for log in ("store.db-wal", "store.db-shm"):  # whole pages in the log would heal the file
         (home / log).unlink()
     (home / "store.db").write_bytes(b"garbage" * 999)
     broken = on_terminal(home, "status")
     assert broken.code == 0
-    assert without_style(broken.out).startswith("something is wrong")
+    assert without_style(broken.out).startswith("1 problem found")
     assert "not a readable database" in " ".join(without_style(broken.out).split())
 
 
@@ -206,7 +206,7 @@ def test_a_store_that_another_process_writes_to_is_told_and_so_are_warnings(
     env = {"HOME": str(tmp_path / "person")}
     run("memory", "write", "the deploy script needs the staging key")
     run("hook", "claude", stdin="{")
-    assert without_style(on_terminal(home, "status", env=env).out).startswith("no error, but warnings\n")
+    assert without_style(on_terminal(home, "status", env=env).out).startswith("1 problem found\n")
     with write_lock(home):
         result, doctor = run("status", env=env).result, run("doctor", env=env, ok=False)
     assert result["counts"]["observations"]["total"] == 1

@@ -27,7 +27,7 @@ def lived(home: Path, run: Run, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("status", ["nothing is wrong", "schema", "observations", "queue.failed"]),
+        ("status", ["Everything works", "schema", "observations", "queue.failed"]),
         ("doctor --client claude", ["claude", "not installed", "✓ store", "NOT_INSTALLED"]),
         ("install pi --yes", ["pi done", "joelclaw.ts"]),
         ("install --list", ["agent", "opencode", "not here"]),

@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(hooks, "LONGEST_S", PATIENCE_S)  # how fast a hook is says nothing here
+    monkeypatch.setattr(hooks, "MAX_SECONDS", PATIENCE_S)  # how fast a hook is says nothing here
     return made(tmp_path, home, run)
 
 
@@ -117,7 +117,7 @@ SCRIPTS = {
 def test_a_command_that_does_not_work(user: User, client: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     script, code, said = SCRIPTS[what]
     if code == "HOOK_HANGS":
-        monkeypatch.setattr(hooks, "LONGEST_S", 1.0)
+        monkeypatch.setattr(hooks, "MAX_SECONDS", 1.0)
     copy = user.installed_elsewhere(client)
     copy.write_text(f"#!/bin/sh\n{script}\n")
     (found,) = [one for one in user.doctor()["findings"] if one["code"] == code]

@@ -22,8 +22,7 @@ from otlp_receiver import Receiver
 from terminal import on_terminal, without_style
 
 from core.store import migrations
-from session.doctor import examination as home_of
-from session.doctor import hooks
+from session.doctor import checks, hooks
 from session.install import known_clients
 
 HOUR_MS = 3_600_000
@@ -31,8 +30,8 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def user(tmp_path: Path, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(hooks, "LONGEST_S", PATIENCE_S)
-    monkeypatch.setattr(home_of, "_LITTLE", 0)  # how full this machine's disk is
+    monkeypatch.setattr(hooks, "MAX_SECONDS", PATIENCE_S)
+    monkeypatch.setattr(checks, "LITTLE_DISK_BYTES", 0)  # how full this machine's disk is
     one = made(tmp_path, home, run)
     one.call("memory", "write", "the deploy script needs the staging key")
     return one
@@ -79,7 +78,7 @@ def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> N
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM document").fetchall()
     user.call("memory", "write", "the harbour master answers on channel 12")
-    monkeypatch.setattr(home_of, "_LARGE_LOG", 1_000)
+    monkeypatch.setattr(checks, "LARGE_LOG_BYTES", 1_000)
     assert the(user, "WAL_LARGE")["severity"] == "warning"
     codes = [(one["code"], one["severity"]) for one in user.doctor("--fix")["findings"]]
     assert ("FIX_FAILED", "warning") in codes, "somebody reads it"
@@ -92,14 +91,13 @@ def test_a_large_log_is_folded(user: User, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_store_that_is_mostly_free(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_of, "_FREE_LEAST", 100_000)
-    monkeypatch.setattr(home_of, "_FREE_SHARE", 0.1)
+    monkeypatch.setattr(checks, "FREE_BYTES", 100_000)
     db = apsw.Connection(str(user.memory / "store.db"))
     db.execute("CREATE TABLE filled (text); INSERT INTO filled VALUES (zeroblob(1000000)); DROP TABLE filled")
     db.close()
     found = the(user, "STORE_MOSTLY_FREE")
     assert (found["severity"], found["fix"]) == ("note", "joelclaw store prune")
-    assert found["message"].startswith("1.0 of the 1.") and found["message"].endswith(" MB of the file hold nothing")
+    assert found["message"].startswith("1.0 of the file's 1.") and found["message"].endswith(" MB are unused")
 
 
 def test_a_clock_that_is_behind(user: User) -> None:
@@ -213,9 +211,9 @@ def test_events_that_wait(user: User) -> None:
 
 
 def test_a_disk_that_is_nearly_full(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home_of, "_LITTLE", 2**70)
+    monkeypatch.setattr(checks, "LITTLE_DISK_BYTES", 2**70)
     assert the(user, "DISK_LOW")["severity"] == "warning"
-    monkeypatch.setattr(home_of, "_HARDLY_ANY", 2**70)
+    monkeypatch.setattr(checks, "HARDLY_ANY_DISK_BYTES", 2**70)
     assert the(user, "DISK_LOW")["severity"] == "error"
 
 
@@ -359,7 +357,7 @@ def test_every_code_is_on_the_page() -> None:
     }
     modules = (*(ROOT / "session" / "doctor").glob("*.py"), ROOT / "session" / "install" / "installed_hooks.py")
     made = re.compile(
-        r'\b(?:note|warning|error|make|mended|told)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
+        r'\b(?:note|warning|error|severity)(?:\(|, )\s*"([A-Z_]+)"|^[A-Z_]+ = "(HOOK_[A-Z_]+)"', re.MULTILINE
     )
     written = {one or other for path in modules for one, other in made.findall(path.read_text())}
     assert len(written) > 40

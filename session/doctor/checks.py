@@ -1,0 +1,412 @@
+"""`joelclaw doctor`: runs every check, and repairs what is safe to repair.
+
+A check is a function that yields findings and puts what it knows about its subject into `Examination.subjects`.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import clients
+from core import VERSION, clock, files, home_files, switches
+from core.errors import Failure
+from core.store import fold_log, log_bytes, sqlite
+from core.store.cluster import client
+from core.store.cluster.client import SearchClient
+from core.store.history import Called
+from core.store.upkeep import store_file
+from memory.archive import known_files
+from otel import export, log
+from session import own_command
+from session.backup import archive
+from session.doctor import facts, hooks
+from session.doctor.facts import Facts, Finding, error, note, warning
+from session.install import installed_hooks, own_text, plan
+from session.install.known_clients import settings_of
+
+FIXABLE_HOOKS = frozenset({
+    installed_hooks.GONE, installed_hooks.NOT_EXECUTABLE, installed_hooks.INTERPRETER_GONE, "HOOKS_REMOVED",
+    "HOOKS_MISSING", "HOOKS_CHANGED", "HOOKS_OUTDATED", "HOOK_OTHER_COMMAND", "HOOK_NOT_REACHED", "HOOK_ANSWER_LOST",
+})  # fmt: skip
+"""Installing again repairs these; a copy of the client's file is kept."""
+FIXABLE = FIXABLE_HOOKS | {"MODES_OPEN", "STALE_FILES", "WAL_LARGE"}
+SUBJECTS = ("command", "store", "home", "switches", "settings", "model", "cluster", "exporter")
+LITTLE_DISK_BYTES = 200_000_000
+HARDLY_ANY_DISK_BYTES = 20_000_000
+LARGE_LOG_BYTES = 16_000_000  # each write merges a log of more than 1 MB, so a reader holds this one, or merging fails
+FREE_BYTES = 50_000_000  # of the store's file, and more than half of it: worth a `store prune`
+CONNECT_SECONDS = 2.0
+
+
+@dataclass
+class Examination:
+    """The facts of `status`, what the checks have learned about each subject, and the clients to check."""
+
+    facts: Facts
+    names: Sequence[str]
+    project: bool
+    subjects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    clients: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def run(names: Sequence[str] = (), *, project: bool = False, fix: bool = False) -> dict[str, Any]:
+    """Run all checks. With `fix`, repair what is safe to repair, check again, and add what was done as findings `ok`.
+
+    Raises Failure: DOCTOR_NO_FOLDER, DOCTOR_NO_PROJECT.
+    """
+    try:
+        folder = os.getcwd()
+    except OSError:
+        raise Failure("DOCTOR_NO_FOLDER", "the current folder is gone", "change to a folder that exists") from None
+    if project and os.path.realpath(folder) == os.path.realpath(os.path.expanduser("~")):
+        message = f"{folder} is your home folder, not a project"
+        raise Failure("DOCTOR_NO_PROJECT", message, "run this in a project's folder, or without --project")
+    examination, findings = _examine(names, project=project)
+    if fix:
+        done = _repair(findings, examination)
+        if done:
+            examination, findings = _examine(names, project=project)
+            findings += done
+    findings = facts.sorted_findings(findings, (*examination.clients, *SUBJECTS))
+    severities = {"errors": "error", "warnings": "warning", "notes": "note", "fixed": "ok"}
+    counts = {name: sum(one.severity == severity for one in findings) for name, severity in severities.items()}
+    return {
+        "healthy": not counts["errors"],
+        **counts,
+        "findings": [asdict(finding) for finding in findings],
+        "clients": examination.clients,
+        "subjects": {name: examination.subjects[name] for name in SUBJECTS if name in examination.subjects},
+        "folder": folder,
+        "facts": examination.facts.status,
+    }
+
+
+def _examine(names: Sequence[str], *, project: bool) -> tuple[Examination, list[Finding]]:
+    """Run all checks without writing to the home."""
+    files.only_look.append(True)
+    try:
+        examination = Examination(facts.collect(), names, project)
+        findings = list(examination.facts.findings)
+        for check in CHECKS:
+            try:
+                findings += check(examination)
+            except Failure as failure:
+                findings.append(error(failure.code, "store", failure.message, failure.fix))
+        return examination, findings
+    finally:
+        files.only_look.clear()
+
+
+def check_command(examination: Examination) -> Iterator[Finding]:
+    """Whether `joelclaw` on the PATH is the one that runs."""
+    own, found = own_command.path(), shutil.which(own_command.NAME)
+    about = {"path": own, "version": VERSION, "onPath": found, "onPathVersion": None}
+    examination.subjects["command"] = about
+    if found is None or not own or os.path.realpath(found) == os.path.realpath(own):
+        return
+    other = hooks.version_of(found)
+    about["onPathVersion"] = other
+    message = f"`joelclaw` on the PATH is {found}, version {other or 'unknown'}; this is {own}, version {VERSION}"
+    numbers, ours = (tuple(map(int, re.findall(r"\d+", version))) for version in (other, VERSION))
+    if not numbers:
+        yield warning("PATH_COMMAND_BROKEN", "command", message, f"delete {found} or reinstall joelclaw there")
+    elif numbers < ours:
+        fix = f"update it, or put {os.path.dirname(own)} before {os.path.dirname(found)} on the PATH"
+        yield warning("PATH_COMMAND_OLDER", "command", f"an older version comes first: {message}", fix)
+    else:
+        yield note("PATH_COMMAND_OTHER", "command", message, "keep one of the two")
+
+
+def check_store(examination: Examination) -> Iterator[Finding]:
+    """Whether the store's file is intact, its size, the size of its log, and whether its times are possible."""
+    status, db = examination.facts.status["store"], examination.facts.db
+    about = examination.subjects["store"] = {name: status[name] for name in ("path", "exists", "schema", "knownSchema")}
+    if db is None:
+        return
+    path = sqlite.path()
+    if faults := store_file.faults(db):
+        fix = (
+            "with a backup: `joelclaw restore FILE --force` (the current data is set aside); without one, save what is "
+            f"left with `joelclaw memory export`, move {path} away, and import it again"
+        )
+        yield error("STORE_DAMAGED", "store", f"{path} is damaged: {'; '.join(faults)}", fix)
+    figures = store_file.figures(db)
+    newest = figures.newest or 0
+    about |= {**asdict(figures), "newest": clock.iso(newest) if newest else None}
+    if figures.log > LARGE_LOG_BYTES:
+        message = f"the write-ahead log has {figures.log / 1e6:,.1f} MB: every command reads all of it when it starts"
+        yield warning("WAL_LARGE", "store", message, "joelclaw doctor --fix")
+    if figures.free > max(FREE_BYTES, figures.size / 2):
+        message = f"{figures.free / 1e6:,.1f} of the file's {figures.size / 1e6:,.1f} MB are unused"
+        yield note("STORE_MOSTLY_FREE", "store", message, "joelclaw store prune")
+    minutes = (newest - clock.now_ms()) // 60_000
+    if minutes >= 5:
+        message = f"the clock is behind: something was stored at {clock.iso(newest)}, {minutes} min from now"
+        fix = "set the clock; if it was ahead before, what was stored then stays the newest until that time"
+        yield warning("CLOCK_BEHIND", "store", message, fix)
+
+
+def check_home(examination: Examination) -> Iterator[Finding]:
+    """The disk of the home, the modes and owners of its files, leftovers, and a full spool."""
+    home = folder = files.home()
+    about: dict[str, Any] = {"path": home, "exists": os.path.isdir(home), "freeBytes": None}
+    examination.subjects["home"] = about
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    with suppress(OSError):
+        disk = os.statvfs(folder)
+        free = about["freeBytes"] = disk.f_bavail * disk.f_frsize
+        if free <= LITTLE_DISK_BYTES:
+            severity = error if free < HARDLY_ANY_DISK_BYTES else warning
+            message = f"the disk of {folder} has {free / 1_000_000:,.0f} MB left"
+            yield severity("DISK_LOW", "home", message, "free some space: what cannot be written is lost")
+    entries = list(_entries(home))
+    is_user_folder = os.path.realpath(home) == os.path.realpath(os.path.expanduser("~"))
+    readable = [path for path, status in entries if status.st_mode & files.OTHERS and not is_user_folder]
+    foreign = [path for path, status in entries if status.st_uid != os.geteuid()]
+    damaged = [path for path, _ in entries if ".damaged-" in os.path.basename(path)]
+    leftovers = home_files.stale_temporary(home) + archive.leftovers()
+    chown = f"sudo chown -R {os.geteuid()} {shlex.quote(home)}"
+    for severity, code, paths, text, fix in (
+        (warning, "MODES_OPEN", readable, "others can read {}", "joelclaw doctor --fix"),
+        (warning, "OWNED_BY_OTHERS", foreign, "{} belong to another user", chown),
+        (note, "STALE_FILES", leftovers, "killed processes left {}", "joelclaw doctor --fix"),
+        (note, "FILES_SET_ASIDE", damaged, "{} were damaged and set aside", "look at them, then delete them"),
+    ):
+        if paths:
+            shown = ", ".join(os.path.relpath(path, home) for path in paths[:3])
+            more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+            yield severity(code, "home", text.format(f"{shown}{more} in {home}"), fix)
+    waiting = log.spooled_in(home)
+    about["spooledEvents"] = len(waiting)
+    if len(files.start_of(log.spool_path(), log.MAX_SPOOL_BYTES * 2)) > log.MAX_SPOOL_BYTES:
+        message = f"the spool is full: {len(waiting)} events wait to be stored"
+        yield warning("EVENTS_WAIT", "home", message, "joelclaw otel list")
+
+
+def check_switches(examination: Examination) -> Iterator[Finding]:
+    """What is switched off, and whether this folder is excluded."""
+    examination.subjects["switches"] = examination.facts.status["switches"]
+    known, folder = examination.facts.switches, os.getcwd()
+    if known is None:
+        return
+    in_force = list(switches.silences_of(known, "", folder))
+    for silence in known["silences"]:
+        if silence["until"] is not None:
+            continue
+        scope, name, since = silence["scope"], shlex.quote(silence["name"]), clock.iso(silence["since"])
+        if silence in in_force:
+            what = "everything" if scope == switches.EVERYWHERE else f"the project {silence['name']}"
+            message = f"{what} is switched off since {since}: hooks run and do nothing"
+            yield warning("SWITCHED_OFF", "switches", message, f"joelclaw on --{scope}")
+        else:
+            is_project = scope == switches.PROJECT
+            fix = "run `joelclaw on --project` in its folder" if is_project else f"joelclaw on --session {name}"
+            message = f"the {scope} {silence['name']} is switched off since {since}"
+            yield note("SWITCHED_OFF_ELSEWHERE", "switches", message, fix)
+    if switches.is_excluded(known, folder):
+        excluded = next(path for path in known["excluded"] if os.path.realpath(folder).startswith(path))
+        message = f"{excluded} is excluded: sessions in this folder are never archived"
+        fix = f"joelclaw exclude --remove {shlex.quote(excluded)}"
+        yield warning("FOLDER_EXCLUDED", "switches", message, fix)
+
+
+def check_settings(examination: Examination) -> Iterable[Finding]:
+    """Which settings differ from the defaults. `facts` reports what cannot be read."""
+    about = examination.facts.status["config"]
+    examination.subjects["settings"] = {"file": about["file"], "changed": sorted(about["changed"])}
+    return ()
+
+
+def check_model(examination: Examination) -> Iterator[Finding]:
+    """Whether the model's command exists. It is not run: a model may cost money."""
+    if examination.facts.settings is None:
+        return
+    command = examination.facts.settings.get_str("model.command").strip()
+    examination.subjects["model"] = {"used": bool(command), "command": command or None}
+    message = ""
+    try:
+        program = shlex.split(command)[0] if command else ""
+        if program and shutil.which(program) is None:
+            message = f"the model's command `{program}` does not exist, so nothing is observed"
+    except (ValueError, IndexError):
+        message = f"model.command is not a command line: {command[:100]}"
+    if message:
+        yield error("MODEL_COMMAND_GONE", "model", message, "correct `command` in the table [model] of config.toml")
+
+
+def check_cluster(examination: Examination) -> Iterator[Finding]:
+    """Whether each node answers, and whether documents have waited for long."""
+    settings, waiting = examination.facts.settings, examination.facts.status["store"]["waiting"]
+    if settings is None:
+        return
+    is_used = settings.get_str("store.backend") == "typesense" or waiting is not None
+    about: dict[str, Any] = {"used": is_used, "nodes": [], "waiting": waiting}
+    examination.subjects["cluster"] = about
+    if not is_used:
+        return
+    try:
+        nodes = client.nodes(settings)
+        client.api_key(settings)
+    except Failure as failure:
+        yield error(failure.code, "cluster", failure.message, failure.fix)
+        return
+    for url in nodes:
+        reason = ""
+        try:
+            with closing(SearchClient([url], "", limit_s=CONNECT_SECONDS)) as search:
+                search.ping()
+        except Failure as failure:
+            reason = failure.message.rpartition(": ")[2]
+        about["nodes"].append({"url": url, "answers": not reason})
+        if reason:
+            message = f"{url} does not answer ({reason}); writes wait here and recall reads the local file"
+            yield warning("CLUSTER_UNREACHABLE", "cluster", message, "check the node, then `joelclaw store push`")
+    if waiting and _is_an_hour_ago(waiting["oldest"]):
+        count = waiting["documents"] + waiting["events"]
+        message = f"{count:,} documents and events wait for the cluster, the oldest since {waiting['oldest']}"
+        yield warning("OUTBOX_WAITS", "cluster", message, "joelclaw store push")
+
+
+def check_exporter(examination: Examination) -> Iterator[Finding]:
+    """Whether collectors can be reached, and whether events have waited for long."""
+    if examination.facts.settings is None:
+        return
+    mode = examination.facts.settings.get_str("otel.export")
+    places = (examination.facts.status["otelExport"] or {}).get("destinations", [])
+    is_used = mode == "auto" and not export.is_disabled()
+    examination.subjects["exporter"] = {"used": is_used, "mode": mode, "destinations": places}
+    current = [place for place in places if place["current"]] if is_used else []
+    for place in current:
+        if place["waiting"] and _is_an_hour_ago(place["lastExportAt"]):
+            since = place["lastExportAt"]
+            message = f"{place['waiting']:,} events wait for {place['endpoint']}: none was sent since {since}"
+            yield warning("EXPORT_BEHIND", "exporter", message, "joelclaw otel export")
+    for scheme, host in dict.fromkeys(urlsplit(place["endpoint"])[:2] for place in current):
+        parts = urlsplit(f"//{host}")
+        try:
+            port = parts.port or (443 if scheme == "https" else 80)
+            socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS).close()
+        except OSError as fault:
+            message = f"{scheme}://{host} cannot be reached ({fault.strerror or fault}); events wait here"
+            yield warning("EXPORT_UNREACHABLE", "exporter", message, "check the collector, then `joelclaw otel export`")
+
+
+def check_clients(examination: Examination) -> Iterator[Finding]:
+    """The hooks of each client: as they are installed, when run, and how they did lately."""
+    names = examination.names
+    calls: list[Called] = []
+    with suppress(Failure):  # `check_store` reports it
+        calls = hooks.calls(examination.facts.db, clock.now_ms() - clock.DAY_MS)
+    known = examination.facts.switches
+    rows = [client for client in clients.rows() if not names or client.name in names]
+    with ThreadPoolExecutor(4) as pool:  # each waits for the hooks that it runs
+        checked = list(pool.map(lambda client: hooks.check(client, project=examination.project), rows))
+    for row, result in zip(rows, checked, strict=True):
+        about = result.facts
+        if names or about["present"] or about["installed"] or result.findings:
+            yield from result.findings
+            yield from hooks.check_calls(row, calls, result, known["silences"] if known else [])
+            examination.clients[row.name] = {**about, "events": hooks.events(row, calls)}
+
+
+def check_history(examination: Examination) -> Iterator[Finding]:
+    """Whether the clients have sessions that were never archived."""
+    left = []
+    with suppress(Failure):  # `check_store` reports it
+        left = known_files.not_archived(examination.facts.db, examination.clients)
+    if left:
+        megabytes = sum(file.size for file in left) / 1e6
+        sessions = "1 past session" if len(left) == 1 else f"{len(left):,} past sessions"
+        message = f"{sessions} ({megabytes:,.1f} MB) not archived: recall does not find what was said there"
+        yield note("HISTORY_NOT_ARCHIVED", "store", message, "joelclaw memory archive --all")
+
+
+CHECKS: tuple[Callable[[Examination], Iterable[Finding]], ...] = (
+    check_command,
+    check_store,
+    check_home,
+    check_switches,
+    check_settings,
+    check_model,
+    check_cluster,
+    check_exporter,
+    check_clients,
+    check_history,
+)
+
+
+def _repair(findings: Sequence[Finding], examination: Examination) -> list[Finding]:
+    """Repair what is safe to repair. Returns what was done (`ok`), and what could not be done."""
+    codes = {finding.code for finding in findings}
+    broken = {finding.subject for finding in findings if finding.code in FIXABLE_HOOKS}
+    repairs: list[tuple[str, str, Callable[[], str]]] = [
+        ("HOOKS_ENTERED", name, partial(_install_again, name, examination.project))
+        for name, about in examination.clients.items()
+        if name in broken and (about["present"] or about["installed"])
+    ]
+    for code, subject, repair in (
+        ("MODES_OPEN", "home", _close_modes),
+        ("STALE_FILES", "home", _delete_leftovers),
+        ("WAL_LARGE", "store", _merge_log),
+    ):
+        repairs += [(code, subject, repair)] if code in codes else []
+    done = []
+    for code, subject, repair in repairs:
+        try:
+            done.append(Finding("ok", code, subject, repair()))
+        except Failure as failure:
+            done.append(warning("FIX_FAILED", subject, failure.message, failure.fix))
+    return done
+
+
+def _install_again(name: str, project: bool) -> str:
+    changed: list[str] = []
+    own_text.executable()
+    with plan.locked():
+        plans = plan.installing(settings_of(clients.row(name)), project=project)
+        plan.stay_in_project(plans)
+        backups = plan.carry_out(plans, changed)
+    backup = next((f"; backup: {path}" for path in backups.values() if path), "")
+    return f"our entries were rewritten in {', '.join(changed)}{backup}"
+
+
+def _close_modes() -> str:
+    return f"{len(home_files.close_all(files.home()))} files and folders are now readable only by you"
+
+
+def _delete_leftovers() -> str:
+    return f"{home_files.sweep_temporary(files.home()) + archive.sweep()} leftovers were deleted"
+
+
+def _merge_log() -> str:
+    db = sqlite.open_writing(busy_ms=1_000, durable=True)
+    fold_log(db, over=0)
+    left = log_bytes()
+    db.close()
+    if left:
+        message = f"{left:,} bytes of the write-ahead log could not be merged: another process is reading them"
+        raise Failure("FIX_FAILED", message, "stop the process that reads it, then run `joelclaw doctor --fix`")
+    return "the write-ahead log was merged into the store file"
+
+
+def _entries(home: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The files and folders of the home, without links."""
+    for path in home_files.entries(home):
+        with suppress(OSError):  # deleted meanwhile
+            if not os.path.islink(path):
+                yield path, os.lstat(path)
+
+
+def _is_an_hour_ago(time: str | None) -> bool:
+    at = clock.parse_iso(time) if time else None
+    return at is not None and clock.now_ms() - at > clock.HOUR_MS
