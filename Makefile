@@ -12,7 +12,7 @@ DEMO := $(VENV)/.demo-stamp
 # Where it is set, every one of the thousands of processes that the tests start would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all e2e lint format docs wheel claude-plugin pictures bench bench-cluster recall-bench recovery-bench redaction-bench clean
+.PHONY: help demo test test-all e2e lint format docs wheel claude-plugin pictures bench recall-bench recovery-bench redaction-bench clean
 
 help:  ## show this help
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-16s %s\n' "$$name" "$$what"; done
@@ -71,10 +71,6 @@ bench: $(STAMP)  ## whole-process times against `python -c pass`
 	$(BIN)/python bench/speed.py --json bench/results/speed.json
 	$(BIN)/python bench/hooks.py --json bench/results/hooks.json
 	$(BIN)/python bench/commands.py --json bench/results/commands.json
-
-bench-cluster: $(STAMP)  ## recall over 10,000 and 1,000,000 documents on a Typesense server: takes most of an hour
-	$(BIN)/python bench/cluster_recall.py --speed 10000
-	$(BIN)/python bench/cluster.py --json bench/results/cluster.json
 
 recall-bench: $(STAMP)  ## recall quality: make recall-bench DATA='one-home.json locomo.json' SESSIONS=~/.claude/projects
 	$(BIN)/python bench/recall_quality.py $(DATA) $(if $(SESSIONS),--sessions $(SESSIONS)) --json bench/results/recall.json $(ARGS)

@@ -1,10 +1,10 @@
-"""How well recall finds: the tables of `make recall-bench`, all through the installed command in throwaway homes.
+"""Recall quality (`make recall-bench`), measured with the installed command in throwaway homes.
 
     python bench/recall_quality.py [DATA.json ...] [--sessions FOLDER ...] [--budget lean] [--command PATH] [--json OUT]
 
 DATA is a dict of dated sessions and questions (`one_home.py`), or a list of conversations (`locomo.py`); --sessions are
-transcripts of real coding sessions, also `.jsonl.xz` (`code_questions.py`). The drift check (`drift.py`) needs neither.
-Questions, not models, decide: what answers each is known. docs/recall.md says what the figures were.
+transcripts of real coding sessions, also `.jsonl.xz` (`code_questions.py`). No model judges: the answer to each question
+is known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import code_questions
-import drift
 import locomo
 import one_home
 from throwaway_home import Home
@@ -45,8 +44,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             figures["code"] = code_questions.measure(sessions, home)
         for kind, systems in figures["code"].items():
             show(f"{len(sessions)} coding sessions in one home, {kind}", systems)
-    figures["drift"] = drift.measure(options.command, options.budget)
-    show("knowledge and notes", figures["drift"])
     return figures
 
 
