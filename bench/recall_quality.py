@@ -3,7 +3,7 @@
     python bench/recall_quality.py [DATA.json ...] [--sessions FOLDER ...] [--budget lean] [--command PATH] [--json OUT]
 
 DATA is a dict of dated sessions and questions (`one_home.py`), or a list of conversations (`locomo.py`); --sessions are
-transcripts of real coding sessions, also `.jsonl.xz` (`code_questions.py`). No model judges: the answer to each question
+transcripts of real coding sessions, also `.jsonl.xz` (`code_questions.py`). No model judges: each answer
 is known.
 """
 
