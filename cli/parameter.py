@@ -130,9 +130,9 @@ def session_around() -> str:
 
 def session_of(given: str | None, code: str) -> str:
     """The session that is written to: the one given, else the one that our own variables name."""
-    from session.state import state_file
+    from session.state import stored_id
 
     name = (given or "").strip() or session_named()
     if not name:
         raise usage(code, "no session was given", "give --session ID, or set JOELCLAW_SESSION_ID")
-    return state_file.identity(name)
+    return stored_id(name)

@@ -177,7 +177,7 @@ class Format(Protocol):
 
     A line without any of SAID_MARKS says nothing, has no outcome and no summary; one without any of CONTEXT_MARKS has
     neither usage nor compaction. May also have `window_of`, `snapshot_of` (`session.context_usage`), `kept_of`
-    (`session.hook.around_compaction`) and `is_subagents`.
+    (`session.reactions.recovery`) and `is_subagents`.
     """
 
     SAID_MARKS: tuple[bytes, ...]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clients.event import Format
     from core.config import Config
-    from session.records import ContextUsage
+    from session.session import ContextUsage
 
 MOST_BYTES = 4 * 1024 * 1024
 """What is read of a transcript at most, from its end."""

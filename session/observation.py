@@ -19,8 +19,8 @@ from memory.observe import Observer, new_report
 from otel import log
 from otel.event import new_event
 from session import observation_queue
-from session.state import state_file
-from session.step import work_lock
+from session.state import stored_id
+from session.state_file import state_failure, work_lock
 
 _BY_HAND = "command"  # the trigger of one that was asked for; those of the others are `observation_queue.Trigger`
 
@@ -42,7 +42,7 @@ def observe(config: Config, model: Model, session: str, transcript: str, *, lock
             fix = "wait for it; the next run continues where it stops"
             raise Failure("OBSERVE_BUSY", "another process is observing this session", fix) from None
         except OSError as error:
-            raise state_file.failure_of(error) from None
+            raise state_failure(error) from None
         return _observe(config, model, session, transcript, _BY_HAND)
 
 
@@ -88,7 +88,7 @@ def _observe(
         db = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         vectors = sqlite.load_vectors(db)
         if transcript:
-            identity = state_file.identity if by_hand else lambda _: session
+            identity = stored_id if by_hand else lambda _: session
             archived = transcript_files.ingest_all(
                 db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
             ).result

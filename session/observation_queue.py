@@ -12,8 +12,8 @@ import os
 
 from core import TYPE_CHECKING, files
 from core.process import background
-from session.state import state_file
-from session.step import work_lock
+from session.state import stored_id
+from session.state_file import work_folder, work_lock
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -33,7 +33,7 @@ _LOOK_S = 0.05  # longer than another takes to look whether the lock is free
 
 def session_name(session: str) -> str:
     """A session's id as its episodes are kept under (`memory.archive.session_archive`)."""
-    return " ".join(state_file.identity(session).split())
+    return " ".join(stored_id(session).split())
 
 
 def is_on(config: Config) -> bool:
@@ -44,7 +44,7 @@ def is_on(config: Config) -> bool:
 def add(session: str, trigger: Trigger, *, agent: str, transcript: str) -> None:
     """Let a session be observed in the background, for the event that is told; call it where `is_on`."""
     name = session_name(session)
-    path = os.path.join(state_file.work_folder(), _WAITING, files.safe_name(name))
+    path = os.path.join(work_folder(), _WAITING, files.safe_name(name))
     files.touch_private(path)
     lines = name, trigger, agent, os.path.abspath(transcript) if transcript else ""
     with open(path, "wb") as file:
@@ -92,13 +92,13 @@ def clear() -> None:
 
 def _lock_of(path: str) -> str:
     """The lock of the session whose file this is."""
-    return os.path.join(state_file.work_folder(), LOCK, os.path.basename(path))
+    return os.path.join(work_folder(), LOCK, os.path.basename(path))
 
 
 def _paths() -> list[str]:
     """The files of those that wait, the first one first."""
     try:
-        with os.scandir(os.path.join(state_file.work_folder(), _WAITING)) as entries:
+        with os.scandir(os.path.join(work_folder(), _WAITING)) as entries:
             found = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.stat().st_size]
     except OSError:
         return []

@@ -12,7 +12,7 @@ from core.store import overview
 from core.store.candidates import LocalCandidates
 from core.store.sessions import call_rows, found_calls, session_rows
 from memory.archive.plain_text import is_error_line
-from session.inject import checks
+from session.notes import command_runs
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400
 _ORDER = ("ok", "", "running", "failed", "stopped")
@@ -107,7 +107,9 @@ def _followed(db: apsw.Connection, met: Any) -> dict[str, Any]:
     after = [one for one in calls if one["number"] > number and (number or (one["at"] or 0) >= at)]
     wanted = _kinds(met) if number else set()
     runs = [
-        one for one in after if (wanted & _kinds(one, words_too=True) if wanted else checks.is_check(one["command"]))
+        one
+        for one in after
+        if (wanted & _kinds(one, words_too=True) if wanted else command_runs.is_check(one["command"]))
     ]
     edited = [one["number"] for one in after[:_MOST_AFTER] if one["tool"].lower().startswith(_EDITS)]
     following = next((one for one in runs if one["number"] > (edited or [0])[0]), runs[0] if runs else None)
@@ -133,7 +135,7 @@ def _kinds(call: Any, *, words_too: bool = False) -> set[str]:
         return {f"{call['tool']} {call['file']}"}
     run = [step for step in shell_command.steps(call["command"]) if shell_command.does(step)]
     used = {word for step in run for word in (step["words"] if words_too else [step["program"]] * (not step["verb"]))}
-    return used | {checks.kind_of(step) for step in run}
+    return used | {command_runs.kind_of(step) for step in run}
 
 
 def _told(call: Any) -> dict[str, Any]:

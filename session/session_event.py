@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from session.state.state_file import GATEWAY
+from session.state import GATEWAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,22 +12,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from core.records import Event
-    from session.records import SessionState
+    from session.state import SessionState
 
 COMPONENT = "session-lifecycle"
 
 
 def event(
-    name: str,
-    role: str,
-    session_id: str,
-    about: Mapping[str, Any],
-    now: int,
-    *,
-    component: str = COMPONENT,
+    name: str, role: str, session_id: str, about: Mapping[str, Any], now: int, *, component: str = COMPONENT,
     level: str = "info",
-) -> Event:
-    """An event of this session."""
+) -> Event:  # fmt: skip
+    """An event about a session; `about` is its metadata."""
     from otel.event import new_event
 
     role = role or "interactive"
@@ -38,30 +32,23 @@ def event(
     )  # fmt: skip
 
 
-def of_state(name: str, state: SessionState, about: Mapping[str, Any], now: int) -> Event:
-    """An event of the session that a state is of; a gateway's are told apart (`gateway.compaction.inject`)."""
-    return event(by_role(name, state["role"]), state["role"], state["sessionId"], about, now)
+def by_role(name: str, role: str) -> str:
+    """The name of an event about compactions: a gateway's has a prefix (`gateway.compaction.inject`)."""
+    return f"gateway.{name}" if role == GATEWAY else name
+
+
+def compaction_count(state: SessionState) -> dict[str, Any]:
+    """The number of compactions, under the key that the mirrored events have for it."""
+    return {"gwCompactionCount" if state.is_gateway else "compactionCount": state.compaction_count}
 
 
 def injected(kind: str, text: str) -> dict[str, str]:
-    """What the event of an injection carries of its text into the store, redacted: what agents are told is made of
-    redacted texts, and two of them may make a secret."""
+    """An injected text for the store. It is redacted again: two redacted texts side by side may form a secret."""
     from core.redaction import redact
 
     return {"kind": kind, "text": redact(text)[0]}
 
 
-def by_role(name: str, role: str) -> str:
-    """The name of an event about compactions: a gateway's has a prefix."""
-    return f"gateway.{name}" if role == GATEWAY else name
-
-
-def compaction_count(state: SessionState) -> dict[str, Any]:
-    """The number of compactions under the key that the mirrored events have for it."""
-    key = "gwCompactionCount" if state["role"] == GATEWAY else "compactionCount"
-    return {key: state["checkpoint"]["compactionCount"]}
-
-
 def set_aside(name: str, role: str, session_id: str, path: str, now: int) -> Event:
-    """That a damaged file was set aside to this path, and what it said is not known any more."""
+    """A damaged file was renamed to `path`, and what it said is lost."""
     return event(name, role, session_id, {"file": os.path.basename(path)}, now, level="warn")

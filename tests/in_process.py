@@ -222,7 +222,7 @@ def _streams() -> Iterator[None]:
 def _module_state() -> Iterator[None]:
     """Reset what our modules keep until the end of a process, and switch off the deadline, which would end ours."""
     from core import files
-    from session.hook.call import Deadline
+    from session.hook import Deadline
 
     files.take_corrected()  # left behind by tests of that module
     watch, connections = Deadline._watch, {id(db) for db in apsw.connections()}

@@ -9,7 +9,7 @@ from core.errors import usage
 from core.store import sqlite
 from memory import sessions
 from otel.event import host
-from session.state import state_file
+from session.state import stored_id
 
 _CODE = "SESSIONS_INVALID_ARGS"
 
@@ -32,7 +32,7 @@ def search(options: dict[str, Any]) -> Answer:
         found = sessions.search(db, query, limit=options["limit"], **about)
     hits = found["hits"]
     for hit in hits if options["extract"] else ():
-        read = sessions.read(db, hit["sessionId"], identity=state_file.identity)
+        read = sessions.read(db, hit["sessionId"], identity=stored_id)
         hit["extraction"] = sessions.extract(read, query)
     result: dict[str, Any] = {
         "query": query, "source": f"raw:{source}" if raw else "observations", "resolvedRawSource": "local",
@@ -86,4 +86,4 @@ def inspect(options: dict[str, Any]) -> Answer:
 
 
 def _read(given: str) -> sessions.Transcript:
-    return sessions.read(sqlite.open_reading(), given, identity=state_file.identity)
+    return sessions.read(sqlite.open_reading(), given, identity=stored_id)

@@ -11,7 +11,7 @@ from core import TYPE_CHECKING, config
 from core.errors import usage
 from core.output import shown_line
 from session.idle import timers
-from session.state import state_file
+from session.state import role_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,7 +37,7 @@ def schedule(options: dict[str, Any]) -> Answer:
         config.load(),
         timers.ratio(percent, tokens if percent is None else None, window),
         minutes=options["minutes"] or 0,
-        agent=state_file.role_name(options["agent"] or ""),
+        agent=role_name(options["agent"] or ""),
         cwd=os.path.abspath(options["cwd"]) if options["cwd"] else "",
     )
     cancelling = step(f"joelclaw idle cancel --session {quoted(session_id)}", "when a message arrives")

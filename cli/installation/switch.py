@@ -12,7 +12,8 @@ from core.store import sqlite
 from core.store.sessions import session_lists
 from otel import log
 from otel.event import new_event
-from session.state import state_file
+from session.state import stored_id
+from session.state_file import has_state
 
 _CODE = "SWITCH_INVALID_ARGS"
 _MOST_SHOWN = 20
@@ -49,7 +50,7 @@ def _switch(action: str, options: dict[str, Any]) -> Answer:
     whose = "Everything" if scope == switches.EVERYWHERE else f"The {scope} {name}"
     said = "is off: hooks inject, recall, archive and save nothing; recall and memory write still work."
     said = f"{whose} {said if result['off'] else 'is on.'}"
-    if scope == switches.SESSION and not (state_file.exists(name) or _archived(name)):
+    if scope == switches.SESSION and not (has_state(name) or _archived(name)):
         result["known"], said = False, f"{said} No session with this id is known yet."
     return Answer({**result, **({"setAside": aside} if aside else {})}, steps, said=said)
 
@@ -65,8 +66,8 @@ def _meant(options: dict[str, Any]) -> "tuple[switches.Scope, str, str]":
         return switches.EVERYWHERE, "", "flag"
     around = given or ("" if options["project"] else session_around())
     if around:
-        session = state_file.identity(around)
-        whole = session if state_file.exists(session) else _archived(session) or session
+        session = stored_id(around)
+        whole = session if has_state(session) else _archived(session) or session
         return switches.SESSION, whole, "flag" if given else "session"
     name = ""
     with suppress(OSError):  # the folder is gone

@@ -63,14 +63,14 @@ def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, ever
     """Take in files that are new or have changed; `every` file that there is, where that is known."""
     from cli import bulk
     from memory.archive import transcript_files
-    from session.state.state_file import identity
+    from session.state import stored_id
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
     vectors = sqlite.load_vectors(db)
     try:
         with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
             report = transcript_files.ingest_all(
-                db, new, agent=agent, identity=identity, now=now, vectors=vectors, progress=advance, note=known.note
+                db, new, agent=agent, identity=stored_id, now=now, vectors=vectors, progress=advance, note=known.note
             )
     except KeyboardInterrupt:
         tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")

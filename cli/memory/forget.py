@@ -14,9 +14,8 @@ from core.store.upkeep.purge import PURGED, folded
 from memory import curation
 from otel import log
 from recall.by_name.calls import PREFIX
-from session import checkpoint_run
 from session.session_report import listing
-from session.state import state_file
+from session.state_file import remove_state, state_path
 
 _FILTERS = ("session", "project", "before", "match")
 _PURGING = ("purge", "project", "before", "match", "yes", "dry_run")
@@ -68,8 +67,8 @@ def _session(options: dict[str, Any]) -> Answer:
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = writing()
     session = listing.meant(db, options["session"])
-    checkpoint_run.remove(session)  # first: where it is locked, nothing has happened yet
-    files.remove(*glob(escape(state_file.path_of(session)) + ".damaged-*"))
+    remove_state(session)  # first: where it is locked, nothing has happened yet
+    files.remove(*glob(escape(state_path(session)) + ".damaged-*"))
     names, kept = curation.forget_session(db, session, **about)
     back = f"joelclaw memory forget --undo {' '.join(names[:_MOST_NAMED])}"
     result = {"ids": names, "forgotten": names, "unchanged": [], "undo": False, "toolCalls": kept}

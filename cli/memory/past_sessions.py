@@ -17,8 +17,8 @@ from memory.archive import known_files
 from recall import engine, hit
 from recall.query import Query
 from session import past_runs
-from session.inject import topics
 from session.lost import report
+from session.notes import requests
 
 _BYTES_A_SECOND = 5_000_000  # archived by two cores that were busy: 74 MB took 13 to 18 s
 _FREQUENT = 30
@@ -97,7 +97,7 @@ def _answered_question(db: apsw.Connection) -> str:
     for session in session_lists.latest_sessions(db, _FREQUENT):
         for prompt in reversed(session_rows.timed_prompts(db, session["id"], _FREQUENT)):
             asked = _QUESTION.search(prompt["text"])
-            if asked and topics.is_topic(text := asked[1]):
+            if asked and requests.is_topic(text := asked[1]):
                 found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)
                 if found["hits"] and found["hits"][0]["origin"] == hit.AGENT:
                     return text

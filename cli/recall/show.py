@@ -11,7 +11,7 @@ from core.store import sqlite
 from memory import sessions
 from otel.event import query_excerpt
 from recall.hit import AGENT, PROMPT
-from session.state import state_file
+from session.state import stored_id
 
 _MOST_NUMBER = 3
 """Digits of a hit's number."""
@@ -25,7 +25,7 @@ def run(options: dict[str, Any]) -> Answer:
     hits, query = _last_recall()
     identifier = _hit(hits, query, int(given)) if given.isdecimal() and len(given) <= _MOST_NUMBER else given
     before, after = options["before"], options["after"]
-    result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=state_file.identity)
+    result = sessions.around(sqlite.open_reading(), identifier, before, after, identity=stored_id)
     result["query"] = query if identifier in hits else ""
     actions = [step(f"joelclaw memory show {quoted(result['id'])}", "everything known of it")]
     if result["sessionId"]:

@@ -6,12 +6,15 @@ from cli.answer import Answer, quoted, step
 from cli.parameter import session_of
 from core import TYPE_CHECKING, config
 from core.errors import Failure, usage
-from session import checkpoint, checkpoint_run
-from session.state import state_file
+from session import checkpoint
+from session.record import own_event
+from session.state import stored_id
+from session.state_file import list_states, read_state, remove_state, unknown_session
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from clients.event import HookEvent, Kind
 
 CODE = "CHECKPOINT_INVALID_ARGS"
 _STDIN_BYTES = 4_000_000
@@ -29,7 +32,8 @@ def save(options: dict[str, Any]) -> Answer:
 
         given = piped.read_json(_STDIN_BYTES, CODE, "give the last messages only", _EXAMPLE)
     session_id = session_of(options["session"] or "".join(_texts(given, "session", "sessionId")[:1]), CODE)
-    result = checkpoint_run.save(session_id, _turn(_overlaid(given, options)), config.load())
+    given = _overlaid(given, options)
+    result = checkpoint.save(_event("turn", session_id, given), config.load(), role="".join(_texts(given, "role")[:1]))
     session = quoted(result["sessionId"])
     actions = [step(f"joelclaw checkpoint show {session}", "everything known of this session")]
     if result["zone"] == "hot":
@@ -40,29 +44,30 @@ def save(options: dict[str, Any]) -> Answer:
 def flush(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint flush`: before a compaction."""
     session_id = session_of(options["session"], CODE)
-    result = checkpoint_run.save(session_id, _turn(options), config.load(), flush=True)
+    event = _event("before_compaction", session_id, options)
+    result = checkpoint.save(event, config.load(), role=options["role"] or "")
     after = f"joelclaw inject recovery --session {quoted(session_id)}"
     return Answer(result, [step(after, "after the compaction: the recovery note for the agent")])
 
 
 def show(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint show ID`: the whole state; of the id a beginning of 8 characters or more will do."""
-    given = state_file.identity(options["id"])
-    found = state_file.peek(given)
+    given = stored_id(options["id"])
+    found = read_state(given)
     if found is None and len(given) >= _SHORTEST:
-        begin_so = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
+        begin_so = [one["sessionId"] for one in list_states() if one["sessionId"].startswith(given)]
         if len(begin_so) > 1:
             several = ", ".join(begin_so[:_MOST_LISTED])
             raise Failure("SESSION_AMBIGUOUS", f"several sessions begin with {given}: {several}", "give a longer id")
-        found = state_file.peek(begin_so[0]) if begin_so else None
+        found = read_state(begin_so[0]) if begin_so else None
     if found is None:
-        raise state_file.unknown_session(options["id"])
-    return Answer(found)
+        raise unknown_session(options["id"])
+    return Answer(found.to_json())
 
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw checkpoint list`: all sessions, newest first."""
-    sessions = checkpoint_run.sessions()
+    sessions = list_states()
     actions = []
     if sessions:
         newest = {"id": {"description": "its id", "value": sessions[0]["sessionId"], "required": True}}
@@ -72,9 +77,9 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 
 def clear(options: dict[str, Any]) -> Answer:
     """`joelclaw checkpoint clear ID`: forget the state of one session; its memories stay."""
-    session_id = state_file.identity(options["id"])
-    if not checkpoint_run.remove(session_id):
-        raise state_file.unknown_session(options["id"])
+    session_id = stored_id(options["id"])
+    if not remove_state(session_id):
+        raise unknown_session(options["id"])
     return Answer({"sessionId": session_id, "cleared": True})
 
 
@@ -86,14 +91,16 @@ def _overlaid(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     return {**given, **flags}
 
 
-def _turn(given: dict[str, Any]) -> dict[str, Any]:
+def _event(kind: Kind, session_id: str, given: dict[str, Any]) -> HookEvent:
+    """What was given, as the event that a hook would have."""
     percent = _number(given, _MOST_PERCENT, "percent", "contextPercent")
     tokens = _number(given, _MOST_TOKENS, "tokens")
     window = _number(given, _MOST_TOKENS, "window", least=1)
     if percent is None and tokens is not None and window is None:
         raise usage(CODE, "--tokens needs --window", "give --window too, or --percent")
-    return checkpoint.turn_of(
-        role="".join(_texts(given, "role")[:1]),
+    return own_event(
+        kind,
+        session=session_id,
         messages=_texts(given, "message", "messages"),
         files=_texts(given, "file", "files"),
         percent=percent,

@@ -16,37 +16,38 @@ _STDIN_BYTES = 32_000_000
 
 
 def run(options: dict[str, Any]) -> int:
-    """Answer one event. Whatever goes wrong, the agent gets a valid answer and the fault becomes an event."""
+    """Answer one event. Whatever goes wrong, the agent gets a valid answer, and the fault becomes an event."""
     began = time.perf_counter()
-    agent, name = options["agent"] or "", options["event"] or ""
     try:
         from cli import piped
-        from session.hook import call
-    except Exception:  # an installation that is being replaced under our feet
+        from session.hook import Hook
+    except Exception:  # the installation is being replaced while we run
         return 0
-    given = call.Call(agent, name, began)
+    hook = Hook(options["agent"] or "", options["event"] or "", began)
+    is_printed = False
     try:
-        if os.environ.get("JOELCLAW_IN_MODEL"):  # an event of the model that we ask ourselves: it is read, a client may
-            piped.read_object(_STDIN_BYTES)  # not bear a pipe that breaks, and nothing is noted
-            _print(given, given.empty())
+        if os.environ.get("JOELCLAW_IN_MODEL"):  # the model that we ask ourselves runs hooks too: they record nothing
+            piped.read_object(_STDIN_BYTES)  # a client may not bear a broken pipe
+            _print(hook.empty())
             return 0
-        given.watch()
-        text = given.answer(piped.read_object(_STDIN_BYTES))
-        given.tell()
-        _print(given, text)
-        given.close()
+        hook.watch()
+        text = hook.answer(piped.read_object(_STDIN_BYTES))
+        is_printed = True
+        _print(text)
+        hook.close()
     except BaseException as error:
         try:
-            given.failed(error)  # before the answer, too: where it hangs, the deadline prints that
-        except BaseException:  # the disk is gone: there is nobody left to tell
+            hook.failed(error)  # before the answer: if this hangs, the deadline prints the answer
+        except BaseException:  # the disk is gone: there is no place for an event
             pass
         try:
-            _print(given, given.empty())
-        except BaseException:  # as above, of stdout
+            if not is_printed and hook.claim():
+                _print(hook.empty())
+        except BaseException:  # stdout is gone
             pass
     return 0
 
 
-def _print(given: Any, text: str) -> None:
-    if given.claim() and text:
+def _print(text: str) -> None:
+    if text:
         write_out(text + "\n")

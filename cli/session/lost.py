@@ -10,7 +10,7 @@ from core.store import sqlite
 from core.store.sessions import session_rows
 from session import own_command
 from session.lost import report
-from session.state import state_file
+from session.state import stored_id
 
 SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}
 _ROWS = {"files": 3, "names": 4, "commands": 4, "errors": 2, "words": 3}
@@ -23,10 +23,10 @@ def run(options: dict[str, Any]) -> Answer:
     """`joelclaw lost [SESSION]`: of the session given or around, else of the one that was compacted last."""
     db = sqlite.open_reading()
     asked = (options["session"] or "").strip() or session_named()
-    given = state_file.identity(asked) if asked else ""
+    given = stored_id(asked) if asked else ""
     around = "" if asked else session_around()
     if around and db is not None:  # nobody has asked for it
-        known = session_rows.session(db, state_file.identity(around))
+        known = session_rows.session(db, stored_id(around))
         given = known["id"] if known else ""
     here = "" if given else project.name_of(files.current_folder())
     result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)

@@ -12,9 +12,8 @@ from core.records import Session
 from core.store import migrate
 from core.store.sessions import session_rows
 from memory import curation
-from session.faults import errors_of
-from session.inject import open_work, startup
-from session.session_store import SessionStore
+from session.reactions import startup
+from session.session import SessionStore, errors_of
 
 _TITLE_CHARS, _DESCRIPTION_CHARS = 80, 240
 
@@ -27,8 +26,8 @@ def run(options: dict[str, Any]) -> Answer:
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
     store = SessionStore(config.load(), now)
     sessions: list[Session] = store.attempt("work", lambda db: session_rows.last_of_project(db, name, folder), [])
-    db = store.reading()[0] or migrate.in_memory()
-    task, *unfinished = open_work.left_of(db, sessions, folder, now) or [""]
+    db = store.reading() or migrate.in_memory()
+    task, *unfinished = startup.lines_left(db, sessions, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []
     since = f"{len(sessions)} sessions, the last on {clock.iso(sessions[0]['updated_at'])[:10]}" if sessions else None
@@ -44,7 +43,7 @@ def run(options: dict[str, Any]) -> Answer:
     lines += [f"{key.replace('_', ' ').capitalize()}: {told or '–'}" for key, told in heading.items()]
     shown = (f"{one['title']} — {one['description']} ({runnable(one['pointer'])})" for one in entries)
     lines += [f"{at}. {one}" for at, one in enumerate(shown, 1)]
-    text = enclose(startup.CUSTOM_TYPE, lines) if options["format"] == "text" else None
+    text = enclose(startup.KIND, lines) if options["format"] == "text" else None
     return Answer(result, [step("joelclaw session list", "its sessions")], text, framed=True)
 
 

@@ -9,7 +9,7 @@ from core.store import apsw, migrate, sqlite
 from otel import log
 from session.session_report import listing
 from session.session_report import report as reports
-from session.state import state_file
+from session.state import stored_id
 
 _CODE = "SESSION_INVALID_ARGS"
 
@@ -33,7 +33,7 @@ def show(options: dict[str, Any]) -> Answer:
     if not given:
         given, how = session_around(), "environment"
     db = _store()
-    given = state_file.identity(given) if given else ""
+    given = stored_id(given) if given else ""
     if given and (how == "given" or listing.is_known(db, given)):
         session = listing.meant(db, given)
     else:

@@ -64,7 +64,8 @@ class Ingested:
 
 def ingest_file(
     db: apsw.Connection, path: str, *, agent: str, session: str, cwd: str, now: int, vectors: bool,
-    until: float | None = None, least: int = 0, progress: Callable[[int], None] = lambda _: None,
+    until: float | None = None, least: int = 0, most: int | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Ingested:  # fmt: skip
     """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
 
@@ -74,6 +75,7 @@ def ingest_file(
         now: ms since the epoch, for messages without a time.
         until: `time.monotonic()` at which no further piece is begun; the next call goes on.
         least: bytes that have to be new, else they stay for the next call.
+        most: bytes that are read at most, in whole pieces; the next call goes on.
         progress: called with the bytes of each piece.
 
     Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
@@ -120,7 +122,8 @@ def ingest_file(
             ingested.bad_lines += bad + too_long
             ingested.bytes += end - offset
             progress(end - offset)
-            if (is_end and not unread) or (until is not None and time.monotonic() >= until):
+            is_late = until is not None and time.monotonic() >= until
+            if (is_end and not unread) or is_late or (most is not None and ingested.bytes + PIECE_BYTES > most):
                 break
     except OSError as error:
         raise unreadable(path, error) from None

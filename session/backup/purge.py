@@ -25,10 +25,11 @@ from core.store.upkeep.purge import Criteria, Selection
 from memory import curation
 from otel import log
 from recall.vectors import document_vector
-from session import checkpoint_run, daily_log
 from session.backup import archive
+from session.reactions import daily_log
 from session.session_report import listing
-from session.state import state_file
+from session.state import Damaged, SessionState, TooNew
+from session.state_file import remove_state, state_lock
 
 _SESSION_MARK = " · session "
 _MOST_LISTED = 50
@@ -160,7 +161,7 @@ class Sweep:
     def run(self, selection: Selection, *, dry: bool = False) -> None:
         """Look everywhere for what goes from the store, too; each file is written as a whole or not at all."""
         self._sessions, self._words, self._dry = set(selection.sessions), selection.words, dry
-        logs = os.path.dirname(daily_log.path_of(clock.now_ms(), self._config))
+        logs = os.path.dirname(daily_log.log_path(clock.now_ms(), self._config))
         is_ours = home_files.is_in_home(os.path.dirname(logs), files.home())  # elsewhere a folder is not only ours
         try:
             others = sorted(glob(os.path.join(escape(logs), "*.md")))
@@ -210,7 +211,7 @@ class Sweep:
         if session in self._sessions or (is_old and is_meant):
             self.found["states"].add(session)
             if not self._dry:
-                checkpoint_run.remove(session)
+                remove_state(session)
         elif self._quotes(text):
             self.found["statesChanged"].add(session)
             if not self._dry:
@@ -218,14 +219,14 @@ class Sweep:
         return True
 
     def _scrub_state(self, session: str, path: str) -> None:
-        with state_file.locked(session):
+        with state_lock(session):
             state = _json(_text(path))
             if not isinstance(state, dict):
                 return
             data = json_text.dumps({**self._without(state), "sessionId": session})
             try:
-                state_file.state_of(json_text.loads(data), session)
-            except (state_file.Damaged, state_file.TooNew):
+                SessionState.from_json(json_text.loads(data), session)
+            except (Damaged, TooNew):
                 os.unlink(path)  # what is left of it would not be read
             else:
                 files.write_whole(path, data.encode())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clients.event import HookEvent, Text
     from core.config import Config
-    from session.step import Context
+    from session.session import Session
 
 NOTHING_SINCE = "nothing-since-compaction"
 ACTION = "compaction.cancelled"
@@ -28,24 +28,21 @@ _NOTIFY_S, _STOP_S = 10, 15  # of `notify.command`, and of the process that runs
 _MOST_CHARS = 500
 
 
-def cancelled(event: HookEvent, context: Context) -> list[Text]:
-    """What the extension is told where the compaction is to be left out, with an event; [] where it is not."""
-    if event["said"] != 0 or not clients.row(context.agent).takes_summary:
+def cancelled(event: HookEvent, session: Session) -> list[Text]:
+    """What the extension is told if the compaction is to be left out, with an event; [] if it is not."""
+    if event["said"] != 0 or not clients.row(session.agent).takes_summary:
         return []
     from clients.extension_hooks import CANCEL, NOTICE
-    from session.state import state_file
 
-    state = context.previous or state_file.blank(context.session_id, context.role or "interactive", context.now)
     about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
-    about = {**session_event.compaction_count(state), **about}
-    context.note([session_event.of_state(ACTION, state, about, context.now)])
+    session.queue_event(session.event(ACTION, {**session_event.compaction_count(session.state), **about}))
     return [{"customType": CANCEL, "content": NOTHING_SINCE}, {"customType": NOTICE, "content": _SAID}]
 
 
-def summary(event: HookEvent, context: Context) -> list[Text]:
+def summary(event: HookEvent, session: Session) -> list[Text]:
     """How long (ms) the extension may wait for a summary of ours; [] where instructions need the client's own model."""
-    config = context.config
-    if config.get_str("compaction.summary") != "joelclaw" or not clients.row(context.agent).takes_summary:
+    config = session.config
+    if config.get_str("compaction.summary") != "joelclaw" or not clients.row(session.agent).takes_summary:
         return []
     has_model = bool(config.get_str("model.command").strip())
     if event["instructions"].strip() and not has_model:

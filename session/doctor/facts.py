@@ -25,9 +25,9 @@ from core.store.cluster import outbox
 from memory.archive import stuck
 from otel import export, log
 from recall import vectors
-from session import checkpoint_run, settings_faults
+from session import settings_faults
 from session.backup import archive
-from session.state import state_file
+from session.state_file import list_states, states_folder
 
 SEVERITIES = ("error", "warning", "note", "ok")
 """It does not work; something is or will be lost; worth knowing; it was repaired."""
@@ -180,12 +180,12 @@ def _embedding(facts: Facts) -> dict[str, Any]:
 def _sessions(facts: Facts) -> dict[str, Any]:
     newest, count, damaged = None, 0, 0
     try:
-        sessions = checkpoint_run.sessions()
+        sessions = list_states()
         readable = [session for session in sessions if "problem" not in session]
         if readable:
             newest = {"sessionId": readable[0]["sessionId"], "at": clock.iso(readable[0]["updatedAt"])}
         count, damaged = len(sessions), len(sessions) - len(readable)
-        damaged += sum(".damaged-" in name for name in os.listdir(state_file.folder()))
+        damaged += sum(".damaged-" in name for name in os.listdir(states_folder()))
     except FileNotFoundError:
         pass
     except Failure as failure:

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import clients
 from clients.content import parsed
@@ -17,9 +17,22 @@ from otel.event import new_event
 from session import session_event
 from session.compaction import client_compaction
 from session.idle import timers
-from session.records import IdleTimer, SessionState
-from session.state import state_file
-from session.step import work_lock
+from session.state import Damaged, SessionState, TooNew
+from session.state_file import (
+    SUFFIX,
+    load_state,
+    parse_state_file,
+    read_state,
+    state_failure,
+    state_lock,
+    state_path,
+    states_folder,
+    work_lock,
+    write_state,
+)
+
+if TYPE_CHECKING:
+    from session.state import IdleTimer
 
 Report = Callable[[str, dict[str, Any]], None]
 _NO_TIMER = b'"idleTimer": null'
@@ -36,26 +49,26 @@ _LINES_READ = 100
 
 def listed(*, on: bool = False) -> list[dict[str, Any]]:
     """The timers, the soonest first, without those that a message or a compaction has removed."""
-    now, folder = clock.now_ms(), state_file.folder()
+    now, folder = clock.now_ms(), states_folder()
     known = switches.load()[0] if on and files.has_switches() else None
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
     except OSError as error:
-        raise state_file.failure_of(error) from None
+        raise state_failure(error) from None
     found = []
     for name in names:
-        one = _with_timer(os.path.join(folder, name)) if name.endswith(state_file.SUFFIX) else None
-        timer = one["idleTimer"] if one else None
+        one = _with_timer(os.path.join(folder, name)) if name.endswith(SUFFIX) else None
+        timer = one.idle_timer if one else None
         if one is None or timer is None:
             continue
-        session, standing = one["sessionId"], timers.status(one, now, busy=_is_held(one["sessionId"]))
-        is_off = on and not clients.row(one["agent"]).compaction(timer["cwd"])["enabled"]
-        is_off = is_off or (known is not None and switches.silence_in_force(known, session, one["cwd"]) is not None)
+        session, standing = one.session_id, timers.status(one, now, busy=_is_held(one.session_id))
+        is_off = on and not clients.row(one.agent).compaction(timer["cwd"])["enabled"]
+        is_off = is_off or (known is not None and switches.silence_in_force(known, session, one.cwd) is not None)
         if standing != timers.NONE and not is_off:
             found.append(
                 {
                     "sessionId": session,
-                    "agent": one["agent"],
+                    "agent": one.agent,
                     "percent": round(timer["ratio"] * 100, 2),
                     "standing": standing,
                     "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
@@ -72,12 +85,12 @@ def _with_timer(path: str) -> SessionState | None:
         with open(path, "rb") as file:
             if _NO_TIMER in file.read():
                 return None  # `run` looks at all of them every second
-        value = state_file.parse(path)
+        value = parse_state_file(path)
         identifier = value.get("sessionId") if isinstance(value, dict) else None
-        if not isinstance(identifier, str) or state_file.path_of(identifier) != path:
+        if not isinstance(identifier, str) or state_path(identifier) != path:
             return None
-        return state_file.state_of(value, identifier)
-    except (OSError, state_file.Damaged, state_file.TooNew):
+        return SessionState.from_json(value, identifier)
+    except (OSError, Damaged, TooNew):
         return None
 
 
@@ -128,7 +141,7 @@ def compact(session_id: str, config: Config, interrupts: Interrupts, report: Rep
         return None
     except Exception as fault:
         error = _error_text(fault)
-        _record("failed", state_file.blank(session_id, "interactive", 0), {}, error=error)
+        _record("failed", SessionState(session_id, "interactive", 0), {}, error=error)
         return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
 
 
@@ -136,16 +149,16 @@ def _compact(
     session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
 ) -> dict[str, Any] | None:
     began = time.monotonic()
-    current = state_file.peek(session_id)
-    timer = current["idleTimer"] if current is not None else None
+    current = read_state(session_id)
+    timer = current.idle_timer if current is not None else None
     if current is None or timer is None or timers.status(current, clock.now_ms(), busy=False) != timers.DUE:
         return None  # a message or a compaction has come
     since, path = timer["scheduledAt"], timer["transcript"]
-    result: dict[str, Any] = {"sessionId": session_id, "agent": current["agent"], "outcome": "completed"}
+    result: dict[str, Any] = {"sessionId": session_id, "agent": current.agent, "outcome": "completed"}
     about = {"ratio": timer["ratio"], "scheduledAt": since}
     ended: Ended | None = None
     try:
-        began_in, before = told(path, current["agent"])
+        began_in, before = told(path, current.agent)
         words, folder = _command(current, timer, config, began_in)
         _record("started", current, {**about, "command": words[0]})
         report("started", {**result, "command": words, "cwd": folder})
@@ -154,10 +167,10 @@ def _compact(
         seconds, environment = _TIMEOUT_S, {**os.environ, timers.RUNNING: "1"}
         ended = Command(words, seconds=seconds, cwd=folder, environment=environment, lock=lock).run(interrupts)
         error = "" if ended.status == 0 and not ended.reason else ended.explain()
-        known = state_file.peek(session_id)
-        at = known["lastCompactionAt"] if known is not None else None
+        known = read_state(session_id)
+        at = known.last_compaction_at if known is not None else None
         # Claude Code ends with status 0 where there was nothing to compact, or no model to do it.
-        if not error and before is not None and not (at and at > since) and told(path, current["agent"])[1] == before:
+        if not error and before is not None and not (at and at > since) and told(path, current.agent)[1] == before:
             error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
     except Exception as fault:  # whatever it is, the next session is compacted all the same
         error = _error_text(fault)
@@ -176,14 +189,15 @@ def _compact(
 def _finish(session_id: str, since: int, *, again: bool) -> bool:
     """Remove the timer that was set then, unless it runs `again`; returns whether a message came meanwhile."""
     try:
-        with state_file.locked(session_id):
-            known, _ = state_file.load(session_id)
-            timer = known["idleTimer"] if known is not None else None
+        with state_lock(session_id):
+            known, _ = load_state(session_id)
+            timer = known.idle_timer if known is not None else None
             if known is not None and timer is not None and timer["scheduledAt"] == since and not again:
-                state_file.write(timers.without_timer(known))
+                known.idle_timer = None
+                write_state(known)
     except (Failure, OSError):
         return False
-    came = (known["lastMessageAt"], known["turnBeganAt"]) if known is not None else ()
+    came = (known.last_message_at, known.turn_began_at) if known is not None else ()
     return any(at is not None and at > since for at in came)
 
 
@@ -205,8 +219,8 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
     return folder, compactions
 
 
-def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: str) -> tuple[list[str], str]:
-    session_id, agent = current["sessionId"], current["agent"]
+def _command(current: SessionState, timer: "IdleTimer", config: Config, began_in: str) -> tuple[list[str], str]:
+    session_id, agent = current.session_id, current.agent
     template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
     if not template:
         who = agent or "an unknown client"
@@ -214,7 +228,7 @@ def _command(current: SessionState, timer: IdleTimer, config: Config, began_in: 
     if session_id.startswith(("-", "hash-")):
         raise Failure("IDLE_NO_ID", f"{session_id[:80]!r} is not an id that a command takes", "set no timer for it")
     # Claude Code finds a session by the folder where it began, and tells its hooks the one where its shell is.
-    folder = began_in or timer["cwd"] or current["cwd"]
+    folder = began_in or timer["cwd"] or current.cwd
     if not folder or not os.path.isdir(folder):
         gone = f"{folder[:200]!r}, where the session ran, no longer exists"
         raise Failure("IDLE_NO_FOLDER", gone, "bring it back: the session is compacted there")
@@ -238,16 +252,16 @@ def _record(
     took: float | None = None,
 ) -> None:
     event = new_event(
-        session_event.by_role(f"compaction.idle.{what}", current["role"]),
-        source=current["role"],
+        session_event.by_role(f"compaction.idle.{what}", current.role),
+        source=current.role,
         component=session_event.COMPONENT,
         level="error" if error else "info",
         success=not error,
         error=error or None,
-        metadata={"agent": current["agent"], **about, **session_event.compaction_count(current)},
+        metadata={"agent": current.agent, **about, **session_event.compaction_count(current)},
         duration_ms=took,
-        session=current["sessionId"],
-        role=current["role"],
+        session=current.session_id,
+        role=current.role,
         now=clock.now_ms(),
     )
     log.store_spooled([event])  # nobody waits for this, and its user may be following the log

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import clients
 from core import TYPE_CHECKING, clock, files
-from session.faults import fault_boundary
-from session.state import state_file
-from session.step import Step
+from session.state import PATH_CHARS, SessionState
+from session.state_file import has_state, load_state, state_lock, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from clients.event import HookEvent
     from core.config import Config
-    from session.records import ContextUsage, SessionState
-    from session.records import IdleTimer as Timer
-    from session.step import Context
+    from session.state import IdleTimer
 
 RUNNING = "JOELCLAW_IDLE_RUN"
 """Set in the environment of a compaction command: hooks that run inside it report no turn of the user."""
@@ -32,52 +26,24 @@ STALE_MS = 60 * MINUTE_MS
 _ROUNDING = 1e-9
 
 
-class IdleTimer(Step):
-    """What a hook's event means to the timer: a prompt takes it away, the end of a turn sets it anew."""
-
-    name = "idle"
-
-    def __init__(self, context: Context, event: HookEvent, usage: ContextUsage | None) -> None:
-        self._context = context
-        self._event = event
-        self._usage = usage
-
-    def change(self, state: SessionState) -> SessionState:
-        """The state with its timer; what a compaction command's own hooks tell is no user's turn."""
-        if os.environ.get(RUNNING):
-            return state
-        event, usage, now = self._event, self._usage, self._context.now
-        if event["kind"] == "prompt":
-            return turn_began(state, now)
-        state = {**state, "turnBeganAt": None}
-        if event["kind"] == "turn" and usage is not None:
-            with fault_boundary(self._context.faults, self.name):
-                used = ratio(usage["percent"], usage["tokens"], usage["window"])
-                agent, cwd, transcript = self._context.agent, event["cwd"], event["transcript"]
-                config = self._context.config
-                state, _ = with_timer(state, used, config, now, agent=agent, cwd=cwd, transcript=transcript)
-        return state
-
-
 def schedule(
     session_id: str, config: Config, used: float | None, *, minutes: int = 0, agent: str = "", cwd: str = ""
 ) -> dict[str, Any]:
     """Set the session's timer, as the end of a turn does; returns what the command prints."""
     now = clock.now_ms()
-    with state_file.locked(session_id):
-        known, _ = state_file.load(session_id)
-        current = known or state_file.blank(session_id, "interactive", now)
+    with state_lock(session_id):
+        known, _ = load_state(session_id)
+        state = known or SessionState(session_id, "interactive", now)
         if used is None:
-            used = ratio(current["checkpoint"]["contextPercentAtCapture"], None, None)
-        old = current["idleTimer"]
-        agent, cwd = agent or current["agent"], cwd or current["cwd"] or files.current_folder()
+            used = ratio(state.percent, None, None)
+        old, before = state.idle_timer, state.to_json()
+        state.agent = agent or state.agent
+        cwd = cwd or state.cwd or files.current_folder()
         transcript = old["transcript"] if old else ""
-        after, reason = with_timer(
-            {**current, "agent": agent}, used, config, now, minutes=minutes, agent=agent, cwd=cwd, transcript=transcript
-        )
-        if after != current:
-            state_file.write(after)
-    timer = after["idleTimer"] if reason == SCHEDULED else None
+        reason = set_timer(state, used, config, now, minutes=minutes, agent=state.agent, cwd=cwd, transcript=transcript)
+        if state.to_json() != before:
+            write_state(state)
+    timer = state.idle_timer if reason == SCHEDULED else None
     return {
         "sessionId": session_id,
         "scheduled": timer is not None,
@@ -91,12 +57,13 @@ def schedule(
 
 def cancel(session_id: str) -> dict[str, Any]:
     """Remove the session's timer; returns what the command prints."""
-    result = {"sessionId": session_id, "known": state_file.exists(session_id), "cancelled": False}
+    result = {"sessionId": session_id, "known": has_state(session_id), "cancelled": False}
     if result["known"]:
-        with state_file.locked(session_id):
-            known, _ = state_file.load(session_id)
-            if known is not None and known["idleTimer"] is not None:
-                state_file.write(without_timer(known))
+        with state_lock(session_id):
+            known, _ = load_state(session_id)
+            if known is not None and known.idle_timer is not None:
+                known.idle_timer = None
+                write_state(known)
                 result["cancelled"] = True
     return result
 
@@ -108,7 +75,7 @@ def ratio(percent: float | None, tokens: int | None, window: int | None) -> floa
     return None if percent is None else percent / 100
 
 
-def with_timer(
+def set_timer(
     state: SessionState,
     used: float | None,
     config: Config,
@@ -118,49 +85,41 @@ def with_timer(
     agent: str = "",
     cwd: str = "",
     transcript: str = "",
-) -> tuple[SessionState, str]:
-    """The state with a timer, and SCHEDULED or why there is none; `minutes` and `used` as `schedule` has them."""
+) -> str:
+    """Set the timer of a session; returns SCHEDULED, or why there is none; `minutes` and `used` as in `schedule`."""
     minutes = minutes or config.get_int("compaction.idle_trigger_minutes")
     if not minutes:
-        return state, OFF
-    state, where = without_timer(state), cwd or state["cwd"]
-    if not clients.row(agent).compaction(where)["enabled"]:
-        return state, SWITCHED_OFF
+        return OFF
+    cwd = cwd or state.cwd
+    state.idle_timer = None
+    if not clients.row(agent).compaction(cwd)["enabled"]:
+        return SWITCHED_OFF
     if used is None or used + _ROUNDING < config.get_float("compaction.idle_trigger_percent"):
-        return state, UNKNOWN if used is None else BELOW
-    timer: Timer = {
+        return UNKNOWN if used is None else BELOW
+    timer: IdleTimer = {
         "scheduledAt": now,
         "dueAt": now + minutes * MINUTE_MS,
         "ratio": round(used, 4),
-        "cwd": _path(where),
+        "cwd": _path(cwd),
         "transcript": _path(transcript),
     }
-    return {**state, "idleTimer": timer}, SCHEDULED
-
-
-def without_timer(state: SessionState) -> SessionState:
-    """The state without its timer."""
-    return {**state, "idleTimer": None}
-
-
-def turn_began(state: SessionState, now: int) -> SessionState:
-    """The state after a new message: without a timer, and with a turn that runs."""
-    return {**without_timer(state), "turnBeganAt": now}
+    state.idle_timer = timer
+    return SCHEDULED
 
 
 def status(state: SessionState, now: int, *, busy: bool) -> str:
     """The status of the session's timer: NONE, WAITING, DUE, TURN_RUNNING, or IN_PROGRESS where it is `busy`."""
-    timer, began = state["idleTimer"], state["turnBeganAt"]
+    timer, began = state.idle_timer, state.turn_began_at
     if timer is None:
         return NONE
-    for happened in (state["lastMessageAt"], state["lastCompactionAt"]):
+    for happened in (state.last_message_at, state.last_compaction_at):
         if happened is not None and happened > timer["scheduledAt"]:
             return NONE  # told by an agent whose hooks know no timers
     if now < timer["dueAt"]:
         return WAITING
     if busy:
         return IN_PROGRESS
-    is_running = began is not None and now - max(began, state["updatedAt"]) < STALE_MS
+    is_running = began is not None and now - max(began, state.updated_at) < STALE_MS
     return TURN_RUNNING if is_running else DUE
 
 
@@ -178,4 +137,4 @@ def _path(path: str) -> str:
     from core.redaction import redact
     from core.words import clean
 
-    return redact(clean(path))[0][: state_file.PATH_CHARS]
+    return redact(clean(path))[0][:PATH_CHARS]

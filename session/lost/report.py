@@ -17,9 +17,10 @@ from core.records import Session
 from core.store.sessions import call_rows, name_rows, place_rows, session_lists, session_rows, transcripts
 from core.store.sqlite import as_failure
 from session import own_command
-from session.inject import open_work, topics
 from session.lost.work import Entry, Summary, Work, key_of
-from session.session_store import SessionStore
+from session.notes import requests
+from session.reactions import startup
+from session.session import SessionStore
 
 KINDS = ("files", "names", "commands", "errors", "words")
 GIVEN, PROJECT, LAST = "given", "project", "last"
@@ -93,7 +94,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     sessions: list[Session] = store.attempt(
         "work", lambda db: session_rows.last_of_project(db, project, folder_of(folder), first=session), []
     )
-    db, _ = store.reading()
+    db = store.reading()
     if store.faults:
         fault = store.faults[0]
         raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says how to repair the store")
@@ -105,7 +106,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
     try:
         compactions = len(name_rows.compactions(db, about["id"]))
-        left = open_work.left_of(db, sessions, sessions[0]["folder"], now)
+        left = startup.lines_left(db, sessions, sessions[0]["folder"], now)
         dropped = of(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
         raise as_failure(error) from None
@@ -133,7 +134,7 @@ def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
     found: dict[str, Entry] = {}
     for behind, (identifier, text) in enumerate(reversed(said)):
         key = key_of(text)
-        tells = topics.is_topic(text) or topics.is_request(text)
+        tells = requests.is_topic(text) or requests.is_request(text)
         if tells and key not in found and not summary.has_text(text):
             get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
             said_then = clip(" ".join(text.split()), TEXT_CHARS)

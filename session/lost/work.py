@@ -18,7 +18,7 @@ from core.records import Call, Name, Place
 from core.shell_command import place_of
 from core.store.sessions.name_rows import FADING_CALLS
 from session import own_command
-from session.inject import checks
+from session.notes import command_runs
 
 Entry = dict[str, Any]
 
@@ -155,7 +155,7 @@ class Work:
             ):
                 key = _without_filters(self._here(command))
                 runs.setdefault(key, []).append(call)
-                weight = self._faded(_CHECK_WEIGHT if checks.is_check(command) else 1.0, call["number"])
+                weight = self._faded(_CHECK_WEIGHT if command_runs.is_check(command) else 1.0, call["number"])
                 weights[key] = weights.get(key, 0.0) + weight
         found = []
         for key, calls in sorted(runs.items(), key=lambda entry: -weights[entry[0]]):
@@ -177,7 +177,7 @@ class Work:
                 one
                 for step in shell_command.steps(call["command"])
                 if not step["looks"]
-                for one in checks.subjects_of(step)
+                for one in command_runs.subjects_of(step)
             }
             if call["outcome"] != "failed":
                 done |= subjects
@@ -235,7 +235,7 @@ def _done(command: str) -> list[str]:
 def _telling_error(call: Call) -> str:
     """The line of a failure, "" where it says nothing of the work."""
     line = " ".join(call["error"].split())
-    return line[:ERROR_CHARS] if call["outcome"] == "failed" and checks.is_failure(line) else ""
+    return line[:ERROR_CHARS] if call["outcome"] == "failed" and command_runs.is_failure(line) else ""
 
 
 def key_of(text: str) -> str:

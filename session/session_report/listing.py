@@ -15,10 +15,10 @@ from core.quoting import clip
 from core.records import Session
 from core.store import history
 from core.store.sessions import name_rows, session_lists, session_rows
-from session import checkpoint_run
-from session.inject.task import last_request, opening
-from session.records import SessionState
-from session.state import rules, state_file
+from session.notes.requests import last_request, opening
+from session.record import zone_of
+from session.state import SessionState
+from session.state_file import has_state, list_states, read_state
 
 NOT_FOUND = "SESSION_NOT_FOUND"
 _TASK_CHARS = 200
@@ -44,7 +44,7 @@ class Known:
         """Read its state, where there is one that can be read."""
         if self.state is None:
             try:
-                self.state = state_file.peek(self.id)
+                self.state = read_state(self.id)
             except Failure as failure:
                 self.problem = self.problem or failure.message
         return self
@@ -52,7 +52,7 @@ class Known:
     @property
     def client(self) -> str:
         """Whose session it is; "" where nobody said."""
-        told = (self.state["agent"] if self.state else "") or (self.archived["client"] if self.archived else "")
+        told = (self.state.agent if self.state else "") or (self.archived["client"] if self.archived else "")
         return told or (self.hooks["client"] if self.hooks else "")
 
     @property
@@ -60,14 +60,14 @@ class Known:
         """What it works on; "" where that is not known."""
         if self.archived and self.archived["project"]:
             return self.archived["project"]
-        return projects.name_of(self.state["cwd"]) if self.state and self.state["cwd"] else ""
+        return projects.name_of(self.state.cwd) if self.state and self.state.cwd else ""
 
 
 def known(db: apsw.Connection) -> list[Known]:
     """Every session with a state, an archive or hooks, the one that did something last first."""
     archived = {one["id"]: one for one in session_lists.latest_sessions(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
-    for summary in checkpoint_run.sessions():
+    for summary in list_states():
         identifier, at = summary["sessionId"], summary["updatedAt"]
         one = found.setdefault(identifier, Known(identifier, at, None))
         one.updated_at, one.problem = max(one.updated_at, at), summary.get("problem", "")
@@ -91,11 +91,11 @@ def sessions(
 def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
     """What a list says of a session; on a terminal it has the first seven."""
     state, archived = one.state, one.archived
-    percent = state["checkpoint"]["contextPercentAtCapture"] if state else None
-    turns = state["counts"]["userMessages"] if state else 0
-    started = state["startedAt"] if state else one.hooks["first"] if one.hooks else 0
-    compactions = state["checkpoint"]["compactionCount"] if state else 0
-    task = state["messages"][-1]["text"] if state and state["messages"] else ""
+    percent = state.percent if state else None
+    turns = state.counts["userMessages"] if state else 0
+    started = state.started_at if state else one.hooks["first"] if one.hooks else 0
+    compactions = state.compaction_count if state else 0
+    task = state.messages[-1]["text"] if state and state.messages else ""
     if archived is not None:
         turns = max(turns, archived["prompts"])
         compactions = max(compactions, len(name_rows.compactions(db, one.id)))
@@ -112,7 +112,7 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
         "turns": turns,
         "contextPercent": percent,
         "task": clip(" ".join(task.split()), _TASK_CHARS) or one.problem,
-        "zone": rules.zone_of(percent, config),
+        "zone": zone_of(percent, config),
         "startedAt": clock.iso(started or None),
         "toolCalls": archived["calls"] if archived else 0,
         "compactions": compactions,
@@ -125,7 +125,7 @@ def meant(db: apsw.Connection, given: str) -> str:
         return given
     found: list[str] = []
     if len(given) >= _SHORTEST:
-        found = [one["sessionId"] for one in checkpoint_run.sessions() if one["sessionId"].startswith(given)]
+        found = [one["sessionId"] for one in list_states() if one["sessionId"].startswith(given)]
         found += [one for one in history.sessions(db) if one.startswith(given)]
         found = list(dict.fromkeys([*found, *session_lists.sessions_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:
@@ -142,7 +142,7 @@ def meant(db: apsw.Connection, given: str) -> str:
 
 def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is kept of a session of exactly this id."""
-    if state_file.exists(session) or history.extent(db, session) is not None:
+    if has_state(session) or history.extent(db, session) is not None:
         return True
     return session_lists.whole_id(db, session, least=len(session) + 1) == session
 

@@ -17,8 +17,8 @@ from core.store import history
 from core.store.sessions import name_rows, session_rows
 from memory.gate import is_own
 from memory.reports import LEAST
+from session.record import zone_of
 from session.session_report import listing
-from session.state import rules
 
 _MEMORY_CHARS = 160
 _MOST_ERRORS = 12
@@ -55,9 +55,9 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
     texts = history.memory_texts(db, named, _MEMORY_CHARS)
     moments = of_events(events, injected, texts)
     moments += of_compactions(events, name_rows.compactions(db, session)) + of_hooks(hooks)
-    turns = turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: rules.zone_of(percent, config))
+    turns = turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: zone_of(percent, config))
     times = [one["at"] for kind in (hooks, events, prompts) for one in kind] + [at for at, _, _ in calls]
-    times += [state["startedAt"], state["updatedAt"]] if state else []
+    times += [state.started_at, state.updated_at] if state else []
     times = [at for at in (*times, archived["updated_at"] if archived else 0) if at > 0]
     row = listing.row(db, about, config)
     percent = row["contextPercent"]
@@ -72,12 +72,12 @@ def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, A
     became = list(outcomes.values())
     return {
         **row,
-        "role": state["role"] if state else "",
-        "folder": (archived["folder"] if archived else "") or (state["cwd"] if state else ""),
+        "role": state.role if state else "",
+        "folder": (archived["folder"] if archived else "") or (state.cwd if state else ""),
         "startedAt": clock.iso(min(times, default=None)),
         "updatedAt": clock.iso(max(times, default=None)),
         "contextPercent": percent,
-        "zone": rules.zone_of(percent, config),
+        "zone": zone_of(percent, config),
         "turnCount": sum(turn["number"] > 0 for turn in turns),
         "toolCalls": len(calls),
         "failedCalls": sum(failed for _, _, failed in calls),

@@ -206,11 +206,9 @@ def test_nor_does_the_first_command_of_a_new_home(tmp_path: Path, name: str) -> 
     assert dear(modules) - NEEDS.get(name, set()) == set()
 
 
-@pytest.mark.parametrize(
-    "name", ["hook, prompt", "hook, end of turn", "hook, before the compaction", "hook, session end"]
-)
+@pytest.mark.parametrize("name", ["hook, end of turn", "hook, before the compaction", "hook, session end"])
 def test_what_is_switched_off_is_not_imported(lived_in: Path, tmp_path: Path, name: str) -> None:
-    parts = {"session.idle.timers", "session.idle.rules", "session.observation_queue"}
+    parts = {"session.idle.timers", "session.observation_queue"}
     assert parts & set(spawn(lived_in, *CALLS[name])[2].split())
     assert not parts & set(spawn(tmp_path / "home", *CALLS[name])[2].split())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core import shell_command
 from core.project import relative
 from core.shell_command import place_in, place_of
-from session.inject import checks
+from session.notes import command_runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def test_any_text_is_read(text: str) -> None:
         assert step["program"] and step["words"]
         assert 0 <= step["start"] < len(text)
     shell_command.tells(text)
-    checks.is_check(text)
+    command_runs.is_check(text)
     place_of("", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from claude_transcript import CWD, SESSION, Transcript
@@ -14,11 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.config import Config, load
-from session import daily_log
-from session.state import state_file
-
-if TYPE_CHECKING:
-    from session.records import SessionState
+from session.reactions import daily_log
+from session.state import SessionState
 
 TASK = "Fix the memory use of the buoyline importer"
 DAY = "2026-09-21"
@@ -27,7 +24,7 @@ DEFAULTS = Config({})
 
 
 def flush(state: Any, now: int, *, config: Config | None = None, **more: Any) -> bool:
-    return daily_log.flush(state, now, config or load(), **more)
+    return daily_log.append_section(state, now, config or load(), **more)
 
 
 @pytest.fixture(autouse=True)
@@ -43,15 +40,9 @@ def log(home: Path) -> Path:
 
 
 def state_of(task: str = TASK, session: str = "s-1", files: tuple[str, ...] = ("src/a.py", "src/b.py")) -> SessionState:
-    state = state_file.blank(session, "interactive", NOW_MS)
-    state["checkpoint"].update(
-        {
-            "currentTask": task,
-            "filesModified": list(files),
-            "recallQueries": ["buoyline importer memory"],
-            "contextPercentAtCapture": 83.4,
-        }
-    )
+    state = SessionState(session, "interactive", NOW_MS)
+    state.task, state.files, state.percent = task, list(files), 83.4
+    state.recall_cache = [{"query": "buoyline importer memory", "hash": "", "hits": [], "at": 0}]
     return state
 
 
@@ -96,7 +87,7 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
     assert not flush(state_of(), NOW_MS + 120_000)
     assert log.read_text() == before
     again = state_of()
-    again["checkpoint"]["compactionCount"] = 1
+    again.compaction_count = 1
     assert flush(again, NOW_MS + 120_000)
     assert (
         log.read_text()
@@ -110,7 +101,7 @@ def test_the_same_is_not_said_twice(log: Path) -> None:
 
 
 def test_nothing_known_nothing_written(log: Path) -> None:
-    assert not flush(state_file.blank("s-1", "interactive", NOW_MS), NOW_MS)
+    assert not flush(SessionState("s-1", "interactive", NOW_MS), NOW_MS)
     assert not log.parent.exists()
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import JOELCLAW, ROOT, Run, clean_environment
+from conftest import JOELCLAW, Run, clean_environment
 from faults import DEADLINES_MS, SLOWEST_S
 
 AGENTS = ("pi", "claude", "codex", "gemini", "opencode")
@@ -138,54 +137,6 @@ def test_after_its_deadline_it_answers_nothing_and_says_so(run: Run, home: Path,
     (event,) = told
     assert event["error"] == f"no answer within {int(limit_ms) / 1000:g} s"
     assert event["metadata"]["agent"] == agent
-
-
-def test_one_that_is_late_when_its_answer_is_ready_counts_once(run: Run, home: Path) -> None:
-    script = (
-        "import os, time; from session.hook import call; it = call.Call('claude', '', time.perf_counter())\n"
-        "it.watch()\n"
-        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.tell(); it._late(); os._exit(0)'
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
-    told = [
-        (one["action"], one["sessionId"]) for name in ("hook.timeout", "hook.completed") for one in events(run, name)
-    ]
-    assert [action for action, session in told if session == SESSION] == ["hook.timeout"]
-
-
-def test_one_that_is_taken_in_before_it_is_late_is_late(run: Run, home: Path) -> None:
-    script = (
-        "import os, subprocess, sys, time; from session.hook import call\n"
-        "it = call.Call('claude', '', time.perf_counter()); it.watch()\n"
-        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\'); it.tell()\n'
-        f"subprocess.run([{JOELCLAW!r}, 'otel', 'list'], check=True)\nit._late(); os._exit(0)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
-    found = [one for name in ("hook.timeout", "hook.completed") for one in events(run, name)]
-    assert [one["action"] for one in found if one["sessionId"] == SESSION] == ["hook.timeout"]
-    hooks = run("session", "show", SESSION).result["hooks"]
-    assert (hooks["count"], hooks["late"]) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("fails", "told"),
-    [
-        ("it._context.on_deadline = fail; it._late(); os._exit(0)", ["hook.failed", "hook.timeout"]),
-        ("call.background.start_due = fail; it.tell(); it.close()", ["hook.completed", "hook.failed"]),
-    ],
-    ids=["late", "after its answer"],
-)
-def test_a_fault_is_told_beside_what_came_of_the_call(run: Run, home: Path, fails: str, told: list[str]) -> None:
-    script = (
-        "import os, time; from session.hook import call\n"
-        "it = call.Call('claude', '', time.perf_counter()); it.watch()\n"
-        f'it.answer(b\'{{"hook_event_name": "Stop", "session_id": "{SESSION}"}}\')\n'
-        "def fail(*_): raise ValueError('no')\n"
-        f"try:\n    {fails}\nexcept ValueError as error:\n    it.failed(error)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, env=clean_environment(home))
-    found = [one["action"] for name in told for one in events(run, name) if one["sessionId"] == SESSION]
-    assert sorted(found) == told
 
 
 def test_the_deadline_can_be_longer_than_the_default(run: Run, home: Path) -> None:

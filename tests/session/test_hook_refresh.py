@@ -11,9 +11,8 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session.hook import call
-from session.inject import refresh
-from session.state import state_file
+from session.hook import Hook
+from session.reactions import refresh
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -71,22 +70,6 @@ def test_a_prompt_after_a_while_brings_a_refresh(run: Run, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-@pytest.mark.parametrize(("later", "writes"), [(60_000, 1), (DUE, 1)], ids=["not due", "due"])
-def test_writes_of_the_state(home: Path, monkeypatch: pytest.MonkeyPatch, later: int, writes: int) -> None:
-    count = 0
-    write = state_file.write
-
-    def counted(current: Any) -> None:
-        nonlocal count
-        count += 1
-        write(current)
-
-    monkeypatch.setattr(state_file, "write", counted)
-    answer(home, monkeypatch, later)
-    assert count == writes
-
-
-@pytest.mark.usefixtures("under_way")
 def test_a_refresh_that_fails_leaves_the_prompt_noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> str:
         raise RuntimeError("no trigger today")
@@ -121,27 +104,6 @@ def test_a_prompt_is_noted_even_where_its_recall_hangs_till_the_deadline(run: Ru
 
 
 @pytest.mark.usefixtures("under_way")
-@pytest.mark.spawned
-def test_of_two_hooks_for_one_prompt_one_hands_the_refresh_out(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where the hooks are installed for the user and for the project."""
-    other: list[str] = []
-    compose = refresh.compose
-
-    def meanwhile(*arguments: Any) -> Any:
-        other.append(run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out)
-        return compose(*arguments)
-
-    monkeypatch.setattr(refresh, "compose", meanwhile)
-    assert MEMORY in answer(home, monkeypatch, DUE)
-    assert other == [""]
-    after = known(home)
-    assert after["counts"]["injections"] == 1
-    assert [entry["text"] for entry in after["messages"]] == [TASK, LATER]
-
-
-@pytest.mark.usefixtures("under_way")
 def test_what_is_told_while_the_store_is_locked_is_noted(run: Run, home: Path) -> None:
     with faults.write_lock(home):
         assert MEMORY in run("hook", "claude", stdin=payload(LATER), env=at(DUE)).out
@@ -152,20 +114,10 @@ def test_what_is_told_while_the_store_is_locked_is_noted(run: Run, home: Path) -
     assert actions.count("hook.degraded") == 0  # a prompt only reads the store
 
 
-@pytest.mark.usefixtures("under_way")
-def test_a_refresh_that_cannot_be_told_leaves_the_prompt_noted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> str:
-        raise RuntimeError("no text today")
-
-    monkeypatch.setattr(refresh, "compose", broken)
-    assert answer(home, monkeypatch, DUE) == ""
-    assert [entry["text"] for entry in known(home)["messages"]] == [TASK, LATER]
-
-
 def answer(home: Path, monkeypatch: pytest.MonkeyPatch, later: int) -> str:
     """What the hook answers in this process."""
     for name, value in {**at(later), "JOELCLAW_HOME": str(home)}.items():
         monkeypatch.setenv(name, value)
-    given = call.Call("claude", "", 0.0)
+    given = Hook("claude", "", 0.0)
     given._config = config.load()
     return given.answer(payload(LATER).encode())

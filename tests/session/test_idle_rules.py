@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from conftest import NOW_MS
@@ -15,17 +14,15 @@ import clients
 from core.config import Config
 from session.idle import timers
 from session.idle.run import told
-from session.state import rules, state_file
-
-if TYPE_CHECKING:
-    from session.records import SessionState
+from session.record import _record_compaction
+from session.state import SessionState
 
 MINUTE = 60_000
 LEAST = 0.7
 
 
 def blank() -> SessionState:
-    return state_file.blank("s", "interactive", NOW_MS)
+    return SessionState("s", "interactive", NOW_MS)
 
 
 def least(share: float) -> Config:
@@ -33,7 +30,9 @@ def least(share: float) -> Config:
 
 
 def scheduled() -> SessionState:
-    return timers.with_timer(blank(), 0.8, least(LEAST), NOW_MS, minutes=10, cwd="/p")[0]
+    state = blank()
+    timers.set_timer(state, 0.8, least(LEAST), NOW_MS, minutes=10, cwd="/p")
+    return state
 
 
 def status(state: SessionState, now: int, busy: bool = False) -> str:
@@ -49,11 +48,13 @@ def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
     assert timers.ratio(None, 5, 0) is None
 
 
-@pytest.mark.parametrize("field", ["lastMessageAt", "lastCompactionAt"])
+@pytest.mark.parametrize("field", ["last_message_at", "last_compaction_at"])
 def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str) -> None:
     due = NOW_MS + 10 * MINUTE
-    assert status({**scheduled(), field: NOW_MS}, due) == "due"  # type: ignore[arg-type,misc]
-    assert status({**scheduled(), field: NOW_MS + 1}, due) == "none"  # type: ignore[arg-type,misc]
+    for at, expected in ((NOW_MS, "due"), (NOW_MS + 1, "none")):
+        state = scheduled()
+        setattr(state, field, at)
+        assert status(state, due) == expected
 
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
@@ -82,24 +83,27 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     for step in happened:
         now += 20_000
         if step == "schedule":
-            state, _ = timers.with_timer({**state, "turnBeganAt": None}, 0.9, least(LEAST), now, minutes=1)
+            state.turn_began_at = None
+            timers.set_timer(state, 0.9, least(LEAST), now, minutes=1)
             silent_since = now
         elif step == "below":
-            state, _ = timers.with_timer({**state, "turnBeganAt": None}, 0.1, least(LEAST), now, minutes=1)
+            state.turn_began_at = None
+            timers.set_timer(state, 0.1, least(LEAST), now, minutes=1)
             silent_since = None
         elif step == "prompt":
-            state, silent_since = timers.turn_began(state, now), None
+            state.idle_timer, state.turn_began_at, silent_since = None, now, None
         elif step == "turn":
-            state = {**state, "turnBeganAt": None}
+            state.turn_began_at = None
         elif step == "compaction":
-            state, silent_since = rules.compact(state, now), None
+            _record_compaction(state, now)
+            silent_since = None
         elif step == "begin" and status(state, now, at_work is not None) == "due":
-            timer = state["idleTimer"]
+            timer = state.idle_timer
             assert timer is not None
             at_work = timer["scheduledAt"]
         elif step == "finish" and at_work is not None:
             if silent_since == at_work:
-                state, silent_since = timers.without_timer(state), None
+                state.idle_timer, silent_since = None, None
             at_work = None
         elif step == "wait":
             now += 50_000
@@ -109,7 +113,6 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
             assert now - silent_since >= MINUTE
             assert at_work is None
         assert (found == "none") == (silent_since is None)
-        assert state_file.bounded(state) == state
 
 
 def write(path: Path, *lines: object) -> str:

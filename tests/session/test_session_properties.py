@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
@@ -11,13 +10,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from core import json_text
 from core.config import Config
-from session import checkpoint
-from session.inject import recovery
-from session.state import rules, state_file
+from core.quoting import one_line
+from session import record
+from session.reactions import recovery
+from session.session import Session as Call
+from session.state import Damaged, SessionState
 
 if TYPE_CHECKING:
-    from session import records
-    from session.records import Memory, SessionState
+    from session.session import TaskPlan
+    from session.state import Memory, Message
 
 DEFAULTS = Config({})
 SESSION = "s" * 200
@@ -34,7 +35,15 @@ def memories(texts: list[str]) -> list[Memory]:
 
 
 def size(state: SessionState) -> int:
-    return len(json_text.dumps(state).encode())
+    return len(json_text.dumps(state.to_json()).encode())
+
+
+def call_of(state: SessionState, now: int, percent: float | None = None) -> Call:
+    """A call about a session in this state, as if it had been loaded."""
+    call = Call(SESSION, DEFAULTS)
+    call.state, call.before, call.now = state, state.copy(), now
+    call.usage = {"tokens": None, "window": None, "percent": percent, "source": "usage"}
+    return call
 
 
 class Session(RuleBasedStateMachine):
@@ -43,109 +52,107 @@ class Session(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000_000
-        self.disk = json_text.dumps(state_file.blank(SESSION, "interactive", self.now))
-        self.work: records.Plan | None = None
+        self.save(SessionState(SESSION, "interactive", self.now))
+        self.work: tuple[TaskPlan, str] | None = None
         self.warm_events = self.hot_events = 0
-        self.recalled: list[str] = []
-        self.written: list[str] = []
-        self.given_messages: list[str] = []
-        self.given_files: set[str] = set()
 
     def load(self) -> SessionState:
-        return state_file.state_of(json_text.loads(self.disk), SESSION)
+        return SessionState.from_json(json_text.loads(self.disk), SESSION)
+
+    def save(self, state: SessionState) -> None:
+        self.disk = json_text.dumps(state.to_json())
 
     @rule(said=messages, touched=files, percent=percents, flush=st.booleans(), step=st.integers(0, 20_000))
     def turn(self, said: list[str], touched: list[str], percent: float | None, flush: bool, step: int) -> None:
         self.now += step
-        turn = checkpoint.turn_of(messages=said, files=touched, percent=percent)
-        before = self.load()
-        state = rules.record_turn(before, turn)
-        plan = rules.plan_of(state, rules.zone_of(percent, DEFAULTS), flush=flush)
-        assert set(turn["files"]) <= set(state["files"])
-        if turn["messages"]:
-            assert state["messages"][-1] == turn["messages"][-1]
+        call = call_of(self.load(), self.now, percent)
+        before, state = call.before, call.state
+        kind = "before_compaction" if flush else "turn"
+        record.record(record.own_event(kind, messages=said, files=touched), call)
+        plan = call.plan
+        assert before is not None and plan is not None
+        assert all(any(path[-100:] == known[-100:] for known in state.files) for path in touched)
+        if said:
+            assert state.messages[-1] == record.message(said[-1])
         if not flush:
-            assert (plan["zone"] in ("warm", "hot")) or not (plan["recall"] or plan["write"] or plan["entered"])
-            assert plan["zone"] == "hot" or not plan["write"]
-            self.warm_events += "warm" in plan["entered"]
-            self.hot_events += "hot" in plan["entered"]
-        if plan["recall"]:
-            assert plan["hash"] != state["recalledHash"]
-            assert 5 <= len(plan["query"]) <= 120
-        if plan["write"]:
-            assert plan["hash"] != state["writtenHash"]
-        if self.work is None and (plan["recall"] or plan["write"]):
-            self.work = plan
-        self.disk = json_text.dumps(rules.enter(state, plan))
+            assert plan.zone in ("warm", "hot") or not (plan.must_recall or plan.must_write or plan.entered)
+            assert plan.zone == "hot" or not plan.must_write
+            self.warm_events += "warm" in plan.entered
+            self.hot_events += "hot" in plan.entered
+        if plan.must_recall:
+            assert state.task_hash != before.recalled_hash
+            assert 5 <= len(plan.query) <= 120
+        if plan.must_write:
+            assert state.task_hash != before.written_hash
+        if plan.must_recall or plan.must_write:
+            self.work = plan, state.task_hash
+        self.save(state)
 
-    @precondition(lambda self: self.work is not None)
+    @precondition(lambda self: self.work is not None and self.work[1] == self.load().task_hash)
     @rule(found=st.none() | hits, stored=st.booleans(), dies=st.booleans())
     def finish(self, found: list[str] | None, stored: bool, dies: bool) -> None:
-        plan, self.work = self.work, None
-        assert plan is not None
+        assert self.work is not None
+        (plan, _), self.work = self.work, None
         if dies:
             return
-        recalled = memories(found) if plan["recall"] and found is not None else None
-        memory = f"task-{plan['hash']}" if plan["write"] and stored else None
-        before = self.load()
-        state = rules.finish(before, plan, recalled, memory, now=self.now)
-        assert state["messages"] == before["messages"]
-        assert state["files"] == before["files"]
-        if recalled is not None:
-            assert state["recalledHash"] == plan["hash"]
-            if recalled:
-                assert state["checkpoint"]["recallQueries"][0] == plan["query"]
+        state, before = self.load(), self.load()
+        if plan.must_recall and found is not None:
+            record.record_recall(state, plan, memories(found), self.now)
+            assert state.recalled_hash == state.task_hash
+            if found:
+                assert state.recall_queries[0] == plan.query
             else:
-                assert state["recallCache"] == before["recallCache"], "a query without results is not validated"
-        if memory is not None:
-            assert state["writtenHash"] == plan["hash"]
-        self.disk = json_text.dumps(state)
+                assert state.recall_cache == before.recall_cache, "a query without results is not cached"
+        if plan.must_write and stored:
+            record.record_task_memory(state, f"task-{state.task_hash}")
+            assert state.written_hash == state.task_hash
+        assert (state.messages, state.files) == (before.messages, before.files)
+        self.save(state)
 
     @rule(step=st.integers(0, 90_000))
     def compact(self, step: int) -> None:
         self.now += step
-        before = self.load()
-        rapid = rules.is_rapid(before, self.now, 60_000)
-        last = before["lastInjectionAt"]
-        assert rapid == (last is not None and self.now - last < 60_000)
-        state = rules.compact(before, self.now)
-        if not rapid:
-            state = {**state, "lastInjectionAt": self.now}
-        assert state["checkpoint"]["compactionCount"] == before["checkpoint"]["compactionCount"] + 1
-        assert state["recallCache"] == before["recallCache"]
-        assert not state["warmZoneEntered"]
-        assert not state["hotZoneEntered"]
-        made = recovery.of_talk(
-            state["checkpoint"]["currentTask"], state["checkpoint"]["filesModified"],
-            state_file.memories(state["recallCache"]), state["checkpoint"]["recallQueries"], 300, "",
-        )  # fmt: skip
-        if state["checkpoint"]["currentTask"] or state["files"] or state["recallCache"]:
-            assert made["content"]
-        self.disk = json_text.dumps(state)
+        call = call_of(self.load(), self.now)
+        state, before = call.state, call.before
+        assert before is not None
+        last = state.last_injection_at
+        assert call.is_cooling_down == (last is not None and self.now - last < 60_000)
+        record.record(record.own_event("after_compaction"), call)
+        assert state.compaction_count == before.compaction_count + 1
+        assert state.recall_cache == before.recall_cache
+        assert state.note_owed
+        assert not state.warm_zone_entered
+        assert not state.hot_zone_entered
+        note = recovery.talk_note(
+            state.task, state.files_modified, state.recalled_memories, state.recall_queries, 300, ""
+        )
+        if state.task or state.files or state.recall_cache:
+            assert note.content
+        if not call.is_cooling_down:
+            state.last_injection_at = self.now
+        state.note_owed = False
+        self.save(state)
         self.warm_events = self.hot_events = 0
 
     @invariant()
     def bounds_hold(self) -> None:
         state = self.load()
-        held = state["checkpoint"]
+        held = state.checkpoint
         assert len(self.disk.encode()) < 65_536
         assert len(held["currentTask"]) <= 500
-        assert len(state["messages"]) <= 3
-        assert all(len(entry["text"]) <= 200 for entry in state["messages"])
-        assert held["filesModified"] == state["files"][-10:]
-        assert len(set(state["files"])) == len(state["files"]) <= 20
+        assert len(state.messages) <= 3
+        assert all(len(entry["text"]) <= 200 for entry in state.messages)
+        assert held["filesModified"] == state.files[-10:]
+        assert len(set(state.files)) == len(state.files) <= 20
         assert len(held["recallHits"]) <= 5
         assert len(held["recallQueries"]) <= 3
-        assert len(state["recallCache"]) <= 3
+        assert len(state.recall_cache) <= 3
         assert self.warm_events <= 1
         assert self.hot_events <= 1
 
     @invariant()
     def what_is_on_disk_reads_back_the_same(self) -> None:
-        state = self.load()
-        assert json_text.dumps(state) == json_text.dumps(
-            state_file.state_of(json.loads(json_text.dumps(state)), SESSION)
-        )
+        assert json_text.dumps(self.load().to_json()) == self.disk
 
 
 Session.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
@@ -153,28 +160,27 @@ TestSession = Session.TestCase
 
 
 @settings(deadline=None)
-@given(st.data())
-def test_the_fullest_state_fits(data: Any) -> None:
-    unit = data.draw(st.sampled_from(["字", "\U0001f600", '"', "\\", "\x00", "\x7f", "a"]))
-    state = state_file.blank(unit * 200, unit * 99, 0)
-    state["files"] = [f"{number}" + rules.one_line(unit * 999) for number in range(99)]
-    state["messages"] = [entry for _ in range(9) if (entry := rules.message(unit * 999))]
-    state["checkpoint"]["currentTask"] = rules.one_line(unit * 999)
-    state["injectedScopes"] = [f"{n}" + rules.one_line(unit * 99) for n in range(99)]
-    state["injectedKinds"] = {f"{n}" + rules.one_line(unit * 99): 2**63 for n in range(99)}
-    state["recallCache"] = [
+@given(st.sampled_from(["字", "\U0001f600", '"', "\\", "\x00", "\x7f", "a"]))
+def test_the_fullest_state_fits(unit: str) -> None:
+    state = SessionState(unit * 200, unit * 60)
+    state.files = [f"{number}" + one_line(unit * 999) for number in range(99)]
+    state.messages = [entry for _ in range(9) if (entry := record.message(unit * 999))]
+    state.task = one_line(unit * 999)
+    state.injected_scopes = [f"{n}" + one_line(unit * 99) for n in range(99)]
+    state.injected_kinds = {f"{n}" + one_line(unit * 99): 2**63 for n in range(99)}
+    state.recall_cache = [
         {
             "query": unit * 999,
             "hash": unit * 99,
-            "hits": memories([f"{n}" + rules.one_line(unit * 999) for _ in range(9)]),
+            "hits": memories([f"{n}" + one_line(unit * 999) for _ in range(9)]),
             "at": 1,
         }
         for n in range(9)
     ]
-    assert size(state_file.bounded(state)) < 65_536
+    assert size(state) < 65_536
 
 
-fields = st.sampled_from(sorted(state_file.blank("s", "r", 0)))
+fields = st.sampled_from(sorted(SessionState("s").to_json()))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(fields, inner, max_size=9),
@@ -186,24 +192,24 @@ def test_any_json_is_a_state_or_damaged(value: Any) -> None:
     if isinstance(value, dict):
         value |= {"version": 1, "sessionId": "s"}
     try:
-        state = state_file.state_of(value, "s")
-    except state_file.Damaged:
+        state = SessionState.from_json(value, "s")
+    except Damaged:
         return
+    call = call_of(state, 1, 70)
+    record.record(record.own_event("turn", messages=["a message of some length"], files=["x"]), call)
     assert size(state) > 0
-    rules.record_turn(state, checkpoint.turn_of(messages=["a message of some length"], files=["x"], percent=70))
-    held = state["checkpoint"]["currentTask"], state["files"], state_file.memories(state["recallCache"])
-    assert any(held) or not recovery.of_talk(*held, [], 300, "")["content"]
+    assert recovery.talk_note(state.task, state.files, state.recalled_memories, [], 300, "").content
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=5))
 def test_a_hook_that_sends_everything_and_one_that_sends_what_is_new_agree(
     history: list[int], fresh: list[int]
 ) -> None:
-    def entries(numbers: list[int]) -> list[records.Message]:
+    def entries(numbers: list[int]) -> list[Message]:
         unlike = [n for at, n in enumerate(numbers) if at == 0 or numbers[at - 1] != n]
         return [{"text": str(n), "hash": str(n)} for n in unlike]
 
     whole = entries(history + fresh)
     known = entries(history)[-3:]
-    after = [*known, *rules.added(known, whole)][-3:]
+    after = [*known, *record.new_messages(known, whole)][-3:]
     assert after == whole[-3:]

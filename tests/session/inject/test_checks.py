@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.records import Call, Edit
-from session.inject import checks
+from session.notes import command_runs
 
 HOUR = 3_600_000
 
@@ -38,7 +38,7 @@ RED = ("go test ./tide/...", "failed")
     ],
 )
 def test_a_failure_stands(later: list[tuple[str, str]]) -> None:
-    failed = checks.failing(calls(("make", "ok"), RED, *later))
+    failed = command_runs.failing(calls(("make", "ok"), RED, *later))
     assert failed is not None
     assert (failed["command"], failed["error"]) == ("go test ./tide/...", "a.go:3:1: undefined: x")
 
@@ -63,7 +63,7 @@ def test_a_failure_stands(later: list[tuple[str, str]]) -> None:
     ],
 )
 def test_a_failure_is_ended(later: tuple[str, str]) -> None:
-    assert checks.failing(calls(RED, ("ls", "ok"), later, ("ls", "ok"))) is None
+    assert command_runs.failing(calls(RED, ("ls", "ok"), later, ("ls", "ok"))) is None
 
 
 @pytest.mark.parametrize(
@@ -85,26 +85,26 @@ def test_a_failure_is_ended(later: tuple[str, str]) -> None:
     ],
 )
 def test_what_is_no_failure_of_the_work(told: tuple[str, str, str]) -> None:
-    assert checks.failing(calls(told)) is None
+    assert command_runs.failing(calls(told)) is None
 
 
 def test_a_merge_that_was_committed_is_no_failure() -> None:
     merge = ("git merge main", "failed", "CONFLICT (content): Merge conflict in tide.go")
-    failed = checks.failing(calls(merge, ("git status", "ok")))
+    failed = command_runs.failing(calls(merge, ("git status", "ok")))
     assert failed is not None
     assert failed["error"].startswith("CONFLICT")
-    assert checks.failing(calls(merge, ("git add -A && git commit --no-edit", "ok"))) is None
-    assert checks.failing(calls(merge, ("git merge --abort", "ok"))) is None
+    assert command_runs.failing(calls(merge, ("git add -A && git commit --no-edit", "ok"))) is None
+    assert command_runs.failing(calls(merge, ("git merge --abort", "ok"))) is None
 
 
 def test_the_last_of_several_failures_is_told_and_none_that_is_far_behind() -> None:
-    found = checks.failing(calls(RED, ("npm run lint", "failed"), ("ls", "ok")))
+    found = command_runs.failing(calls(RED, ("npm run lint", "failed"), ("ls", "ok")))
     assert found is not None
     assert found["command"] == "npm run lint"
-    found = checks.failing(calls(RED, ("npm run lint", "failed"), ("npm run lint", "ok")))
+    found = command_runs.failing(calls(RED, ("npm run lint", "failed"), ("npm run lint", "ok")))
     assert found is not None
     assert found["command"] == "go test ./tide/..."
-    assert checks.failing(calls(RED, *[("ls", "ok")] * 60)) is None
+    assert command_runs.failing(calls(RED, *[("ls", "ok")] * 60)) is None
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_a_failure_whose_line_was_edited_since_may_be_mended(
     told = calls(("make", "ok"), ("go build ./...", "failed", error), ("", "ok"))
     file, first, last = edited
     after: Edit = {"number": 3, "file": file, "first": first, "last": last, "hunk": 0}
-    assert (checks.failing(told, [after]) is not None) is stands
-    assert checks.failing(told, [{**after, "number": 1}]) is not None, "edited before it ran"
+    assert (command_runs.failing(told, [after]) is not None) is stands
+    assert command_runs.failing(told, [{**after, "number": 1}]) is not None, "edited before it ran"
 
 
 def works(*told: tuple[str, str] | tuple[str, str, str], without: str = "") -> list[tuple[str, int]]:
-    return [(call["command"], forms) for call, forms in checks.working(calls(*told), without=without)]
+    return [(call["command"], forms) for call, forms in command_runs.working(calls(*told), known=without)]
 
 
 def test_what_works() -> None:
@@ -197,10 +197,10 @@ def test_what_runs_in_the_background() -> None:
     told = calls(
         ("make serve", "running"), ("make watch", "stopped"), ("make docs", "ok"), ("", "running"), ("ls", "ok")
     )
-    assert [call["command"] for call in checks.running(told)] == ["make serve"]
+    assert [call["command"] for call in command_runs.running(told)] == ["make serve"]
     told[-1]["at"] = told[0]["at"] + 3 * HOUR  # type: ignore[operator]
-    assert checks.running(told) == []
-    assert checks.running(calls(("make serve", "running"), *[("ls", "ok")] * 150)) == []
+    assert command_runs.running(told) == []
+    assert command_runs.running(calls(("make serve", "running"), *[("ls", "ok")] * 150)) == []
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_what_runs_in_the_background() -> None:
     ],
 )  # fmt: skip
 def test_what_checks_the_work(command: str, checked: bool) -> None:
-    assert checks.is_check(command) is checked
+    assert command_runs.is_check(command) is checked
 
 
 def test_what_ran_since_with_an_unknown_outcome_is_not_told_to_work() -> None:
@@ -235,4 +235,4 @@ def test_what_ran_since_with_an_unknown_outcome_is_not_told_to_work() -> None:
     ],
 )  # fmt: skip
 def test_what_an_agent_writes_without_being_told(command: str, plain: bool) -> None:
-    assert checks.is_plain(command) is plain
+    assert command_runs.is_plain(command) is plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.records import Place
-from session.inject import checks
+from session.notes import command_runs
 
 FOUND = {
     "src/tide_reader_test.go": [(356, 501)],
@@ -50,4 +50,4 @@ NAMES = {file: file.rpartition("/")[2] for file in FOUND}
     ],
 )
 def test_what_has_room(room: int, told: str) -> None:
-    assert checks.told_ranges(FOUND, PLACES, NAMES, room) == told
+    assert command_runs.ranges_text(FOUND, PLACES, NAMES, room) == told

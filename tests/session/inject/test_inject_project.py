@@ -10,9 +10,7 @@ import pytest
 from conftest import NOW_MS, Run
 
 from core import config
-from session import step
-from session.inject import project_context, runner
-from session.step import Context
+from session.reactions.project import names_file, scope_of
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 FACTS = (
@@ -47,8 +45,8 @@ def inject(run: Run, project: Path, *files: str, session: str = "s1", **env: str
 
 def of_file(path: str, cwd: str, scopes: dict[str, str]) -> dict[str, str] | None:
     """Name and query of a file's scope."""
-    found = project_context.of_file(path, cwd, config.Config({}, scopes))
-    return None if found is None else {"name": found["name"], "query": found["query"]}
+    found = scope_of(path, cwd, config.Config({}, scopes))
+    return None if found is None else {"name": found.name, "query": found.query}
 
 
 def stock(run: Run) -> None:
@@ -99,7 +97,7 @@ def test_of_a_file_that_no_memory_names_nothing_is_said(run: Run, project: Path,
     ],
 )
 def test_whether_a_memory_is_about_a_file(text: str, path: str, tells: bool) -> None:
-    assert project_context.tells_of(text, path) is tells
+    assert names_file(text, path) is tells
 
 
 def test_the_configuration_goes_first(run: Run, project: Path, home: Path) -> None:
@@ -157,54 +155,6 @@ def test_the_next_of_several_files_has_its_turn(run: Run, project: Path) -> None
     assert [inject(run, project, *files).get("scope") for _ in range(2)] == [EDITED, copy]
     assert inject(run, project, *files)["reason"] == "no-results"
     assert inject(run, project, EDITED, copy)["reason"] == "already-injected"
-
-
-def reason_here(project: Path, edited: str) -> str:
-    """Why nothing is injected in this process, "" where something is."""
-    context = Context("s1", config.load())
-    injection = runner.InjectionStep(project_context, runner.Situation(context, files=[edited], cwd=str(project)))
-    step.run(context, [injection])
-    return injection.reason
-
-
-@pytest.mark.spawned
-def test_of_two_hooks_for_one_edit_one_hands_it_out(
-    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stock(run)
-    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
-        monkeypatch.setenv(name, value)
-    edited = EDITED
-    compose = project_context.compose
-    first: list[dict[str, Any]] = []
-
-    def overtaken(*arguments: Any) -> Any:
-        first.append(inject(run, project, edited))
-        return compose(*arguments)
-
-    monkeypatch.setattr(project_context, "compose", overtaken)
-    assert [reason_here(project, edited), first[0]["reason"]] == ["", "in-flight"]
-    state = json.loads((home / "sessions" / "s1.json").read_text())
-    assert (state["counts"]["injections"], state["injectedScopes"]) == (1, [EDITED])
-
-
-@pytest.mark.spawned
-def test_a_session_that_is_cleared_meanwhile_gets_its_text_and_stays_cleared(
-    run: Run, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stock(run)
-    run("checkpoint", "save", "--session", "s1", "--percent", "10", env=NOW)
-    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
-        monkeypatch.setenv(name, value)
-    compose = project_context.compose
-
-    def cleared(*arguments: Any) -> Any:
-        run("checkpoint", "clear", "s1", env=NOW)
-        return compose(*arguments)
-
-    monkeypatch.setattr(project_context, "compose", cleared)
-    assert reason_here(project, EDITED) == ""
-    assert not (home / "sessions" / "s1.json").exists()
 
 
 def test_raw_and_arguments(run: Run, project: Path) -> None:

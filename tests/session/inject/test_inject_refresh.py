@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.quoting import cost
-from session.inject import selection, topics
-from session.state import rules
+from session import record
+from session.notes import requests
+from session.reactions import injection
 
 if TYPE_CHECKING:
-    from session.records import Memory
+    from session.state import Memory
 
 MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
 TASK = "Fix the memory use of the buoyline importer"
@@ -198,16 +198,6 @@ def test_a_store_that_fails_leaves_it_due(run: Run, home: Path) -> None:
     store.write_bytes(kept)
 
 
-def test_another_hook_at_work(run: Run, home: Path) -> None:
-    prepare(run)
-    lock = home / "sessions" / ".work" / "refresh" / "s1"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert ask(run, 45, "--message", "go on")["reason"] == "in-flight"
-    assert ask(run, 45.1, "--message", "go on")["injected"], "the kernel frees the lock of a process that ended"
-
-
 def test_raw(run: Run) -> None:
     prepare(run)
     words = ("inject", "refresh", "--session", "s1", "--percent", "60", "--raw")
@@ -227,7 +217,7 @@ def test_the_text_keeps_its_frame_and_its_bound(memories: list[tuple[str, str]])
         for number, (said, category) in enumerate(memories)
     ]
     head = ["## Context Refresh", "**Why:** the conversation goes on after a pause"]
-    content, shown = selection.fit("context-refresh", head, known, mark="- [{category}] ", most=3, max_tokens=350)
+    content, shown = injection.fit("context-refresh", head, known, mark="- [{category}] ", most=3, max_tokens=350)
     assert bool(content) == bool(shown)
     if not content:
         return
@@ -256,10 +246,10 @@ def test_topics() -> None:
         "I've fixed the importer, now the parser",
         "Okay is what the vendor's API returns on success",
     ]:
-        assert topics.is_topic(said)
-        kept = rules.message(said)
+        assert requests.is_topic(said)
+        kept = record.message(said)
         assert kept is not None
-        assert topics.is_topic(kept["text"]), "and as the state keeps it"
+        assert requests.is_topic(kept["text"]), "and as the state keeps it"
 
 
 def test_no_topics() -> None:
@@ -285,6 +275,6 @@ def test_no_topics() -> None:
         '{"event": "importer.done", "rows": 1500, "box": "harbour"}',
         "This session is being continued from a previous conversation that ran out of context.",
     ]:
-        assert not topics.is_topic(said)
-        kept = rules.message(said)
-        assert kept is None or not topics.is_topic(kept["text"]), "nor as the state keeps it"
+        assert not requests.is_topic(said)
+        kept = record.message(said)
+        assert kept is None or not requests.is_topic(kept["text"]), "nor as the state keeps it"

@@ -13,12 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.quoting import clip, cost, one_line
-from session import own_command
-from session.inject import recovery
-from session.state import rules
+from session import own_command, record
+from session.reactions import recovery
 
 if TYPE_CHECKING:
-    from session.records import Memory
+    from session.state import Memory
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 NASTY = (
@@ -86,10 +85,10 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     task_text: str, files: list[str], memories: list[str], queries: list[str], tokens: int
 ) -> None:
     asked = [query for text in queries if (query := _query(text))]
-    made = recovery.of_talk(task_text, files, [memory(text) for text in memories], asked, tokens, "")
-    if not made["content"]:
+    made = recovery.talk_note(task_text, files, [memory(text) for text in memories], asked, tokens, "")
+    if not made.content:
         return
-    content = made["content"]
+    content = made.content
     lines = content.split("\n")
     assert content.splitlines() == lines, "no other character breaks a line"
     assert content.lower().count("joelclaw-memory") == 2
@@ -105,11 +104,11 @@ def test_a_recovery_has_one_frame_and_only_our_sections(
     assert [
         next(label for label in LABELS if line.startswith(label)) for line in lines if line.startswith("**")
     ] == present
-    assert len(lines) == 3 + len(present) + len(made["memories"])
-    assert sum(line.startswith("- ") for line in lines) == len(made["memories"])
-    assert content.count("`") == 2 * len(made["queries"])
+    assert len(lines) == 3 + len(present) + len(made.memories)
+    assert sum(line.startswith("- ") for line in lines) == len(made.memories)
+    assert content.count("`") == 2 * len(made.queries)
     assert not shown_badly(content)
-    assert cost(content) <= tokens + own_command.uncounted(len(made["queries"]), "")
+    assert cost(content) <= tokens + own_command.uncounted(len(made.queries), "")
     assert sum(0.25 if c.isascii() else 1 for c in content) <= cost(content)
 
 
@@ -130,8 +129,8 @@ def test_a_cut_keeps_its_bounds(text: str, characters: int, tokens: int | None) 
 
 @given(st.lists(quoted, max_size=3))
 def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[str]) -> None:
-    messages = [entry for entry in map(rules.message, texts) if entry]
-    query = rules.query_of(messages)
+    messages = [entry for entry in map(record.message, texts) if entry]
+    query = record.task_query(messages)
     assert query == "" or 5 <= len(query) <= 120
     assert not set(query) & set('"$`\\!\n<>')
     assert not query.startswith("-")
@@ -139,8 +138,8 @@ def test_a_query_is_safe_between_double_quotes_and_runs_as_printed(texts: list[s
 
 
 def _query(text: str) -> str:
-    message = rules.message(text)
-    return rules.query_of([message]) if message else ""
+    message = record.message(text)
+    return record.task_query([message]) if message else ""
 
 
 @pytest.mark.parametrize("number", range(0, len(NASTY), 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.records import Call
-from session.inject import task
+from session.notes import requests
 
 PLAN = "Implement the following plan:\n\n# Sort the tides\n\n## Context\n\nThey come as they were read."
 LIST = (
@@ -27,7 +27,7 @@ def told(turns: str) -> str:
             ended = at
         else:
             said.append((at, "" if one == "A" else one.replace("PLAN", PLAN)))
-    return task.quoted(said, calls, ended)
+    return requests.quoted(said, calls, ended)
 
 
 def call(at: int) -> Call:
@@ -76,7 +76,7 @@ def test_what_was_asked_in_the_open_turn(turns: str, expected: str) -> None:
 def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str) -> None:
     """A turn may end with a call, and no words of the agent."""
     said = [(5, "sort the tides by harbour"), (10 + hours * 3_600_000, QUESTION)]
-    assert task.quoted(said, [call(10)], 0) == f'{front}"{QUESTION}"'
+    assert requests.quoted(said, [call(10)], 0) == f'{front}"{QUESTION}"'
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_prompt_hours_after_the_last_call_opens_a_turn(hours: int, front: str)
     ],
 )
 def test_what_is_too_long_ends_with_a_line_of_it(prompt: str, told: str) -> None:
-    assert task.opening(prompt, task.LINE_CHARS) == told
+    assert requests.opening(prompt, requests.LINE_CHARS) == told

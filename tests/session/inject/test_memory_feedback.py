@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from core import words
 from core.config import Config
-from session import session_store
-from session.inject import feedback
-from session.state import state_file
+from session.reactions import feedback
+from session.session import Session
+from session.state import TERMS_KEPT, SessionState
 
 if TYPE_CHECKING:
     from clients.event import Item
-    from session.records import Memory, SessionState
+    from session.state import Memory, Pending
 
 LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."
 USES_IT = "I keep clear of 0093_unique_attempt.sql, since the webhook index deadlocks with the archiver."
@@ -31,12 +31,15 @@ def memory(text: str, identifier: str = "m1") -> Memory:
 
 
 def blank(*said: str) -> SessionState:
-    state = state_file.blank("s1", "interactive", NOW_MS)
-    return {**state, "messages": [{"text": text, "hash": str(at)} for at, text in enumerate(said)]}
+    state = SessionState("s1", "interactive", NOW_MS)
+    state.messages = [{"text": text, "hash": str(at)} for at, text in enumerate(said)]
+    return state
 
 
-def pending(*memories: Memory, said: tuple[str, ...] = ()) -> SessionState:
-    return feedback.remember(blank(*said), memories or (memory(LEASE),), "")
+def pending(*memories: Memory, said: tuple[str, ...] = ()) -> list[Pending]:
+    state = blank(*said)
+    feedback.await_use(state, memories or (memory(LEASE),), "")
+    return state.pending_feedback
 
 
 def user(text: str) -> Item:
@@ -52,7 +55,7 @@ def result(text: str) -> Item:
     return {"kind": "outcome", "call": "c", "text": text, "failed": False}
 
 
-def judged(state: SessionState, *items: Item) -> list[tuple[str, str]]:
+def judged(state: list[Pending], *items: Item) -> list[tuple[str, str]]:
     return [(identifier, outcome) for identifier, outcome, _ in feedback.judge(state, items)[1]]
 
 
@@ -89,36 +92,36 @@ def test_three_turns_without_use_are_a_fizzle() -> None:
     turn = [user("what is the weather like"), agent("Cloudy."), agent("And windy.")]
     state, early = feedback.judge(state, [*turn, *turn])
     assert early == []
-    state, unfinished = feedback.judge(state, turn, ended=False)
+    state, unfinished = feedback.judge(state, turn, turn_ended=False)
     assert unfinished == []
-    state, verdicts = feedback.judge(state, [], ended=True)
+    state, verdicts = feedback.judge(state, [], turn_ended=True)
     assert [verdict[:2] for verdict in verdicts] == [("m1", "fizzle")]
     assert feedback.judge(state, turn * 4)[1] == []
 
 
 def test_what_the_user_says_first_is_no_use_and_what_was_used_before_counts() -> None:
     state = pending()
-    terms = state["pendingFeedback"][0]["terms"]
+    terms = state[0]["terms"]
     used, left = terms[:2], terms[2:]
-    state, _ = feedback.judge(state, [user("go on"), agent(" ".join(used))], ended=False)
-    assert state["pendingFeedback"][0]["used"] == 2
-    state, verdicts = feedback.judge(state, [user(" ".join(left[1:]))], ended=False)
-    assert (state["pendingFeedback"][0]["terms"], verdicts) == (left[:1], [])
+    state, _ = feedback.judge(state, [user("go on"), agent(" ".join(used))], turn_ended=False)
+    assert state[0]["used"] == 2
+    state, verdicts = feedback.judge(state, [user(" ".join(left[1:]))], turn_ended=False)
+    assert (state[0]["terms"], verdicts) == (left[:1], [])
     assert feedback.judge(state, [agent(left[0])])[1] == [("m1", "echo", 3)]
     state, _ = feedback.judge(pending(), [user(" ".join(terms[2:]))])
-    assert state["pendingFeedback"] == [], "two words that are left tell nothing"
+    assert state == [], "two words that are left tell nothing"
 
 
 def test_an_echo_takes_half_of_the_words_and_three_at_least() -> None:
-    terms = pending()["pendingFeedback"][0]["terms"]
+    terms = pending()[0]["terms"]
     for count in range(len(terms) + 1):
         expected = [("m1", "echo")] if count >= 3 and count * 2 >= len(terms) else []
         assert judged(pending(), user("go on"), agent(" ".join(terms[:count]))) == expected, count
 
 
 def test_a_memory_that_says_nothing_of_its_own_is_not_judged() -> None:
-    assert pending(memory("This should always work when the tests pass."))["pendingFeedback"] == []
-    assert pending(said=(LEASE,))["pendingFeedback"] == []
+    assert pending(memory("This should always work when the tests pass.")) == []
+    assert pending(said=(LEASE,)) == []
 
 
 def test_terms_are_names_numbers_and_long_words_first_and_no_stop_words() -> None:
@@ -153,9 +156,11 @@ def test_a_memory_in_a_script_without_spaces_can_echo() -> None:
 
 def test_a_memory_recalled_again_starts_anew() -> None:
     state, _ = feedback.judge(pending(), [user("hi"), agent("hello"), user("hm"), agent("yes")])
-    assert state["pendingFeedback"][0]["turns"] == 2
-    state = feedback.remember(state, [memory(LEASE), memory(USES_IT, "m2")], "")
-    assert [(entry["id"], entry["turns"]) for entry in state["pendingFeedback"]] == [("m1", 0), ("m2", 0)]
+    assert state[0]["turns"] == 2
+    after = blank()
+    after.pending_feedback = state
+    feedback.await_use(after, [memory(LEASE), memory(USES_IT, "m2")], "")
+    assert [(entry["id"], entry["turns"]) for entry in after.pending_feedback] == [("m1", 0), ("m2", 0)]
 
 
 VOCABULARY = ["lease", "archiver", "deadlocks", "0093", "webhook", "weather", "go", "unique"]
@@ -169,26 +174,27 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
     state, pieces = pending(), []
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
     for start, end in itertools.pairwise(edges):
-        state, found = feedback.judge(state, items[start:end], ended=False)
-        state = state_file.state_of(json.loads(json.dumps(state)), "s1")
+        state, found = feedback.judge(state, items[start:end], turn_ended=False)
         pieces += found
     state, found = feedback.judge(state, [])
     assert pieces + found == whole
-    assert state["pendingFeedback"] == whole_state["pendingFeedback"]
+    assert state == whole_state
 
 
 @given(st.lists(st.text(max_size=60), max_size=30), spoken)
 def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
-    state = feedback.remember(blank("a word"), given_memories, "known")
-    assert len(state["pendingFeedback"]) <= state_file.PENDING_KEPT
-    for entry in state["pendingFeedback"]:
-        assert feedback.TERMS_LEAST <= len(entry["terms"]) <= state_file.TERMS_KEPT
+    asked = blank("a word")
+    feedback.await_use(asked, given_memories, "known")
+    assert len(asked.to_json()["pendingFeedback"]) <= 16
+    state = asked.pending_feedback
+    for entry in state:
+        assert feedback.FEWEST_TERMS <= len(entry["terms"]) <= TERMS_KEPT
         assert not words.STOP_WORDS & set(entry["terms"])
     state, verdicts = feedback.judge(state, items * 2)
     identifiers = [verdict[0] for verdict in verdicts]
     assert len(identifiers) == len(set(identifiers))
-    assert not set(identifiers) & {entry["id"] for entry in state["pendingFeedback"]}
+    assert not set(identifiers) & {entry["id"] for entry in state}
 
 
 def stored(run: Run, identifier: str) -> dict[str, Any]:
@@ -206,9 +212,9 @@ def write(run: Run, *identifiers: str) -> None:
 
 def settle(home: Path, monkeypatch: pytest.MonkeyPatch, *verdicts: feedback.Verdict) -> None:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    store = session_store.SessionStore(Config({}), NOW_MS + 5)
-    about = "interactive", "s1", NOW_MS + 5
-    store.attempt("feedback", lambda db: feedback.move_priorities(db, verdicts, about, Config({})), None, durable=False)
+    session = Session("s1", Config({}))
+    session.now = NOW_MS + 5
+    session.store.attempt("feedback", lambda db: feedback.move_priorities(db, verdicts, session), None, durable=False)
 
 
 def test_priorities_move_within_bounds_and_the_use_is_noted(

@@ -16,10 +16,10 @@ from conftest import JOELCLAW, Run, clean_environment
 from cli.answer import runnable
 from core.quoting import cost
 from session import own_command
-from session.inject import recovery
+from session.reactions import recovery
 
 if TYPE_CHECKING:
-    from session.records import Memory
+    from session.state import Memory
 
 TASK = "Find out why the tide tables of Husum are read twice"
 MEMORY = "Husum sends each tide table twice, so the importer keeps the second"
@@ -141,9 +141,9 @@ def test_where_it_is_installed_does_not_cost_queries(
         f"{number} " + "which tide table of Husum is read twice by the importer of the harbour" for number in range(3)
     ]
     files = [f"/home/u/harbour/src/importer/tables/of/husum_{number}.py" for number in range(4)]
-    made = recovery.of_talk(TASK, files, memories, asked, BUDGET, "")
-    assert len(made["queries"]) == queries
-    assert len(made["content"]) <= 1300 and cost(made["content"]) <= BUDGET + 25
+    made = recovery.talk_note(TASK, files, memories, asked, BUDGET, "")
+    assert len(made.queries) == queries
+    assert len(made.content) <= 1300 and cost(made.content) <= BUDGET + 25
 
 
 def work(path: Path) -> Path:

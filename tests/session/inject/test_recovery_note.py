@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from core import quoting
 from core.records import Place
 from recall.by_name.asked import places_asked
-from session.inject import recovery_note, where
+from session.notes import places as name_places
+from session.notes import recovery_note
 
 OTHER = "6b4f8d22-2222-4333-8444-555566667777"
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
@@ -150,9 +151,11 @@ def test_a_line_is_told_once_by_the_name_it_defines_and_a_file_of_uses_not_at_al
         {"file": "b.go", "name": name, "line": line, "number": 9, "shown": 1, "defines": False}
         for name, line in (("usedOnly", 5), ("usedToo", 6))
     ]
-    found = where.ranked(names, made, 10, ())
+    found = name_places.ranked(names, made, 10, ())
     assert {place["file"] for place in found} == {"a.go", "b.go"}
-    assert where.lines(found, where.shown_as(["a.go", "b.go"]), 200) == ["- a.go: gaugeName:8 loadTides:7"]
+    assert name_places.lines_of_note(found, name_places.short_names(["a.go", "b.go"]), 200) == [
+        "- a.go: gaugeName:8 loadTides:7"
+    ]
 
 
 def test_what_is_told_is_as_the_files_are_now(run: Run, tmp_path: Path) -> None:
@@ -360,19 +363,19 @@ def places(files: list[str], names: list[str]) -> list[Place]:
 )
 def test_the_places_stay_within_their_room(files: list[str], names: list[str], room: int) -> None:
     given = places(files, names)
-    shown = where.lines(given, where.shown_as(files), room)
+    shown = name_places.lines_of_note(given, name_places.short_names(files), room)
     assert sum(len(line) + 1 for line in shown) <= room + 1
-    assert len(shown) <= where.MOST_FILES
+    assert len(shown) <= name_places.MOST_FILES
     told = [entry for line in shown for entry in line.partition(": ")[2].split()]
     assert len(told) == len(set(told))
 
 
 def test_a_file_of_one_place_is_passed_by_unless_it_is_among_the_first() -> None:
     main, lone, pair = places(["a.py"], list("abcd")), places(["b.py"], ["e"]), places(["c.py"], ["f", "g"])
-    names = where.shown_as(["a.py", "b.py", "c.py"])
-    files = [line.partition(":")[0] for line in where.lines([*main, *pair, *lone], names, 400)]
+    names = name_places.short_names(["a.py", "b.py", "c.py"])
+    files = [line.partition(":")[0] for line in name_places.lines_of_note([*main, *pair, *lone], names, 400)]
     assert files == ["- a.py", "- c.py"]
-    files = [line.partition(":")[0] for line in where.lines([*main, *lone, *pair], names, 400)]
+    files = [line.partition(":")[0] for line in name_places.lines_of_note([*main, *lone, *pair], names, 400)]
     assert files == ["- a.py", "- b.py", "- c.py"]
 
 
@@ -386,17 +389,17 @@ def test_a_file_of_one_place_is_passed_by_unless_it_is_among_the_first() -> None
     ],
 )
 def test_a_file_is_called_by_what_tells_it_from_others(files: list[str], shown: list[str]) -> None:
-    assert list(where.shown_as(files).values()) == shown
+    assert list(name_places.short_names(files).values()) == shown
 
 
 def test_queries_name_the_files_that_hold_most() -> None:
     many = places(["cli/hooks.go"], [f"nameNumber{n}" for n in range(60)])
     few = places([f"cli/part{n}.go" for n in range(5)] + ["docs/a b.go"], ["oneName", "otherName"])
-    names = where.shown_as(dict.fromkeys(place["file"] for place in [*many, *few]))
-    asked = recovery_note.queries([*many, *few], names, commands=True)
-    assert asked == ["hooks.go", "part0.go part1.go part2.go commands"]
+    names = name_places.short_names(dict.fromkeys(place["file"] for place in [*many, *few]))
+    asked = recovery_note.file_queries([*many, *few], names)
+    assert asked == ["hooks.go", "part0.go part1.go part2.go"]
     assert all(places_asked(query) for query in asked)
-    assert recovery_note.queries([], {}, commands=True) == []
+    assert recovery_note.file_queries([], {}) == []
 
 
 @pytest.mark.parametrize("letter", ["w", "潮"])
@@ -451,7 +454,7 @@ def test_four_calls_are_no_work_to_point_to(run: Run, tmp_path: Path, count: int
     ],
 )
 def test_names_stand_in_sources_of_the_project(file: str, told: bool) -> None:
-    assert where.is_source(file) is told
+    assert name_places.is_source(file) is told
 
 
 def test_a_process_of_pi_that_comes_after_gets_the_note_that_the_ended_one_took_along(run: Run) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from core.config import Config
 from session import own_command
-from session.inject import project_context
-from session.inject.project_context import _mapped
+from session.reactions import project
+from session.reactions.project import _in_settings
 
 
 def test_the_entry_with_the_longest_folder() -> None:
@@ -30,17 +30,15 @@ def test_the_entry_with_the_longest_folder() -> None:
         ({"one": "a", "two": "b"}, "/w/two/x.ts", "two"),
         ({"apps/src": "a", "src": "b"}, "/w/apps/src/x.ts", "apps/src"),
     ]:
-        found = _mapped(path, ("/w", "/w/apps"), table)
-        assert (found[0] or None) == entry
-        if entry:
-            assert found[2] == table[found[0]]
-            assert found[1] == found[0].strip().removeprefix("./").rstrip("*").rstrip("/")
+        found = _in_settings(path, ("/w", "/w/apps"), table)
+        folder = entry.strip().removeprefix("./").rstrip("*").rstrip("/") if entry else ""
+        assert found == ((folder, table[entry]) if entry else ("", ""))
 
 
 def of_file(path: str, cwd: Path, table: dict[str, str]) -> Any:
     settings = Config({})
     settings.scopes = table
-    return project_context.of_file(path, str(cwd), settings)
+    return project.scope_of(path, str(cwd), settings)
 
 
 def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> None:
@@ -53,10 +51,10 @@ def test_a_scope_needs_a_name_and_a_query_of_two_characters(tmp_path: Path) -> N
         ("q " * 60, "q " * 59 + "q"),
     ):
         found = of_file("web/x.ts", tmp_path, {"web": query})
-        assert (found["query"] if found else None) == shown
-        assert found is None or found["name"] == "web"
-    assert len(of_file("w" * 81 + "/x.ts", tmp_path, {"w" * 81: "xy"})["name"]) == 80
-    assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121})["query"]) == 120
+        assert (found.query if found else None) == shown
+        assert found is None or found.name == "web"
+    assert len(of_file("w" * 81 + "/x.ts", tmp_path, {"w" * 81: "xy"}).name) == 80
+    assert len(of_file("web/x.ts", tmp_path, {"web": "y" * 121}).query) == 120
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from conftest import Run
 
 from core import clock
 from core.config import Config
-from session.inject import open_work, startup
-from session.inject.task import last_request
 from session.lost import report
+from session.notes.requests import last_request
+from session.reactions import startup
 
 BEGAN_MS = clock.parse_iso("2026-09-20T10:00:00.000Z") or 0
 HOUR = 3_600_000
@@ -144,12 +144,12 @@ def test_where_all_sessions_only_talked_their_task_is_told(run: Run, tmp_path: P
         startup.LEFT_HEADING,
         f'**Task of the last session** (2 h ago): "{ASKED}" (turn ended)',
     ]
-    assert start(run, session="late", at=BEGAN_MS + open_work.STALE_MS + HOUR) == ""
+    assert start(run, session="late", at=BEGAN_MS + startup.STALE_MS + HOUR) == ""
 
 
 def test_what_was_left_long_ago_is_not_open(run: Run, tmp_path: Path) -> None:
     run("memory", "archive", str(worked(tmp_path, "before")))
-    assert start(run, at=BEGAN_MS + open_work.STALE_MS + 2 * HOUR) == ""
+    assert start(run, at=BEGAN_MS + startup.STALE_MS + 2 * HOUR) == ""
 
 
 def test_of_another_working_tree_nothing_is_open(run: Run, tmp_path: Path) -> None:

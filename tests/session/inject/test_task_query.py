@@ -1,10 +1,10 @@
-"""The task of a session and its recall query, made of what the user said last (`session.state.rules`)."""
+"""The task of a session and its recall query, made of what the user said last (`session.record`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from session.state import rules
+from session import record
 
 
 def kept(*texts: str) -> list[Any]:
@@ -13,21 +13,21 @@ def kept(*texts: str) -> list[Any]:
 
 def test_what_is_no_message() -> None:
     for text in ["", " \n", "\u202e", "## Session Recovery\n**Task:** something old"]:
-        assert rules.message(text) is None
+        assert record.message(text) is None
 
 
 def test_a_message_is_one_line_of_two_hundred_characters() -> None:
-    assert [rules.message(text)["text"] for text in ("  two\n lines ", "x" * 200, "x" * 201)] == [
+    assert [record.message(text)["text"] for text in ("  two\n lines ", "x" * 200, "x" * 201)] == [
         "two lines", "x" * 200, "x" * 199 + "…",
     ]  # fmt: skip
 
 
 def test_messages_are_told_apart_by_their_first_4000_characters_and_their_length() -> None:
     same, other = "x" * 3_999 + "a" + "b" * 9, "x" * 3_999 + "a" + "c" * 9
-    assert rules.message(same)["hash"] == rules.message(other)["hash"]
+    assert record.message(same)["hash"] == record.message(other)["hash"]
     for unlike in (same + "b", "x" * 3_999 + "d" + "b" * 9):
-        assert rules.message(same)["hash"] != rules.message(unlike)["hash"]
-    assert rules.message("two  words")["hash"] != rules.message("two words ")["hash"]
+        assert record.message(same)["hash"] != record.message(unlike)["hash"]
+    assert record.message("two  words")["hash"] != record.message("two words ")["hash"]
 
 
 def test_what_of_a_conversation_is_new() -> None:
@@ -49,14 +49,14 @@ def test_what_of_a_conversation_is_new() -> None:
         ("ab", "ba", "a"),
         ("bab", "ab", ""),
     ]:
-        assert rules.added(kept(*known), kept(*given)) == kept(*fresh)
+        assert record.new_messages(kept(*known), kept(*given)) == kept(*fresh)
 
 
 def test_the_task_is_the_last_three_messages_within_500_characters() -> None:
-    assert rules.text_of(kept("a", "b", "c", "d")) == "b | c | d"
-    assert rules.text_of([]) == ""
-    assert rules.text_of(kept("x" * 497, "")) == "x" * 497 + " | "
-    assert rules.text_of(kept("x" * 497, "yy")) == "x" * 497 + " |…"
+    assert record.task_text(kept("a", "b", "c", "d")) == "b | c | d"
+    assert record.task_text([]) == ""
+    assert record.task_text(kept("x" * 497, "")) == "x" * 497 + " | "
+    assert record.task_text(kept("x" * 497, "yy")) == "x" * 497 + " |…"
 
 
 def test_the_query_is_the_last_two_messages_within_120_characters() -> None:
@@ -85,4 +85,4 @@ def test_the_query_is_the_last_two_messages_within_120_characters() -> None:
         (("w" * 110 + " " + "x" * 9 + " z",), "w" * 110 + " " + "x" * 9),
         (("w" * 110 + " " + "x" * 10 + " z",), "w" * 110),
     ]:
-        assert rules.query_of(kept(*texts)) == query
+        assert record.task_query(kept(*texts)) == query

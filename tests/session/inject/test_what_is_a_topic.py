@@ -1,11 +1,11 @@
-"""Where the bounds lie between a person's own words, what is automated, and a request (`session.inject.topics`)."""
+"""Where the bounds lie between a person's own words, what is automated, and a request (`session.notes.requests`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from session.inject import topics
-from session.state import rules
+from session import record
+from session.notes import requests
 
 
 def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> None:
@@ -21,16 +21,16 @@ def test_a_topic_has_twenty_characters_and_two_words_that_mean_something() -> No
         ("x" * 4_000, False),
         (" " * 4_001 + "importers tide table", False),
     ]:
-        assert topics.is_topic(said) is topic
+        assert requests.is_topic(said) is topic
 
 
 def test_the_gateway_s_own_envelopes_are_no_topics() -> None:
     for opening in ("## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "# Context Recovery",
                     "> ⚡ **Automated gateway digest summary**", "## Context Refresh", "## Gateway Recovery",
                     "HEARTBEAT", "Recovered. Standing by.", "Noted.", "Noted,", "Noted "):  # fmt: skip
-        assert topics.is_topic(f"{opening} the importer of the tide tables lost a row") is False, opening
-    assert topics.is_topic("Gateway: the importer of the tide tables lost a row") is True
-    assert topics.is_topic("Notes on the importer of the tide tables") is True
+        assert requests.is_topic(f"{opening} the importer of the tide tables lost a row") is False, opening
+    assert requests.is_topic("Gateway: the importer of the tide tables lost a row") is True
+    assert requests.is_topic("Notes on the importer of the tide tables") is True
 
 
 def test_what_a_program_printed_is_no_topic() -> None:
@@ -53,7 +53,7 @@ def test_what_a_program_printed_is_no_topic() -> None:
         ("importer tide tables é" + "1" * 14, True),
         ("importer tide tables é" + "1" * 15, False),
     ]:
-        assert topics.is_topic(said) is topic
+        assert requests.is_topic(said) is topic
 
 
 def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own() -> None:
@@ -81,25 +81,25 @@ def test_a_short_request_is_an_imperative_or_a_question_with_a_word_of_its_own()
         ("fix the login " + "x" * 386, True),  # 400 characters
         ("fix login " + "1" * 391, False),
     ]:
-        assert topics.is_request(said) is asks
+        assert requests.is_request(said) is asks
 
 
 def test_a_longer_message_is_a_request_by_three_words_of_its_own() -> None:
-    assert not topics.is_request("yes, importer and the tide please go")
-    assert topics.is_request("yes, importer and the tide tables please go")
-    assert topics.is_request("да, импортёр и таблицы приливов")
+    assert not requests.is_request("yes, importer and the tide please go")
+    assert requests.is_request("yes, importer and the tide tables please go")
+    assert requests.is_request("да, импортёр и таблицы приливов")
 
 
 def kept(*texts: str) -> list[Any]:
-    return [entry for text in texts if (entry := rules.message(text))]
+    return [entry for text in texts if (entry := record.message(text))]
 
 
 def test_the_query_is_of_the_last_two_topics() -> None:
     first, second, third = (f"the importer of the {word} tables" for word in ("tide", "wind", "wave"))
-    assert topics.query_of(kept(first, second, third)) == f"{second} {third}"
-    assert topics.query_of(kept(first, "ok", second, "status")) == f"{first} {second}"
-    assert topics.query_of(kept(first, second), third) == f"{second} {third}"
-    assert topics.query_of(kept(first, second), second) == f"{first} {second}", "it is kept already"
-    assert topics.query_of(kept(first, second), "ok") == f"{first} {second}"
-    assert topics.query_of(kept("ok", "status"), "thanks") == ""
-    assert topics.query_of(kept("ok"), first) == first
+    assert requests.topic_query(kept(first, second, third)) == f"{second} {third}"
+    assert requests.topic_query(kept(first, "ok", second, "status")) == f"{first} {second}"
+    assert requests.topic_query(kept(first, second), third) == f"{second} {third}"
+    assert requests.topic_query(kept(first, second), second) == f"{first} {second}", "it is kept already"
+    assert requests.topic_query(kept(first, second), "ok") == f"{first} {second}"
+    assert requests.topic_query(kept("ok", "status"), "thanks") == ""
+    assert requests.topic_query(kept("ok"), first) == first

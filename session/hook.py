@@ -1,0 +1,328 @@
+"""One hook call, from the payload on stdin to the answer on stdout.
+
+    parse the payload → take the session's lock → load the state → record the event → save → archive what is new
+    → run the reactions that are due → claim the answer → save → store what was queued → print
+
+A deadline (`hook.deadline_ms`) runs beside it: when it is over and the answer is not claimed, it prints the empty
+answer and ends the process with status 0. Because the answer is claimed before the second save, no text is lost that
+the state says was given. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock, start_new_thread
+
+import clients
+from core import TYPE_CHECKING, clock, config, json_text
+from core.errors import Failure
+from core.process import background
+from otel import log
+from otel.event import new_event
+from session import reactions
+from session.record import STATE_KINDS, TURN_KINDS, record, usage_of
+from session.session import Session, fault_boundary
+from session.state import stored_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from clients.event import HookEvent, Text
+    from core.records import Event
+    from session.session import ContextUsage
+
+COMPONENT = "hook"
+SHRUNK = 0.6
+"""A context that fell below this share of its size was compacted, in a client that does not report compactions."""
+ANSWERED_BYTES = 262_144
+"""An event with an answer reads at most this much of a transcript; a tool leaves less than this to the turn's end."""
+_ARCHIVE_SHARE = 0.6  # of the deadline, for reading a transcript
+_LOCK_MARGIN_S = 0.3  # of the deadline, for what follows when the lock is free
+_GRACE_S = 0.3  # after the deadline, to store an event or to print a claimed answer
+_GRACE_SHARE = 0.15  # the same as a share of the deadline: who allows a slow machine more time allows it here too
+_POLL_S = 0.05
+_FOREVER_S = 60
+_NO_USAGE: ContextUsage = {"tokens": None, "window": None, "percent": None, "source": "none"}
+
+
+class Hook:
+    """One call of `joelclaw hook AGENT [EVENT]`, which began at `time.perf_counter()`.
+
+    Call `watch`, `answer`, print what that returns, then `close`. After an exception call `failed`, and print `empty()`
+    if `claim` allows it.
+    """
+
+    def __init__(self, agent: str, event_name: str, began: float) -> None:
+        self._agent = agent
+        self._event_name = event_name
+        self._began = began
+        self._started = time.monotonic()
+        self._config = config.Config({})
+        self._deadline: Deadline | None = None
+        self._event: HookEvent | None = None
+        self._session: Session | None = None
+        """None also if the session is switched off: nothing of it is stored."""
+        self._usage: ContextUsage | None = None
+        """The context usage as it was reported."""
+        self._texts: list[Text] = []
+        self._is_claimed = False
+
+    def watch(self) -> None:
+        """Start the deadline, and load the settings; if they cannot be read, the defaults hold."""
+        self._deadline = Deadline(self._seconds(), self._late)
+        try:
+            self._config = config.load()
+            if self._config.unknown:
+                from session import settings_faults
+
+                log.spool(settings_faults.events(self._config.unknown, clock.now_ms()))
+        except Failure as failure:
+            log.spool([self._own_event("hook.config_invalid", "warn", {}, error=failure.message)])
+        self._deadline.seconds = self._seconds()
+
+    def answer(self, data: bytes) -> str:
+        """What is to be printed for a payload. It is claimed: print it."""
+        client = clients.row(self._agent)
+        if self._agent not in clients.NAMES:
+            raise Failure("HOOK_UNKNOWN_AGENT", f"{self._agent[:40]!r} is not a client", "see joelclaw hook --help")
+        event = self._event = client.read(_payload(data), self._event_name)
+        if event["kind"] != "ignored" and event["session"].strip():
+            role, kind = os.environ.get("JOELCLAW_ROLE", ""), event["kind"]
+            session = Session(
+                stored_id(event["session"]), self._config, role=role, agent=self._agent,
+                wait_s=max(self._started + self._seconds() - _LOCK_MARGIN_S - time.monotonic(), 0),
+                creates_state=kind in STATE_KINDS,
+            )  # fmt: skip
+            if not session.is_off(event["cwd"]):
+                self._session = session
+                with session:
+                    self._texts = self._handle(event, session)
+                    self.claim()
+                    session.queue_event(self._completed())
+                    session.save()
+        self.claim()
+        return client.answer(event, self._texts)
+
+    def claim(self) -> bool:
+        """Whether this thread may print an answer; if the deadline has claimed it, the process ends here."""
+        if not self._is_claimed and self._deadline is not None and not self._deadline.claim():
+            time.sleep(_FOREVER_S)
+        self._is_claimed = True
+        return True
+
+    def empty(self) -> str:
+        """The client's answer without a text."""
+        return clients.row(self._agent).empty_answer
+
+    def close(self) -> None:
+        """After the answer: store the events if nobody waits for them, and start the background jobs that are due."""
+        session, event = self._session, self._event
+        if session is not None and event is not None:
+            has_no_answer = not _is_answered(event, session)
+            if has_no_answer or session.must_store_events or session.has_unspooled_events:
+                session.store_events()
+        if self._deadline is not None:
+            self._deadline.stop()
+        if session is not None:
+            background.start_due(self._config)
+
+    def failed(self, error: BaseException) -> None:
+        """Keep a fault as an event."""
+        what = f"{error.code}: {error.message}" if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+        log.spool([self._own_event("hook.failed", "error", {}, error=what)])
+
+    def _handle(self, event: HookEvent, session: Session) -> list[Text]:
+        """Record one event and everything it stands for, archive, and run the reactions; returns the texts."""
+        if event["kind"] == "before_compaction":
+            texts = _before_compaction(event, session)
+            if texts is not None:
+                return texts
+        if event["kind"] in TURN_KINDS:
+            session.usage = self._usage = _usage(event, session)
+            _notice_silent_compaction(event, session)
+        record(event, session)
+        session.save()
+        self._archive(event, session)
+        texts = reactions.run_due(event, session)
+        if event["kind"] == "before_compaction":
+            texts += _announcements(event, session)
+        if event["kind"] == "before_branch":
+            from session.compaction import client_compaction
+
+            texts += client_compaction.summary(event, session)
+        return texts
+
+    def _archive(self, event: HookEvent, session: Session) -> None:
+        """Store what is new of what was said."""
+        cwd = event["cwd"] or session.state.cwd
+        if session.is_excluded(cwd):
+            return
+        if event["items"]:
+            session.store.archive_items(event["items"], agent=session.agent, session=session.id, cwd=cwd)
+            session.items = event["items"]
+        elif event["transcript"]:
+            waits_for_turn_end = event["kind"] == "tool" and not clients.row(session.agent).silent
+            session.items = session.store.archive(
+                event["transcript"], agent=session.agent, session=session.id, cwd=cwd,
+                until=self._started + self._seconds() * _ARCHIVE_SHARE,
+                least=ANSWERED_BYTES if waits_for_turn_end else 0,
+                most=ANSWERED_BYTES if _is_answered(event, session) else None,
+            )  # fmt: skip
+
+    def _seconds(self) -> float:
+        return self._config.get_float("hook.deadline_ms") / 1000
+
+    def _late(self) -> None:
+        """The deadline is over: print the empty answer, then keep an event."""
+        try:
+            if text := self.empty():
+                os.write(1, text.encode() + b"\n")
+        except OSError:
+            pass
+        error = f"no answer within {self._seconds():g} s"
+        log.spool([self._own_event("hook.timeout", "error", {}, error=error)])
+
+    def _completed(self) -> Event:
+        chars = sum(len(text["content"]) for text in self._texts)
+        about = {"injected": [text["customType"] for text in self._texts], "contentChars": chars}
+        for first in self._session.faults if self._session is not None else ():
+            error = f"{first['code']}: {first['message']}"
+            return self._own_event("hook.degraded", "warn", {**about, "step": first["step"]}, error=error)
+        return self._own_event("hook.completed", "debug", about)
+
+    def _own_event(self, action: str, level: str, more: dict[str, Any], error: str = "") -> Event:
+        """An event about this call."""
+        event, role = self._event, os.environ.get("JOELCLAW_ROLE") or "interactive"
+        record_of_call = new_event(
+            action, source=role, component=COMPONENT, level=level, success=not error, error=error or None,
+            metadata={"agent": self._agent[:40], "event": event["name"] if event else self._event_name[:80], **more},
+            duration_ms=round((time.perf_counter() - self._began) * 1000, 2),
+            session=stored_id(event["session"]) if event and event["session"] else "", role=role, now=clock.now_ms(),
+        )  # fmt: skip
+        if event is not None:
+            record_of_call["hook"] = {"kind": event["kind"], **(self._usage or {})}
+        return record_of_call
+
+
+class Deadline:
+    """Runs `late` and ends the process with status 0 unless the answer is claimed within `seconds`.
+
+    An answer that was claimed in time gets a moment to be printed. The watcher is a bare thread, because importing
+    `threading` costs 1 ms.
+    """
+
+    __slots__ = ("_answered", "_began", "_late", "_stopped", "seconds")
+
+    def __init__(self, seconds: float, late: Callable[[], None]) -> None:
+        self.seconds = seconds
+        """May be changed while the watcher runs: the settings that hold it are read then."""
+        self._began = time.monotonic()
+        self._late = late
+        self._answered = allocate_lock()
+        self._stopped = allocate_lock()
+        self._stopped.acquire()
+        start_new_thread(self._watch, ())
+
+    def claim(self) -> bool:
+        """Whether the caller may print its answer: only once, and not after the deadline."""
+        return self._answered.acquire(False)
+
+    def stop(self) -> None:
+        """The work is done: end the watcher."""
+        self._stopped.release()
+
+    def _watch(self) -> None:
+        wait = _POLL_S
+        while wait > 0:
+            if self._stopped.acquire(timeout=min(wait, _POLL_S)):
+                return
+            wait = self._began + self.seconds - time.monotonic()
+        grace = max(_GRACE_S, _GRACE_SHARE * self.seconds)
+        if not self.claim():
+            if self._stopped.acquire(timeout=grace):
+                return
+            os._exit(0)
+        try:
+            start_new_thread(_end_after, (grace,))
+            self._late()
+        finally:
+            os._exit(0)
+
+
+def _end_after(seconds: float) -> None:
+    time.sleep(seconds)
+    os._exit(0)
+
+
+def _payload(data: bytes) -> dict[str, Any]:
+    try:
+        payload = json_text.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except json_text.InvalidJSON as error:
+        raise Failure("INVALID_JSON", f"stdin is not JSON: {error}", "") from None
+    if not isinstance(payload, dict):
+        raise Failure("INVALID_JSON", "stdin is JSON but not an object", "")
+    return payload
+
+
+def _is_answered(event: HookEvent, session: Session) -> bool:
+    """Whether the client may get a text at such an event; it waits for that."""
+    if event["kind"] == "before_compaction":
+        return clients.row(session.agent).takes_summary or session.config.get_bool("compaction.notify_on_start")
+    return event["kind"] not in ("turn", "end")
+
+
+def _usage(event: HookEvent, session: Session) -> ContextUsage:
+    """How full the context is, as the client says; else as its transcript says."""
+    usage = usage_of(event)
+    if usage["percent"] is not None or not event["transcript"] or clients.row(session.agent).extension:
+        return usage
+    from session import context_usage
+
+    return context_usage.of_transcript(event["transcript"], session.agent, model=event["model"], config=session.config)
+
+
+def _notice_silent_compaction(event: HookEvent, session: Session) -> None:
+    """Record the compaction of a client that reports none (Gemini CLI): its context is much smaller than before.
+
+    Such an event stands for three: before_compaction and after_compaction, which are recorded here, and itself. If it
+    does not reach the model, the usage is not recorded, so that the next event sees the fall.
+    """
+    before, usage = session.before, session.usage
+    if before is None or usage is None or not clients.row(session.agent).silent:
+        return
+    tokens, is_reported = usage["tokens"], usage["source"] == "usage"
+    has_shrunk = is_reported and tokens and before.context_tokens and tokens < SHRUNK * before.context_tokens
+    if has_shrunk and event["kind"] in ("prompt", "tool"):
+        session.usage = _NO_USAGE
+        passed: HookEvent = {**event, "kind": "before_compaction", "messages": [*event["messages"]]}
+        record(passed, session)
+        reactions.run_due(passed, session)
+        record({**event, "kind": "after_compaction"}, session)
+        session.usage = usage
+    elif has_shrunk or not is_reported:
+        session.usage = {**usage, "tokens": None}
+
+
+def _before_compaction(event: HookEvent, session: Session) -> list[Text] | None:
+    """The texts that cancel a compaction which would drop what the last one kept; None to go on."""
+    if not clients.row(session.agent).takes_summary:
+        return None
+    from session.compaction import client_compaction
+
+    return client_compaction.cancelled(event, session) or None
+
+
+def _announcements(event: HookEvent, session: Session) -> list[Text]:
+    """What a client is told that takes our summary, or announces the compaction to its user."""
+    if not _is_answered(event, session):
+        return []
+    from session.compaction import client_compaction
+
+    texts: list[Text] = []
+    with fault_boundary(session.faults, "summary"):
+        texts += client_compaction.summary(event, session)
+    with fault_boundary(session.faults, "notify"):
+        texts += client_compaction.announce(session.agent, session.config)
+    return texts

@@ -1,1 +1,0 @@
-"""One hook call: payload, pipeline, answer, events."""

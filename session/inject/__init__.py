@@ -1,1 +1,0 @@
-"""The texts that an agent is given, and whether it used them."""

@@ -1,0 +1,328 @@
+"""What the commands of a session show: the failure that is still open, commands that work or run in the background, and
+edits that nothing has run since.
+
+Only the outcomes that the client recorded count. If it is doubtful whether a failure is still open, it is not. Hot
+path.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING, shell_command
+from core.project import OUTSIDE
+from core.quoting import as_code, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from core.records import Call, Edit, Place
+    from core.shell_command import Step
+
+    Ranges = dict[str, list[tuple[int, int]]]
+    """By file, the edited lines; the file with the most edits comes first."""
+
+FORM_CHARS = 160  # a longer command is no form to run again
+_CALLS_BACK = 60  # an older failure is not looked for
+_RUNNING_CALLS_BACK = 150  # what was started before that is not known to run any more
+_LONG_AWAY_MS = 2 * 3_600_000  # nor what was started before such a pause
+_NEAR_LINES = 15  # two edits that are closer are shown as one range
+_MOST_RANGES = 3  # of a file
+
+# Half of 29 real sessions were used to choose these: the commands that are shown were run again most often.
+_LEAST_WEIGHT = 0.7  # of a command; each run fades as a name does
+_LATEST_FORM_CALLS = 40  # since it last worked
+_MOST_FORMS_COUNTED = 2
+
+# First words after a program that only ask for what is kept elsewhere; shown only if other forms failed before.
+_LOOK_UPS = frozenset("show list search find status view get log describe readonly".split())
+_FORGES = frozenset(("git", "gh"))
+# What an agent asks of git when it goes on: earlier failures are done with.
+_GOES_ON = frozenset("commit merge rebase cherry-pick push am revert".split())
+_INSTALLS = frozenset("install add i ci get sync update upgrade download tidy mod remove uninstall".split())
+_INSTALLERS = frozenset("npm pnpm yarn bun pip pip3 uv go cargo mix bundle gem brew apt apt-get poetry mise".split())
+_FORMATTERS = frozenset("fmt format gofmt goimports prettier black rustfmt".split())
+_RUNS_ALL_CHECKS = frozenset("check checks ci all verify validate precommit".split())
+# Commands before another one that hardly ever fail themselves.
+_PREPARES = frozenset("cd pushd export set source . echo printf sleep true".split())
+_NOT_RUN = ("command timed out", "exec_command failed", "timeout", "[redacted")
+_NO_PROGRAM = ("command not found", "cd:", "unknown command", "not recognized as", "no task ", "missing script")
+_ONE_OFF = ("tmp/", "mktemp", "<<", "$(", "`", "[redacted", "TMPDIR", "nohup")
+# Words of a command that changes or hides work, or what belongs to others: nobody is told to run it again.
+_CHANGES = frozenset(
+    "stash reset checkout restore clean rm rmdir mv drop push kill pkill killall commit apply truncate delete destroy"
+    " publish release deploy unlink purge prune rollback revert uninstall remove close merge rebase abort down"
+    " dropdb resetdb reopen cherry pick amend tag tee dd chmod chown ln cp mkdir touch scp rsync ssh"
+    " create update comment note post edit insert psql mysql sqlite3 redis mongosh migrate alembic downgrade upgrade"
+    " upload flushall wipe seed load schema shutdown reboot restart mkfs unpublish install".split()
+)
+_PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc")
+_CHECK_WORDS = ("test", "lint", "build", "type", "e2e", "check", "bench")
+
+
+def failing(calls: Sequence[Call], edits: Sequence[Edit] = ()) -> Call | None:
+    """The last command that failed and is still open. Behind a pipe, a command may print a failure and end with "ok".
+
+    A failure is closed by a later run of the same program and verb, of the same test or task through another runner, or
+    of a task that runs all checks, even if the outcome is unknown; by a commit, merge or push, since the agent went on;
+    and by an edit of the line that its error names.
+    """
+    closed: set[str] = set()
+    for call in calls[: -_CALLS_BACK - 1 : -1]:
+        command = call["command"]
+        if not command:
+            continue
+        steps = shell_command.steps(command)
+        printed = call["outcome"] == "ok" and call["error"]
+        if call["outcome"] != "failed" and not printed:
+            for step in filter(shell_command.does, steps):
+                closed |= subjects_of(step)
+                goes_on = step["program"] in _FORGES and step["verb"] in _GOES_ON
+                if goes_on or not _RUNS_ALL_CHECKS.isdisjoint(_words(kind_of(step))):
+                    return None
+            continue
+        failed = list(filter(_checks_work, steps)) if printed else _may_have_failed(steps)
+        if failed and is_failure(call["error"]) and all(closed.isdisjoint(subjects_of(step)) for step in failed):
+            return None if any(_changes_failing_line(edit, call) for edit in edits) else call
+    return None
+
+
+def failure_line(failure: Call, error: str) -> str:
+    """What failed and why; `error` is the call's own error, cut to the room."""
+    command = as_code(failure["command"]) if len(failure["command"]) <= FORM_CHARS else ""
+    if failure["outcome"] == "ok":
+        return f'**Failing:** {command or "a command"} printed "{error}"'
+    return f"**Failing:** {command + ': ' if command else ''}{error}"
+
+
+def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
+    """Commands that work, each as it was last run, with the number of other forms that failed before it.
+
+    Those used most and most recently come first, more so if other forms failed; those that occur in `known` come last.
+    Left out is a command that failed since, ran since with an unknown outcome, was not run for long, or is part of a
+    command that was run later.
+    """
+    from math import exp
+
+    from core.store.sessions.name_rows import FADING_CALLS
+
+    failed_forms: dict[str, set[str]] = {}
+    doubtful: set[str] = set()
+    weights: dict[str, float] = {}
+    found: dict[str, tuple[Call, int, set[str]]] = {}
+    total = calls[-1]["number"] if calls else 0
+    for call in calls:
+        command = call["command"]
+        if not command or "\n" in command:
+            continue
+        steps = shell_command.steps(command)
+        doing = [step for step in steps if shell_command.does(step)]
+        kinds = set(map(kind_of, doing))
+        for kind in kinds:
+            weights[kind] = weights.get(kind, 0.0) + exp((call["number"] - total) / FADING_CALLS)
+        outcome = shell_command.told(command, call["outcome"])
+        if outcome == "failed":
+            for step in doing:
+                if len(subjects_of(step)) == 1:  # a test that fails was not the wrong command
+                    failed_forms.setdefault(kind_of(step), set()).add(" ".join(step["words"]))
+            found = {kind: entry for kind, entry in found.items() if entry[2].isdisjoint(kinds)}
+        elif not outcome:
+            doubtful |= kinds if call["outcome"] != "ok" else set(map(kind_of, _unproven(steps)))
+        elif doing and outcome == "ok" and is_form(command, steps):
+            doubtful -= kinds
+            own = {" ".join(step["words"]) for step in steps}
+            found = {kind: entry for kind, entry in found.items() if not entry[2] <= kinds}
+            found[kind_of(doing[0])] = call, max(len(failed_forms.get(kind, set()) - own) for kind in kinds), kinds
+    ranked: list[tuple[bool, float, int, tuple[Call, int]]] = []
+    for kind, (call, forms, kinds) in found.items():
+        words = {word.lstrip("-") for step in shell_command.steps(call["command"]) for word in step["words"][1:4]}
+        if not doubtful.isdisjoint(kinds) or (not forms and not _LOOK_UPS.isdisjoint(words)):
+            continue
+        factor = 1 + min(forms, _MOST_FORMS_COUNTED)
+        weight = weights[kind] * factor
+        if weight >= _LEAST_WEIGHT and total - call["number"] <= _LATEST_FORM_CALLS * factor:
+            ranked.append((call["command"] in known, -weight, -call["number"], (call, forms)))
+    return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
+
+
+def running(calls: Sequence[Call]) -> list[Call]:
+    """What was started in the background and was not seen to end, if the session can still have the process."""
+    found: list[Call] = []
+    later = 0
+    for call in calls[: -_RUNNING_CALLS_BACK - 1 : -1]:
+        at = call["at"] or 0
+        if at and later and later - at > _LONG_AWAY_MS:
+            break
+        later = at or later
+        if call["outcome"] == "running" and call["command"]:
+            found.append(call)
+    return found[::-1]
+
+
+def unrun(edits: Sequence[Edit], calls: Sequence[Call]) -> Ranges:
+    """The lines edited after the last check, whatever its outcome, or after a small program that names their module.
+
+    Prose and files outside the project are left out.
+    """
+    last = next((call["number"] for call in reversed(calls) if is_check(call["command"])), 0)
+    found: Ranges = {}
+    for edit in sorted(edits, key=lambda edit: -edit["number"]):
+        is_source = not edit["file"].endswith(_PROSE) and not edit["file"].startswith(OUTSIDE)
+        if edit["number"] > last and is_source and not _is_run_since(edit, calls):
+            found.setdefault(edit["file"], []).append((edit["first"], edit["last"]))
+    most_first = sorted(found, key=lambda file: -len(found[file]))  # with as many edits, the last edited one first
+    return {file: _joined(found[file]) for file in most_first}
+
+
+def ranges_text(ranges: Ranges, places: Mapping[str, Sequence[Place]], names: Mapping[str, str], room: int) -> str:
+    """`file:610-625 name,640, other.go:12` in `room` characters, and how many files follow; `names` shows a file."""
+    parts: dict[str, list[str]] = {}
+    for file, lines in ranges.items():
+        inside = [f"{first}-{last}" if last > first else str(first) for first, last in lines[:_MOST_RANGES]]
+        inside += ["…"] * (len(lines) > _MOST_RANGES)
+        length = len(f"{one_line(names.get(file, file))}:{','.join(inside)}, ")
+        if length > room:
+            break
+        room -= length
+        parts[file] = inside
+    for file, inside in parts.items():
+        for at, (first, last) in enumerate(ranges[file][:_MOST_RANGES]):
+            defined = (place for place in places.get(file, ()) if place["defines"] and first <= place["line"] <= last)
+            name = next((place["name"] for place in defined), "")
+            if name and len(name) + 1 <= room:
+                room -= len(name) + 1
+                inside[at] += f" {name}"
+    left = len(ranges) - len(parts)
+    listed = ", ".join(f"{one_line(names.get(file, file))}:{','.join(inside)}" for file, inside in parts.items())
+    return listed + (f" and {left} more file{'s' * (left > 1)}" if parts and left else "")
+
+
+def is_check(command: str) -> bool:
+    """Whether a command runs what checks the work: tests, a build, a linter, or the program itself."""
+    return any(map(_checks_work, shell_command.steps(command)))
+
+
+def is_failure(error: str) -> bool:
+    """Whether an error is one of the work, and not of a missing program or a time limit."""
+    lower = error.lower()
+    return bool(lower) and not lower.startswith(_NOT_RUN) and not any(sign in lower for sign in _NO_PROGRAM)
+
+
+def is_form(command: str, steps: Sequence[Step]) -> bool:
+    """Whether a command may be run again: its outcome is known, it changes no work, and names nothing temporary."""
+    if len(command) > FORM_CHARS or any(sign in command for sign in _ONE_OFF) or not shell_command.tells(command):
+        return False
+    for step in steps:
+        if not _CHANGES.isdisjoint(_words(" ".join(step["words"]))) or step["mark"] == "&":
+            return False
+        if step["program"] in (*_FORGES, "sed", "perl") or any(map(_is_id, step["words"])):
+            return False
+        if any(not target.isdigit() and target != "/dev/null" for target in step["targets"]):
+            return False
+    return True
+
+
+def is_plain(command: str) -> bool:
+    """Whether an agent would write a command anyway: it sets no variable, changes no folder, and has no long option."""
+    special = any(
+        step["program"] == "cd" or any(word[:2] == "--" for word in step["words"])
+        for step in shell_command.steps(command)
+    )
+    return not special and "=" not in command
+
+
+def kind_of(step: Step) -> str:
+    """Program and verb of a step: `git commit`, `mise run lint`; of an unknown program its first plain word."""
+    verb = step["verb"] or next((word for word in step["words"][1:4] if word.isalpha() and word.islower()), "")
+    return f"{step['program']} {verb}".rstrip()
+
+
+def subjects_of(step: Step) -> set[str]:
+    """What a step is a run of, whichever tool runs it: program and verb, "git", and `test` or `lint` in its words."""
+    if step["program"] in _FORGES:
+        return {step["program"]}
+    subjects = {kind_of(step)}
+    for word in _words(kind_of(step)):
+        subjects.update(check for check in _CHECK_WORDS if check in word)
+        if word in ("tsc", "tsgo", "mypy"):
+            subjects.add("type")
+    return subjects
+
+
+def subjects_of_command(command: str) -> frozenset[str]:
+    """The subjects of all steps of a command that do something."""
+    steps = filter(shell_command.does, shell_command.steps(command))
+    return frozenset(subject for step in steps for subject in subjects_of(step))
+
+
+def _changes_failing_line(edit: Edit, failure: Call) -> bool:
+    """Whether a later edit changed the line that an error names: `a.go:3:1:`, `a.ts(3,1):`, `(a.go:3)`."""
+    for part in failure["error"].split() if edit["number"] > failure["number"] else ():
+        name, line, *_ = [*part.strip("()").replace("(", ":").replace(",", ":").split(":"), ""]
+        if name.rpartition("/")[2] == edit["file"].rpartition("/")[2] and line.isdecimal():
+            return edit["first"] <= int(line) <= edit["last"]
+    return False
+
+
+def _unproven(steps: Sequence[Step]) -> list[Step]:
+    """The steps that may have failed although the command ended well: of `a && b | tail`, all but a."""
+    ends = max((at for at, step in enumerate(steps) if step["mark"] == "&&"), default=-1)
+    return [step for at, step in enumerate(steps) if at > ends or step["mark"] != "&&"]
+
+
+def _may_have_failed(steps: Sequence[Step]) -> list[Step]:
+    """The steps that may have made a command fail; none if it may as well be a step that only looks at something."""
+    found: list[Step] = []
+    has_pipefail = any("pipefail" in step["words"] for step in steps)
+    for at in range(len(steps) - 1, -1, -1):
+        step = steps[at]
+        before = steps[at - 1]["mark"] if at else ""
+        if shell_command.does(step) and "-e" not in step["words"] and "--eval" not in step["words"]:
+            found.append(step)
+        elif step["looks"] and step["program"] not in _PREPARES:
+            return []
+        if before != "&&" and not (before == "|" and has_pipefail):
+            break
+    return found
+
+
+def _checks_work(step: Step) -> bool:
+    words = step["verb"].split()
+    is_install = step["program"] in _INSTALLERS and not _INSTALLS.isdisjoint(words[:1])
+    is_format = not _FORMATTERS.isdisjoint((step["program"], *words))
+    return shell_command.does(step) and step["program"] not in _FORGES and not is_install and not is_format
+
+
+def _is_run_since(edit: Edit, calls: Sequence[Call]) -> bool:
+    """Whether a later program within a command names the module: `python3 -c "from alerts import due"`."""
+    module = edit["file"].rpartition("/")[2].partition(".")[0]
+    later = (call["command"] for call in calls if call["number"] > edit["number"] and module in call["command"])
+    programs = " ".join(
+        " ".join(step["words"])
+        for command in later
+        for step in shell_command.steps(command)
+        if step["program"] in shell_command.INTERPRETERS
+    )
+    return module in "".join(sign if sign.isalnum() or sign == "_" else " " for sign in programs).split()
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges that are close to each other as one; the last edited comes first."""
+    joined: list[tuple[int, int]] = []
+    for first, last in ranges:
+        for at, (low, high) in enumerate(joined):
+            if first <= high + _NEAR_LINES and last >= low - _NEAR_LINES:
+                joined[at] = min(first, low), max(last, high)
+                break
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text: mise, run, test, ci of `mise run test:ci`."""
+    return "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
+
+
+def _is_id(word: str) -> bool:
+    """Whether a word is an id, a hash or a time, which names one thing once."""
+    bare = word.rpartition("=")[2].replace("-", "")
+    return len(bare) >= 7 and all(sign in "0123456789abcdef" for sign in bare) and any(map(str.isdigit, bare))

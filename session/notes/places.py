@@ -1,0 +1,259 @@
+"""Places of names: those that a session works with, for its recovery note, and those that a prompt names. Hot path.
+
+Of 194 calls after real compactions that told the agent nothing new, 174 searched for a name whose line it had seen.
+"""
+
+from __future__ import annotations
+
+import time
+from math import exp
+
+from core import TYPE_CHECKING, worktree
+from core.names import is_file
+from core.project import OUTSIDE, own_names
+from core.quoting import one_line
+from core.store.sessions import name_rows, place_rows, session_rows
+from core.store.sessions.name_rows import FADING_CALLS, faded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+
+    import apsw
+
+    from core.records import Name, Place
+
+MOST_FILES = 4
+"""Of a note: with 4 of 3 to 8, agents took up most places, on half of 37 real compactions."""
+
+# An agent knows a name that its summary has, and lacks the place. It searches for definitions more than for uses, and
+# for what it wrote itself. The weights were chosen on the same half; little depends on them.
+_IN_SUMMARY = 3.0
+_DEFINES = 4.0
+_WRITTEN = 2.0
+_FADED = 0.05  # a name that is used less is not shown
+_LIBRARY_FILES = 3  # a name that is used in this many files and defined in none belongs to a library
+_FIRST_PLACES = 5
+
+# Of a prompt.
+_MOST_NAMES = 16
+_MOST_NAMED_FILES = 2
+_MOST_CHARS = 800
+_FEW_NAMES = 6  # with more, a name that is defined nowhere is shown only if a single file has it
+_NAMES_OF_FILE = 6
+_DEFINES_IN_FILE = 3.0
+_PLACES_PER_NAME = 3
+_MOST_SESSIONS = 5  # that are searched for a name
+_LOOK_UP_S = 0.08
+
+_PROSE = (".adoc", ".cfg", ".html", ".ini", ".md", ".mdx", ".rst", ".toml", ".yaml", ".yml")
+_FOREIGN_FOLDERS = frozenset("node_modules site-packages dist-packages .venv .claude .codex .pi tmp".split())
+
+
+def ranked(
+    names: Iterable[Name], places: Sequence[Place], total: int, in_summary: Container[str], checkout: str = ""
+) -> list[Place]:
+    """The places of a session, most needed first: by the fading use of the name, and by how much of the file was shown.
+
+    A name that is defined somewhere has only its definitions; another name is left out unless the agent wrote it
+    itself. A line that defines a name is shown for that name only.
+
+    Args:
+        total: calls of the session so far.
+        in_summary: names that the client's summary has.
+        checkout: the folder of another checkout in which the session works; "" if it works in its own folder.
+    """
+    weights = {name["name"]: faded(name, total) * (_WRITTEN if name["written"] else 1.0) for name in names}
+    written = {name["name"] for name in names if name["written"]}
+    shown: dict[str, float] = {}
+    for place in places:
+        shown[place["file"]] = shown.get(place["file"], 0.1) + exp((place["number"] - total) / FADING_CALLS)
+    own = f"{checkout}/" if checkout else "/ "  # no path begins like this
+    sources = {
+        file: weight**0.5
+        for file, weight in shown.items()
+        if is_source(file) and (not file.startswith(OUTSIDE) or file.startswith(own))
+    }
+    defined: set[str] = set()
+    defining_lines: set[tuple[str, int]] = set()
+    files_with: dict[str, int] = {}
+    for place in places:
+        if place["file"] in sources:
+            files_with[place["name"]] = files_with.get(place["name"], 0) + 1
+            if place["defines"]:
+                defined.add(place["name"])
+                defining_lines.add((place["file"], place["line"]))
+    found: list[tuple[float, int]] = []
+    for at, place in enumerate(places):
+        name, file = place["name"], place["file"]
+        weight = weights.get(name, 0.0)
+        if weight < _FADED or file not in sources:
+            continue
+        is_defining_line = (file, place["line"]) in defining_lines
+        if not place["defines"] and (name in defined or name not in written or is_defining_line):
+            continue
+        if files_with[name] >= _LIBRARY_FILES and name not in defined and name not in in_summary:
+            continue
+        weight *= (_IN_SUMMARY if name in in_summary else 1.0) * (_DEFINES if place["defines"] else 1.0)
+        found.append((weight * sources[file] / (len(name) + 5) ** 0.5, at))
+    found.sort(key=lambda entry: (-entry[0], entry[1]))
+    return [places[at] for _, at in found]
+
+
+def is_source(file: str) -> bool:
+    """Whether a file is source of a project: no prose, no settings, nothing that others wrote or a tool keeps."""
+    is_foreign = file.startswith(("~", "../")) or not _FOREIGN_FOLDERS.isdisjoint(file.split("/"))
+    return is_file(file) and not file.endswith(_PROSE) and not is_foreign
+
+
+def short_names(files: Iterable[str]) -> dict[str, str]:
+    """By file, its name with as many folders as tell it from the others."""
+    every = list(dict.fromkeys(files))
+    count: dict[str, int] = {}
+    ends_of: dict[str, list[str]] = {}
+    for file in every:
+        parts = file.split("/")
+        ends_of[file] = ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
+        for end in ends_of[file]:
+            count[end] = count.get(end, 0) + 1
+    return {file: next((end for end in ends_of[file] if count[end] == 1), file) for file in every}
+
+
+def lines_of_note(places: Sequence[Place], names: Mapping[str, str], room: int) -> list[str]:
+    """`- file: name:line name:line` within `room` characters; `names` shows a file. A line of code is listed once.
+
+    A file is left out if its places are only uses, or a single one that is not among the first.
+    """
+    by_line: dict[tuple[str, int], Place] = {}
+    for place in places:
+        by_line.setdefault((place["file"], place["line"]), place)
+    places = list(by_line.values())
+    found = _fitting(places, names, room, MOST_FILES)
+    first = {place["file"] for place in places[:_FIRST_PLACES]}
+    defining = {place["file"] for place in places if place["defines"]}
+    thin = {file for file, entries in found.items() if file not in defining or (len(entries) < 2 and file not in first)}
+    if thin:
+        kept = [place for place in places if place["file"] in found and place["file"] not in thin]
+        found = _fitting(kept, names, room, MOST_FILES)
+    return [f"- {names[file]}: {' '.join(entries)}" for file, entries in found.items()]
+
+
+def _fitting(places: Iterable[Place], names: Mapping[str, str], room: int, most_files: int) -> dict[str, list[str]]:
+    """By file, `name:line` of the places in their order, within the room; each name once."""
+    found: dict[str, list[str]] = {}
+    shown: set[str] = set()
+    for place in places:
+        name, file = place["name"], place["file"]
+        if name in shown or (file not in found and len(found) >= most_files):
+            continue
+        entry = f"{name}:{place['line']}"
+        needed = len(entry) + 1 + (len(names[file]) + 4 if file not in found else 0)
+        if needed > room:
+            continue
+        room -= needed
+        shown.add(name)
+        found.setdefault(file, []).append(entry)
+    return found
+
+
+def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project: str, folder: str) -> list[Place]:
+    """Where names are defined, and what is used most in the files among them, as the working tree has it now.
+
+    Names that the session saw since its last compaction are left out: `session` has them in its context.
+    """
+    own = own_names(project, session_rows.projects(db))
+    sessions = [identifier for identifier, its_project in session_rows.latest_first(db) if its_project in own]
+    compactions = name_rows.compactions(db, session)
+    since = compactions[-1]["call"] if compactions else 0
+    files = [name for name in names if is_file(name)]
+    files += [f"{name}." for name in names if "_" in name and name not in files]  # or the stem of a file
+    in_view = {place["name"] for place in place_rows.places(db, session, names=names) if place["number"] > since}
+    left = [name for name in names if name not in files and name not in in_view]
+    definitions = _latest_places(db, left, sessions, defined=True)
+    uses = _latest_places(db, [name for name in left if name not in definitions], sessions, defined=False)
+    if len(definitions) + len(uses) > _FEW_NAMES:
+        uses = {name: found for name, found in uses.items() if len({place["file"] for place in found}) == 1}
+    by_name = [found[name] for found in (definitions, uses) for name in left if name in found][:_MOST_NAMES]
+    names_in: dict[str, int] = {}
+    for file in (file for found in by_name for file in {place["file"] for place in found}):
+        names_in[file] = names_in.get(file, 0) + 1
+    for found in by_name:
+        found.sort(
+            key=lambda place: (
+                not any(_has_name(place["file"], file) for file in files), -names_in[place["file"]], -place["number"]
+            )
+        )  # fmt: skip
+    candidates = [place for rank in range(_PLACES_PER_NAME) for found in by_name for place in found[rank : rank + 1]]
+    candidates += _places_in_files(
+        db, files, left, sessions, lambda identifier, place: identifier == session and place["number"] > since
+    )
+    first: dict[str, Place] = {}
+    for place in worktree.current_places(folder, candidates, time.monotonic() + _LOOK_UP_S):
+        first.setdefault(place["name"], place)
+    return list(first.values())
+
+
+def lines_of_names(places: Sequence[Place]) -> list[str]:
+    """`- path/file.go: name:12 other:34`, a line for each file."""
+    paths = {place["file"]: one_line(place["file"]) for place in places}
+    by_file = _fitting(places, paths, _MOST_CHARS, len(paths))
+    return [f"- {paths[file]}: {' '.join(entries)}" for file, entries in by_file.items()]
+
+
+def _latest_places(
+    db: apsw.Connection, names: Sequence[str], sessions: Sequence[str], *, defined: bool
+) -> dict[str, list[Place]]:
+    """By name, where it is defined, or used, in the project's sources, as the latest session saw it."""
+    found: dict[str, list[Place]] = {}
+    left = list(names)
+    for _ in range(_MOST_SESSIONS):
+        holding = place_rows.sessions_with(db, left, sessions, 1, defined=defined) if left else []
+        if not holding:
+            break
+        for place in place_rows.places(db, holding[0], names=left):
+            if place["defines"] >= defined and _is_own_source(place["file"]):
+                found.setdefault(place["name"], []).append(place)
+        left = [name for name in left if name not in found]
+        sessions = sessions[sessions.index(holding[0]) + 1 :]
+    return found
+
+
+def _places_in_files(
+    db: apsw.Connection, files: Iterable[str], names: Container[str], sessions: Sequence[str],
+    is_in_view: Callable[[str, Place], bool],
+) -> list[Place]:  # fmt: skip
+    """The names used most in each of the first files that a session knows, or those nearest to a name in `names`."""
+    found: list[Place] = []
+    files_found = 0
+    for file in list(files)[: 2 * _MOST_NAMED_FILES]:
+        known: dict[str, tuple[float, Place]] = {}
+        holding = (
+            place_rows.sessions_in(db, [file], sessions, _MOST_SESSIONS) if files_found < _MOST_NAMED_FILES else []
+        )
+        for session in holding:
+            paths = [path for path in place_rows.paths(db, session) if _has_name(path, file) and _is_own_source(path)]
+            inside = place_rows.places(db, session, files=paths) if paths else []
+            if any(is_in_view(session, place) for place in inside):
+                known = {}
+                break
+            used = name_rows.known_names(db, session, [place["name"] for place in inside])
+            for place in inside:
+                if name := used.get(place["name"]):
+                    weight = name["weight"] * (_DEFINES_IN_FILE if place["defines"] else 1.0)
+                    known.setdefault(place["name"], (weight, place))
+        files_found += bool(known)
+        asked = [place["line"] for name, (_, place) in known.items() if name in names]
+        ordered = [place for _, place in sorted(known.values(), key=lambda entry: -entry[0])]
+        if asked:
+            ordered.sort(key=lambda place: (not place["defines"], min(abs(place["line"] - line) for line in asked)))
+        found += ordered[:_NAMES_OF_FILE]
+    return found
+
+
+def _is_own_source(path: str) -> bool:
+    return is_source(path) and not path.startswith(OUTSIDE)
+
+
+def _has_name(path: str, file: str) -> bool:
+    """Whether a path is that of a file, or of one with this stem (`name.`)."""
+    name = path.rpartition("/")[2]
+    return name.startswith(file) if file.endswith(".") else name == file

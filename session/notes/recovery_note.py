@@ -1,0 +1,242 @@
+"""The recovery note: how far the work of a session is after a compaction, and how to get the rest back. Hot path.
+
+Each line is a fact with its source, or it is left out: the user's words, an edited range, a command with the outcome
+that the client recorded, what git says, a line of code that has a name.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from core import TYPE_CHECKING, worktree
+from core.names import names_in
+from core.quoting import as_code, clip, cost, enclose, one_line
+from core.store.sessions import call_rows, name_rows, place_rows, session_rows
+from session import own_command
+from session.notes import command_runs
+from session.notes import places as name_places
+from session.notes.requests import is_in_summary, open_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import apsw
+
+    from core.records import Call, Place, Session
+    from session.state import Memory
+
+HEADING = "## Session Recovery"
+SOURCE = "session-recovery"
+FEWEST_CALLS = 5
+"""A session with fewer calls has no work to report."""
+MOST_QUERIES = 2
+MEMORY_CHARS = 150
+_WORK_SHARE = 0.42  # of the budget, for the lines before the places
+_EDITED_CHARS = 110
+_ERROR_CHARS = 240
+_WORKS_CHARS = 130
+_RUNNING_CHARS = 90
+_STEP_CHARS = 90
+_PLAN_CALLS = 60  # an older plan may be done with: of 6 plans, the one that was had not been touched for 68 calls
+_PLAN_STEPS = 60  # the store holds no more steps, so a plan of this many may be cut
+_QUERY_FILES = 3
+_QUERY_CHARS = 48
+_QUERY_NAMES = 50  # the answer to a query has room for these
+_LOOK_UP_S = 0.1
+
+
+class Note:
+    """A note and what went into it; `content` is "" if there is nothing to say."""
+
+    __slots__ = ("content", "files", "memories", "queries")
+
+    def __init__(self, content: str, files: int, queries: list[str], memories: list[Memory]) -> None:
+        self.content = content
+        self.files = files
+        self.queries = queries
+        self.memories = memories
+
+
+def compose(
+    db: apsw.Connection, session_id: str, *, kept: str, max_tokens: int, agent: str, more_queries: Sequence[str],
+    memories: Sequence[Memory] = (),
+) -> Note | None:  # fmt: skip
+    """The note of a session within `max_tokens` estimated tokens; None if the session did too little.
+
+    The note is empty if the client's summary has everything. The path in its commands does not count
+    (`own_command.uncounted`).
+
+    Args:
+        kept: what the client left in the context besides its summary.
+        more_queries: the session's requests as queries, if the files need fewer than two.
+        memories: memories that fit the task, for the rest of the budget.
+    """
+    session = session_rows.session(db, session_id)
+    if session is None or session["calls"] < FEWEST_CALLS:
+        return None
+    compactions = name_rows.compactions(db, session_id)
+    summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
+    calls = call_rows.calls(db, session_id)
+    every = place_rows.places(db, session_id)
+    other_checkout = session.get("worktree", "")
+    names = name_rows.names(db, session_id)
+    places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], other_checkout)
+    shown_as = name_places.short_names(sorted({place["file"] for place in every} | {*place_rows.paths(db, session_id)}))
+    work = _work_lines(db, session, calls, summary, shown_as, round(max_tokens * 4 * _WORK_SHARE))
+
+    folder = other_checkout or session["folder"]
+    existing = _existing_files(folder, places)
+    by_files = file_queries([place for place in places if place["file"] in existing], shown_as)
+    if by_files and len(calls) > FEWEST_CALLS:
+        by_files[-1] += " commands"
+    most = own_command.most(MOST_QUERIES, agent)
+    queries = (by_files or list(more_queries))[:most]
+    budget = max_tokens + own_command.uncounted(len(queries), agent)
+    room = (budget - cost(enclose(SOURCE, [HEADING, *work, "**Where:**", *_more_line(queries, agent)]))) * 4 - 4
+    current = worktree.current_places(folder, _first_files(places, room), time.monotonic() + _LOOK_UP_S)
+    while True:
+        where = name_places.lines_of_note(current, shown_as, max(room, 0))
+        remembered, used = _memory_lines(memories, room - sum(len(line) + 1 for line in where))
+        body = [*work, *(["**Where:**", *where] if where else []), *remembered]
+        content = enclose(SOURCE, [HEADING, *body, *_more_line(queries, agent)])
+        over = cost(content) - budget
+        is_known = body == work[:1] and bool(work) and is_in_summary(summary, work[0])
+        if (over > 0 and room <= 0) or not body or is_known:
+            return Note("", 0, [], [])
+        if over <= 0:
+            break
+        room -= over * 4 + 4
+    for query in more_queries[:most] if len(queries) < MOST_QUERIES else ():
+        wider = list(dict.fromkeys([*queries, query]))
+        longer = enclose(SOURCE, [HEADING, *body, *_more_line(wider, agent)])
+        if cost(longer) <= max_tokens + own_command.uncounted(len(wider), agent):
+            queries, content = wider, longer
+    return Note(content, len(where), queries, used)
+
+
+def file_queries(places: Sequence[Place], shown_as: Mapping[str, str]) -> list[str]:
+    """Up to two queries that name files, in the order of their first place."""
+    counts: dict[str, int] = {}
+    for place in places[: MOST_QUERIES * _QUERY_NAMES * 2]:
+        counts[place["file"]] = counts.get(place["file"], 0) + 1
+    queries: list[list[str]] = []
+    names_held: list[int] = []
+    for file, count in counts.items():
+        name = shown_as[file]
+        if not (name.isascii() and all(sign.isalnum() or sign in "-_.@/" for sign in name)):
+            continue  # it cannot be quoted as it is
+        fits = [
+            at
+            for at, query in enumerate(queries)
+            if names_held[at] + count <= _QUERY_NAMES
+            and len(query) < _QUERY_FILES
+            and len(" ".join([*query, name])) <= _QUERY_CHARS
+        ]
+        if fits:
+            queries[fits[0]].append(name)
+            names_held[fits[0]] += count
+        elif len(queries) < MOST_QUERIES:
+            queries.append([name])
+            names_held.append(count)
+    return [" ".join(query) for query in queries]
+
+
+def _work_lines(
+    db: apsw.Connection, session: Session, calls: Sequence[Call], summary: str, shown_as: Mapping[str, str], room: int
+) -> list[str]:
+    """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
+    request = open_request(db, session, calls)
+    edits = place_rows.edits(db, session["id"])
+    ranges = command_runs.unrun(edits, calls)
+    places = place_rows.places(db, session["id"], files=list(ranges)) if ranges else []
+    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
+    edited = command_runs.ranges_text(ranges, inside, shown_as, _EDITED_CHARS)
+    failure = command_runs.failing(calls, edits)
+    git = worktree.git_state(session.get("worktree") or session["folder"])
+    lines = [
+        f"**Task:** {request}" if request else "",
+        _plan_line(session),
+        f"**Edited, not run since:** {edited}" if edited else "",
+        _failing_line(failure) if failure else "",
+        _works_line(calls, summary),
+        _running_line(calls),
+        f"**Now:** {git}" if git else "",
+    ]
+    kept: list[str] = []
+    for line in lines:
+        if line and len(line) + 1 <= room:
+            room -= len(line) + 1
+            kept.append(line)
+    return kept
+
+
+def _failing_line(failure: Call) -> str:
+    return command_runs.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS, _ERROR_CHARS // 3))
+
+
+def _plan_line(session: Session) -> str:
+    """How much of its own plan the agent has done, and its current step, if it changed the plan lately."""
+    steps = session["plan"]
+    current = next((text for _, text, status in steps if status == "in_progress"), "")
+    is_old = session.get("plan_at", [0])[0] <= session["calls"] - _PLAN_CALLS
+    if not current or is_old or len(steps) >= _PLAN_STEPS:
+        return ""
+    done = sum(status == "completed" for *_, status in steps)
+    step = clip(one_line(current), _STEP_CHARS, _STEP_CHARS // 2)
+    return f'**Plan:** {done} of {len(steps)} steps done, at: "{step}"'
+
+
+def _works_line(calls: Sequence[Call], summary: str) -> str:
+    """Commands that work, and after how many other forms; none that an agent would write anyway."""
+    shown: list[str] = []
+    room = _WORKS_CHARS
+    for call, failed in command_runs.working(calls, known=summary):
+        code = as_code(call["command"])
+        entry = code + (f" (after {failed} other form{'s' * (failed > 1)})" if failed else "")
+        is_news = failed or not command_runs.is_plain(call["command"])
+        if is_news and code and len(entry) + 2 <= room:
+            room -= len(entry) + 2
+            shown.append(entry)
+    return f"**Works:** {', '.join(shown)}" if shown else ""
+
+
+def _running_line(calls: Sequence[Call]) -> str:
+    """The last command that was started in the background, and the client's name for its process."""
+    for call in reversed(command_runs.running(calls)):
+        if code := as_code(call["command"]):
+            process = f", as {call['error']}" if call["error"] else ""
+            return f"**Running:** {code} in the background{process}" if len(code) <= _RUNNING_CHARS else ""
+    return ""
+
+
+def _existing_files(folder: str, places: Sequence[Place]) -> set[str]:
+    """The first files of the places that exist; all of them if there is no such folder."""
+    files = list(dict.fromkeys(place["file"] for place in places))[: MOST_QUERIES * _QUERY_FILES * 2]
+    has_folder = os.path.isdir(folder)
+    return {file for file in files if not has_folder or os.path.lexists(os.path.join(folder, file))}
+
+
+def _first_files(places: Sequence[Place], room: int) -> list[Place]:
+    """The places of the first files, no more than `room` characters hold."""
+    files = list(dict.fromkeys(place["file"] for place in places))[: name_places.MOST_FILES * 2]
+    return [place for place in places if place["file"] in files][: max(room, 0) // 6]
+
+
+def _memory_lines(memories: Sequence[Memory], room: int) -> tuple[list[str], list[Memory]]:
+    """Memories in the room that is left, and which ones these are."""
+    lines: list[str] = []
+    used: list[Memory] = []
+    for memory in memories:
+        line = f"- {clip(one_line(memory['text']), MEMORY_CHARS, MEMORY_CHARS // 2)}"
+        needed = len(line) + 1 + (0 if lines else len("**Memories:**") + 1)
+        if needed <= room:
+            room -= needed
+            lines.append(line)
+            used.append(memory)
+    return (["**Memories:**", *lines] if lines else []), used
+
+
+def _more_line(queries: Sequence[str], agent: str) -> list[str]:
+    printed = [f"`{own_command.recall(query, agent)}`" for query in queries if as_code(query)]
+    return ["**More:** " + ", ".join(printed)] if printed else []

@@ -1,0 +1,320 @@
+"""What a person asked for: which prompts are a person's own words, which are requests, and the line that quotes them.
+
+A gateway's user messages are mostly automated: digests, heartbeats, reminders, command output. A recall for one of
+those would bring memories of anything, so only a person's own words are a topic (ADR-0204). Hot path.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING, words
+from core.quoting import CUT, clip, cost, one_line
+from core.store.sessions import session_rows
+from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import apsw
+
+    from core.records import Call, Session
+    from session.state import Message
+
+READ_CHARS = 2_000  # of a prompt
+LINE_CHARS = 150  # of a request that is quoted
+LAST_CHARS = 100  # of the later ones
+OFFER_CHARS = 190
+_SHORTEST_TOPIC = 20  # characters; one beyond ASCII counts twice
+_FEWEST_WORDS = 2  # of a topic, without words that any talk about work has
+_FEWEST_REQUEST_WORDS = 3
+_FEWEST_UNSPACED = 4  # characters that say what is wanted, in a script without spaces
+_LETTERS_SHARE = 0.6  # less is output
+_MESSAGE_CHARS = 4_000
+_CHOICE_CHARS = 60  # a longer prompt is no choice
+_PROMPTS_BACK = 12
+_AWAY_MS = 2 * 3_600_000
+"""A prompt that comes this long after anything else begins a turn, however the one before ended."""
+_NEVER = 1 << 62
+_NUMBERS = {"first": "1", "second": "2", "third": "3"}
+_GO_ON = frozenset("go on ahead continue proceed resume carry keep going and please yes ok okay sure thanks".split())
+_PAUSES = " ,.!;:—–-"
+_MARKS = "#*>_~-=+|•·›» \t\n"
+# How an automated message begins, in lower case, once emoji and marks of quotes and headings are stripped.
+_AUTOMATED = (
+    "automated gateway event | automated message | automated event | batch digest | gateway digest | daily digest |"
+    " heartbeat timestamp | missed heartbeat | scheduled task | scheduled reminder | system event | system reminder"
+    " | system notification | system message | session recovery | session briefing | compaction summary | context"
+    " refresh | context checkpoint | recovered session | relevant memory (auto-retrieved | project context: | system"
+    " knowledge (auto-retrieved | this session is being continued from a previous conversation | the conversation"
+    " history before this point was compacted | caveat: the messages below | [request interrupted | another language"
+    " model started to solve | post-compaction | task notification"
+).split(" | ")
+# How the gateway's own envelopes begin, word for word.
+_ENVELOPES = (
+    "## 📋 Batch Digest", "## 🔔 Gateway", "> ⚡ **Automated gateway event**", "> ⚡ **Automated gateway digest",
+    "# Context Recovery", "## Context Refresh", "## Gateway Recovery", "HEARTBEAT", "Recovered. Standing by.", "Noted ",
+    "Noted.", "Noted,", "Noted!", "Noted-", "## ⚠️ MISSED HEARTBEAT", "## Gateway Boot",
+)  # fmt: skip
+# Labels of automated messages, if a colon, a dash or nothing follows: a person writes "cron jobs fail at night".
+_LABELS = (
+    "heartbeat | digest | watchdog | cron | reminder | notification | webhook | alert | alarm | background task |"
+    " monitor event | event | events | timestamp | scheduled | automated"
+).split(" | ")
+_LABEL_ENDS = (":", "—", "–", "(", "[", "|", "- ")
+# Anywhere in a message.
+_TELLTALE = (
+    *("not a human message", "since last digest", "additional event(s)", "acknowledge briefly", "heartbeat_ok"),
+    *("plan summary", "should i:", "do not reply to this message", "this is an automated"),
+    *("joelclaw-memory", "joelclaw memory"),
+)
+# How the output of a program begins, unless a letter follows a letter; and words that a number follows there.
+_OUTPUT = (
+    "$ | % | npm err! | npm warn | traceback (most recent call last) | error: | warning: | fatal: | warn: | info: |"
+    " debug: | diff --git | index: | @@ | drwx | -rw- | on branch | { | [{ | [info] | [warn] | [error]"
+    " | [debug] | exit code | command: | stdout: | stderr: | make: | gcc: | ==> | --- | +++"
+).split(" | ")
+_COUNTED_OUTPUT = ("total ", "commit ", "file ")
+# Words that ask for the state of things without naming any.
+_EMPTY_WORDS = frozenset(
+    "status state update updates progress happening going thing things everything anything something now currently"
+    " current right recent recently latest news new today far next please just tell give show know catch back quick"
+    " summary summarize overview report sitrep still doing work working stuff hey hello hi ok okay yes no thanks thank"
+    " let go ahead continue carry keep proceed start stop wait again more up happened"
+    " changed overnight yesterday tonight morning night week hour hours while since last".split()
+)
+# Words of prompts that let the work go on or close it: "yes, commit and push it please", "run the tests".
+_GOING_ON = frozenset(
+    "yes yeah yep no nope sure ok okay please thanks thank great good nice cool perfect right fine correct agreed"
+    " sounds looks lets let go ahead on continue proceed resume carry keep going do it try retry again now then also"
+    " just maybe first next both all everything done commit commits committed push pushed pr prs pull request raise"
+    " draft create open merge rebase make change changes changed this that them these those option one two want like"
+    " need like think know see look help start stop wait well so hm hmm oh ah whoops sorry actually really use add put"
+    " don doesn didn isn run rerun check verify test tests".split()
+)
+# Verbs that begin a request, so that one more word says what is wanted: "fix login", "why login".
+_VERBS = frozenset(
+    "add adjust align allow build bump cache change clean configure connect convert cover create debug delete"
+    " deploy describe design disable document drop enable explain expose extract filter find fix format generate"
+    " handle hide how implement improve install integrate investigate list make migrate mock move optimize paginate"
+    " parse port prevent print publish reduce refactor release remove rename render repair replace restore revert"
+    " review rewrite rotate set setup show simplify sort split support switch translate turn update upgrade why"
+    " write".split()
+)
+_ARTICLES = frozenset("the a an our my all every each".split())
+_FAULTS = frozenset("broken fails failing fail failed crashes crash hangs leaks wrong missing slow".split())
+# The same in scripts without spaces.
+_GOING_ON_UNSPACED = (
+    "请继续 继续 好的 谢谢 可以 是的 没问题 请 好 对 嗯 はい 続けてください 続けて お願いします"
+    " ありがとう 네 계속 고마워"
+).split()
+
+
+def topic_query(messages: Sequence[Message], message: str = "") -> str:
+    """The recall query of the topics among the messages of a state, oldest first, and a new message as it was typed.
+
+    It has at most 120 characters, and is "" if no message is a topic.
+    """
+    from session import record
+
+    fresh = record.message(message) if message and is_topic(message) else None
+    known = [entry for entry in messages if is_topic(entry["text"])]
+    if fresh is not None and all(entry["hash"] != fresh["hash"] for entry in known):
+        known.append(fresh)
+    return record.task_query(known)
+
+
+def is_topic(text: str) -> bool:
+    """Whether a message is a person's own words about something: no envelope, digest, acknowledgement or output."""
+    plain = "" if text.lstrip().startswith(_ENVELOPES) else own_words(text)
+    if sum(1 if character.isascii() else 2 for character in plain) < _SHORTEST_TOPIC:
+        return False
+    telling = {word for word in words.split(plain) if word not in words.STOP_WORDS and word not in _EMPTY_WORDS}
+    return len(telling) >= _FEWEST_WORDS or any(not word.isascii() for word in telling)
+
+
+def is_request(text: str) -> bool:
+    """Whether a message says what a person wants done, and not only that the work may go on or is fine."""
+    plain = own_words(text)
+    for phrase in () if plain.isascii() else _GOING_ON_UNSPACED:
+        plain = plain.replace(phrase, " ")
+    if sum(character >= "\u3040" and character.isalpha() for character in plain) >= _FEWEST_UNSPACED:
+        return True
+    order = words.split(plain[:1000])
+    while order and order[0] not in _VERBS and (order[0] in words.STOP_WORDS - _ARTICLES or order[0] in _GOING_ON):
+        order = order[1:]
+    telling = {word for word in order if word not in words.STOP_WORDS and word not in _GOING_ON and len(word) > 1}
+    if len(telling) >= _FEWEST_REQUEST_WORDS and is_topic(text):
+        return True
+    if not order or not telling - {order[0]}:
+        return False
+    is_fault = order[0] in _ARTICLES and not _FAULTS.isdisjoint(order) and len(telling) > 1
+    return order[0] in _VERBS or is_fault
+
+
+def own_words(text: str) -> str:
+    """What a person said, without marks and emoji at its start; "" for automated text, commands, output and thanks."""
+    text = text[:_MESSAGE_CHARS].strip()
+    starts = (at for at, sign in enumerate(text) if sign not in _MARKS and (sign.isascii() or sign.isalnum()))
+    plain = text[next(starts, len(text)) :]
+    lower = " ".join(plain.lower().replace("’", "'").split())
+    first = text[1:].split(maxsplit=1)[:1]
+    is_command = text.startswith("/") and first and "/" not in first[0] and "." not in first[0]  # `/compact`, no path
+    if text.startswith(("<", "‹")) or is_command or is_own(text):
+        return ""
+    if begins_with(lower, _AUTOMATED) or any(mark in lower for mark in _TELLTALE):
+        return ""
+    labelled = lower.lstrip("[(")
+    for label in filter(labelled.startswith, _LABELS):
+        rest = labelled[len(label) :].lstrip(" ])")
+        if not rest or rest.startswith(_LABEL_ENDS):
+            return ""
+    return "" if _only_acknowledges(lower) or _is_output(text, lower) else plain
+
+
+def last_request(prompts: Sequence[str]) -> str:
+    """The last prompt that is a request; prompts are oldest first. "" if none of the last twelve is one."""
+    return next((prompt for prompt in prompts[: -_PROMPTS_BACK - 1 : -1] if is_request(prompt)), "")
+
+
+def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
+    """What an archived session was asked in its open turn, as `quoted` has it."""
+    said = session_rows.said(db, session["id"], READ_CHARS)
+    return quoted(
+        said, calls, session.get("ended_at", 0), lambda until: session_rows.last_words(db, session["id"], until)
+    )
+
+
+def quoted(
+    said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int, spoken: Callable[[int], str] | None = None
+) -> str:
+    """What was asked in the open turn: its first and last request, and its last words: `"…" · then: "…"`.
+
+    If the last words only choose ("1+2", "yes"), the agent's question follows. If they are no request otherwise, the
+    last request before them comes first. "Go on" is left out. A request of a turn that has ended says so.
+
+    Args:
+        said: times (ms) and prompts; the agent's words are "".
+        ended_at: when the last turn ended, 0 if the client does not record that.
+        spoken: what the agent said last before a time.
+    """
+    at = _turn_start(said, calls, ended_at)
+    before = [prompt for _, prompt in said[:at] if _is_telling(prompt)]
+    opened = [prompt for _, prompt in said[at:] if prompt]
+    telling = [prompt for prompt in opened if _is_telling(prompt)] or opened[-1:] * bool(before)
+    asked = [prompt for prompt in telling if is_request(prompt)]
+    shown = dict.fromkeys((asked or telling)[:1] + asked[-1:] + telling[-1:], "")
+    is_open = bool(shown)
+    shown = shown or dict.fromkeys(before[-1:], " (turn ended)")
+    last = next(reversed(shown), "")
+    offer = ""
+    if spoken and last and not is_request(last) and len(last) <= _CHOICE_CHARS:
+        offer = offered(last, spoken(max(when for when, prompt in said if prompt == last)))
+    if is_open and not asked and not offer:
+        request = last_request([prompt for prompt in before if len(prompt) > LAST_CHARS or "?" not in prompt])
+        shown = dict.fromkeys([request] * bool(request), " (turn ended)") | shown
+    return " · then: ".join(
+        f'"{opening(prompt, LAST_CHARS if at else LINE_CHARS)}"{ended}'
+        for at, (prompt, ended) in enumerate(shown.items())
+    ) + (f' · to the agent\'s "{offer}"' if offer else "")
+
+
+def offered(choice: str, answer: str) -> str:
+    """The options of an agent's answer that a prompt chooses by number; else the question that the answer ends with."""
+    import re
+
+    answer = answer.replace("**", "")
+    last_line = answer.rstrip().rpartition("\n")[2]
+    numbers = [_NUMBERS.get(word, word) for word in re.findall(r"\b(?:\d|first|second|third)\b", choice.lower())]
+    options = dict(re.findall(r"(?mi)^\W*(?:option |#)?(\d)[.):]\s*(\S.*)$", answer))
+    chosen = [f"{number}. {options[number]}" for number in numbers if number in options]
+    if not chosen and (numbers or not last_line.endswith("?")):
+        return ""
+    chosen = chosen or [re.split(r"(?<=[.!:]) ", last_line)[-1]]
+    return " ".join(clip(one_line(option), OFFER_CHARS // len(chosen)) for option in chosen)[:OFFER_CHARS]
+
+
+def opening(prompt: str, characters: int) -> str:
+    """A prompt on one line without marks or quotations; a plan by its title.
+
+    A long prompt is cut at the end of a line if possible. A single paragraph is cut in its middle, because what is
+    still open often comes last.
+    """
+    outside = "".join(f"\n{prompt[:READ_CHARS]}".split("\n```")[::2]).splitlines()
+    own = [line for line in outside if line.strip() and line.lstrip()[0] != ">"]
+    parts = [part.strip() for part in own or prompt[:READ_CHARS].splitlines() if part.strip()]
+    if len(parts) > 1 and parts[0].endswith(":") and parts[1].startswith("# "):
+        parts = parts[1:2]
+    text = "\n".join(part.lstrip("#>*- ") for part in parts)
+    end = text.rfind("\n", characters // 2, characters - 1) if len(text) > characters else -1
+    if end < 0 and "\n" not in text and len(prompt) < READ_CHARS and len(text) > characters:
+        tail = text[-(characters * 2 // 5) :].partition(" ")[2]
+        both = f"{clip(one_line(text), characters - len(tail) - 1)} {one_line(tail)}"
+        if cost(both) <= characters // 2:
+            return both
+    return clip(one_line(text if end < 0 else f"{text[:end]} {CUT}"), characters, characters // 2)
+
+
+def is_in_summary(summary: str, line: str) -> bool:
+    """Whether a client's summary repeats the request that a line of ours quotes."""
+    asked = line.partition('"')[2].rstrip('"').lower().split(CUT)
+    known = " ".join(summary.lower().split())
+    return all(" ".join(part.split()) in known for part in asked)
+
+
+def _turn_start(said: Sequence[tuple[int, str]], calls: Sequence[Call], ended_at: int) -> int:
+    """The index in `said` at which the open turn begins.
+
+    It follows the last turn that ended (`ended_at`), and the last words of the agent that no call followed before the
+    user's next words. In a turn that goes on, the agent has worked since.
+    """
+    times = sorted(call["at"] for call in calls if call["at"] is not None)
+    earlier = times[:]
+    for at in range(len(said) - 1, 0, -1):
+        spoke, text = said[at]
+        while earlier and earlier[-1] > spoke:
+            earlier.pop()
+        if text and spoke - max(said[at - 1][0], *earlier[-1:], 0) > _AWAY_MS:
+            ended_at = max(ended_at, said[at - 1][0])
+            break
+    over = sum(at <= ended_at for at, _ in said)
+    is_recorded = ended_at and sum(bool(text) for _, text in said[over:]) <= _PROMPTS_BACK
+    over *= bool(is_recorded)
+    until = _NEVER
+    for at in range(len(said), 0, -1):
+        spoke, text = said[at - 1]
+        while times and times[-1] >= until:
+            times.pop()
+        last = times[-1] if times else 0
+        if not text and last < spoke and (at == len(said) or said[at][1]):
+            asked = next((when for when, prompt in reversed(said[: at - 1]) if prompt), 0)
+            if not is_recorded or (at < len(said) and asked < last):
+                return max(at, over)
+        until = spoke
+    return over
+
+
+def _is_telling(prompt: str) -> bool:
+    return bool(prompt) and not _GO_ON.issuperset(words.split(prompt))
+
+
+def _only_acknowledges(lower: str) -> bool:
+    """Whether a message consists of acknowledgements ("ok thanks, sounds good")."""
+    rest, taken = lower, " "
+    while taken:
+        rest = rest.strip(_PAUSES)
+        matches = (one for one in ACKNOWLEDGEMENTS if rest.startswith(one) and not rest[len(one) :][:1].isalnum())
+        taken = next(matches, "")
+        rest = rest[len(taken) :]
+    return not rest
+
+
+def _is_output(text: str, lower: str) -> bool:
+    """Whether a program printed it: known openings, log lines, or hardly a letter."""
+    raw = text[:200].lower()
+    if any(raw.startswith(mark) and not (mark[-1].isalpha() and raw[len(mark) :][:1].isalpha()) for mark in _OUTPUT):
+        return True
+    if raw.startswith(_COUNTED_OUTPUT) and raw.partition(" ")[2].lstrip()[:1].isdigit():
+        return True
+    if lower[:4].isdigit() and lower[4:5] == "-" and lower[5:7].isdigit():  # the date of a log line
+        return True
+    letters = sum(character.isalpha() or character == " " or not character.isascii() for character in text)
+    return letters < len(text) * _LETTERS_SHARE

@@ -1,0 +1,104 @@
+"""What an event sets off, once it is recorded. Hot path.
+
+A reaction is a function `react(event, session) -> Reaction` in a module of its own, which runs under the session's
+lock. It may recall, change `session.state`, queue events, and return texts for the agent. It changes the state last, so
+that a text stays due after a fault. To add a reaction, write its module and yield its name in `due`.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING
+from session.session import fault_boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from clients.event import HookEvent, Kind, Text
+    from core.config import Config
+    from session.session import Session
+
+ALREADY = "already-injected"
+FAILED = "failed"
+NO_CHECKPOINT = "no-checkpoint"
+NO_RESULTS = "no-results"
+OFF = "off"
+
+HALF_FULL_PERCENT = 50
+"""The context usage that brings a refresh, once for each compaction."""
+
+_REACHES_MODEL = ("start", "prompt", "tool", "after_compaction")
+_IN_QUIET = ("idle", "observe", "summary")
+"""Reactions without a text, which share the module `quiet`."""
+
+
+class Reaction:
+    """What came of a reaction: texts for the agent, or the reason why there are none.
+
+    `about` says more of the occasion; the results of `inject …` print it.
+    """
+
+    __slots__ = ("about", "reason", "texts")
+
+    def __init__(self, reason: str = "", *, texts: Sequence[Text] = (), about: Mapping[str, Any] | None = None) -> None:
+        self.reason = reason
+        self.texts = texts
+        self.about = about or {}
+
+
+def run_due(event: HookEvent, session: Session) -> list[Text]:
+    """Run the reactions that are due; returns their texts."""
+    texts: list[Text] = []
+    for name in due(event, session):
+        texts += run(name, event, session).texts
+    return texts
+
+
+def due(event: HookEvent, session: Session) -> Iterator[str]:
+    """The names of the reactions that may have something to do, in order. Each runs before the next is looked at."""
+    kind, state = event["kind"], session.state
+    if session.items and state.pending_feedback:
+        yield "feedback"
+    if kind == "summary":
+        yield "summary"
+    if kind == "after_compaction" or (kind in _REACHES_MODEL and state.note_owed):
+        yield "recovery"
+    if kind == "start":
+        yield "startup"
+        if event["source"] == "compact":  # another process of the client had the note, and took it along
+            yield "recovery"
+    if kind in ("prompt", "tool"):
+        if event["files"]:
+            yield "project"
+        if _may_refresh(event, session):
+            yield "refresh"
+    if session.plan is not None and session.plan.is_due:
+        yield "task"
+    if kind == "before_compaction":
+        yield "daily_log"
+    yield from _due_in_background(kind, session.config)
+
+
+def _due_in_background(kind: Kind, config: Config) -> Iterator[str]:
+    if kind == "turn" and config.get_int("compaction.idle_trigger_minutes"):
+        yield "idle"
+    if kind in ("before_compaction", "end") and config.get_str("model.command"):
+        yield "observe"
+
+
+def _may_refresh(event: HookEvent, session: Session) -> bool:
+    """Whether there is a new prompt, or the context may have become half full: a cheap check before the import."""
+    percent = session.usage["percent"] if session.usage is not None else None
+    is_prompt = event["kind"] == "prompt" and bool(event["messages"])
+    return is_prompt or (percent is not None and percent >= HALF_FULL_PERCENT)
+
+
+def run(name: str, event: HookEvent, session: Session, **options: Any) -> Reaction:
+    """Run one reaction; a fault becomes one of the session's, under the reaction's name."""
+    with fault_boundary(session.faults, name):
+        shares_module = name in _IN_QUIET
+        # Without a name in `fromlist` that the module has, Python would return the package.
+        module = __import__(f"session.reactions.{'quiet' if shares_module else name}", fromlist=["__name__"])
+        reaction: Reaction = getattr(module, name if shares_module else "react")(event, session, **options)
+        return reaction
+    return Reaction(FAILED)

@@ -1,0 +1,125 @@
+"""The daily log: what each session was doing, written before a compaction, one Markdown file a day (UTC).
+
+The file is `$JOELCLAW_HOME/workspace/memory/YYYY-MM-DD.md`, or in `memory/` below the setting `workspace.folder`.
+People write into it too, so text is only ever appended.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import TYPE_CHECKING, clock, files
+from core.quoting import one_line
+from core.store.sessions import call_rows
+from session.reactions import Reaction
+from session.session import fault_boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clients.event import HookEvent
+    from core.config import Config
+    from session.session import Session
+    from session.state import SessionState
+
+_MOST_FILES_READ = 10
+_TAIL_BYTES = 65_536
+_MARK = " · session "
+
+
+def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as every reaction
+    """Append what the session is doing and which files it read; nothing of an excluded folder."""
+    state = session.state
+    if session.is_excluded(state.cwd):
+        return Reaction()
+    read: list[str] = []
+    with fault_boundary(session.faults, "work"):
+        db = session.store.reading()
+        read = call_rows.files_read(db, session.id, _MOST_FILES_READ) if db is not None else []
+    append_section(state, session.now, session.config, project=session.project, read=read)
+    return Reaction()
+
+
+def log_path(now: int, config: Config) -> str:
+    """The file of the day of `now` (ms since the epoch)."""
+    folder = os.path.expanduser(config.get_str("workspace.folder").strip()) or "workspace"
+    return os.path.join(files.home(), folder, "memory", clock.iso(now)[:10] + ".md")
+
+
+def append_section(
+    state: SessionState, now: int, config: Config, *, project: str = "", read: Sequence[str] = ()
+) -> bool:
+    """Append a section, unless the session's last one of the day says the same; returns whether it was written."""
+    body = _body(state, project, read)
+    if not body:
+        return False
+    heading = f"## {clock.iso(now)[11:16]} UTC{_MARK}{_short_id(state.session_id)} · {_plain(state.role)} · compaction"
+    try:
+        path = log_path(now, config)
+        before = _tail(path)
+        sections = [section.split("\n") for section in ("\n" + before).split("\n#")]
+        own = [lines for lines in sections if is_of_session(lines[0], state.session_id)]
+        if own and [line for line in map(str.rstrip, own[-1][1:]) if line] == body:
+            return False
+        gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+        append(path, (gap + "\n".join((heading, *body)) + "\n").encode("utf-8", "replace"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def is_of_session(heading: str, session_id: str) -> bool:
+    """Whether a heading begins a section of this session."""
+    return f"{_MARK}{_short_id(session_id)} · " in heading
+
+
+def append(path: str, data: bytes) -> None:
+    """Append to a private file while others do the same; without data no file is created."""
+    if data:
+        files.private_folder(os.path.dirname(path))
+        with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab") as file:
+            file.write(data)
+
+
+def _body(state: SessionState, project: str, read: Sequence[str]) -> list[str]:
+    modified = state.files_modified
+    task, modified_text = _plain(state.task), ", ".join(map(_plain, reversed(modified)))
+    if not (task or modified_text):
+        return []
+    only_read = [path for path in read if not any(f"/{edited}".endswith(f"/{path}") for edited in modified)]
+    fields = {
+        "Task": task,
+        "Files modified": modified_text,
+        "Files read": ", ".join(map(_plain, only_read)),
+        "Recalled": " | ".join(map(_plain, state.recall_queries)),
+        "Project": _plain(project),
+    }
+    compaction = f"ompaction {state.compaction_count + 1}"
+    usage = f"- C{compaction}" if state.percent is None else f"- Context {state.percent:.0f} %, c{compaction}"
+    return [*(f"- {label}: {value}" for label, value in fields.items() if value), usage]
+
+
+def _plain(text: str) -> str:
+    from core.redaction import redact
+    from core.words import clean
+
+    return one_line(redact(clean(text))[0])
+
+
+def _short_id(session_id: str) -> str:
+    """The start and the end of an id: ids that are made from the time begin alike."""
+    plain = _plain(session_id).replace(" ", "-").replace("·", "-")
+    return plain if len(plain) <= 16 else f"{plain[:8]}…{plain[-6:]}"
+
+
+def _tail(path: str) -> str:
+    """The last 64 KB of a file, from the start of a line; "" if there is no file."""
+    if not os.path.exists(path):
+        return ""
+    if not os.path.isfile(path):
+        raise OSError(f"{path} is not a file")
+    with open(path, "rb") as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES)
+        file.seek(begin)
+        data = file.read()
+    return (data.partition(b"\n")[2] if begin else data).decode("utf-8", "replace")

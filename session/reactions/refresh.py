@@ -1,0 +1,194 @@
+"""What changed in memory while a session went on, and the places of what a prompt names (ADR-0204, change 2). Hot path.
+
+A refresh comes when the context is half full, after a pause, and after half an hour; never in the first minutes of a
+session. It gives memories on the session's topic that were written or changed since, and nothing that the agent knows.
+A prompt that names a file or a function gets its place, and what somebody noted about it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from core import TYPE_CHECKING
+from core.names import names_in_order
+from core.quoting import cost, enclose, one_line
+from session.reactions import FAILED, HALF_FULL_PERCENT, NO_RESULTS, Reaction
+from session.session import COOLDOWN_MS, fault_boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clients.event import HookEvent
+    from core.records import Hit
+    from session.session import Session
+    from session.state import SessionState
+
+KIND = "context-refresh"
+HEADING = "## Context Refresh"
+PLACES = "**Where it stands:**"
+ABOUT = "**Noted about it:**"
+CHANGED = "**Changed in memory:**"
+VAULT = "**In the vault:**"
+NOT_DUE = "not-due"
+NO_TOPIC = "no-seed"
+
+# What sets off a refresh.
+INTERVAL = "interval"
+IDLE = "idle"
+HALF_FULL = "half-full"
+NAMED = "named"
+
+MAX_TOKENS = 350  # besides the lines of places and notes
+_MINUTE_MS = 60_000
+_IDLE_MS = 10 * _MINUTE_MS  # after such a pause the user may be back with something else
+_QUIET_MS = 5 * _MINUTE_MS  # a session that has just begun knows what there is
+_MOST_CHANGED = 3
+_MOST_ABOUT = 2
+_MOST_NAMES = 60
+_MOST_NOTES = 3
+
+
+def react(event: HookEvent, session: Session) -> Reaction:
+    """The text for a prompt, or for a context that became half full."""
+    began = time.perf_counter()
+    message = event["messages"][-1].strip() if event["kind"] == "prompt" and event["messages"] else ""
+    names, is_asked = _new_names(message, session), _is_gateway_asked(message, session)
+    trigger = trigger_of(message, session) or (NAMED if names or is_asked else "")
+    if not trigger:
+        return Reaction(NOT_DUE, about={"trigger": ""})
+    query = _query(message, names, session, trigger=trigger, is_asked=is_asked)
+    about = {"trigger": trigger, "query": query}
+    if not (query or names):
+        return Reaction(NO_TOPIC, about=about)
+    state, project = session.state, session.project_in(event["cwd"])
+    hits: Sequence[Hit] | None = ()
+    if query:
+        hits = session.store.recall(query, project, everywhere=state.is_gateway)
+    if hits is None:
+        return Reaction(FAILED, about=about)
+
+    from session.reactions.injection import Injection, fit, give, names_shared, select, written_to_be_kept
+
+    places, placed = _places(names, session, event["cwd"], project) if names else ([], [])
+    notes = _vault_notes(message, state) if is_asked else {}
+    fresh = [hit for hit in written_to_be_kept(hits, state) if hit["id"] not in state.injected_memories]
+    names_in = {hit["id"]: shared for hit in fresh if (shared := names_shared(hit, names))}
+    changed = set() if trigger == NAMED else _changed(session, [hit["id"] for hit in fresh])
+    memories = select([hit for hit in fresh if is_asked or hit["id"] in names_in or hit["id"] in changed], state)
+    head = [HEADING, *([PLACES, *places] if places else []), *([VAULT, *notes.values()] if notes else [])]
+    content, shown = fit(
+        KIND, [*head, CHANGED if changed else ABOUT], memories, mark="- [{category}] ",
+        most=_MOST_CHANGED if changed else _MOST_ABOUT,
+        max_tokens=MAX_TOKENS + cost("\n".join((*places, *notes.values()))),
+    )  # fmt: skip
+    if trigger != NAMED:  # a prompt that names something does not put the next refresh off
+        state.last_refresh_at = session.now
+        state.half_refreshed = state.half_refreshed or trigger == HALF_FULL
+    if not content and len(head) == 1:
+        return Reaction(NO_RESULTS, about=about)
+    named = [name for memory in shown for name in names_in.get(memory["id"], ())]
+    state.told_names = [*state.told_names, *dict.fromkeys((*placed, *notes, *named))]
+    injection = Injection(KIND, content or enclose(KIND, head), shown, "context.refresh.injected", about)
+    injection.event_about, injection.query = {"reason": trigger}, query
+    return give(injection, session, began)
+
+
+def trigger_of(message: str, session: Session) -> str:
+    """Why something may have changed: HALF_FULL, IDLE, INTERVAL; "" if no refresh is due."""
+    state, now, last = session.state, session.now, session.state.last_refresh_at
+    minutes = session.config.get_float("refresh.minutes")
+    was_just_refreshed = last is not None and 0 <= now - last < COOLDOWN_MS
+    if not minutes or session.is_cooling_down or was_just_refreshed:
+        return ""
+    percent = session.usage["percent"] if session.usage is not None else None
+    if percent is not None and percent >= HALF_FULL_PERCENT and not state.half_refreshed:
+        return HALF_FULL
+    if not message or now - state.started_at < _QUIET_MS:
+        return ""
+    before = session.before or state
+    active_at = max(before.updated_at, before.last_message_at or 0)
+    if now - active_at >= _IDLE_MS:
+        return IDLE
+    since = state.started_at if last is None or last > now else last
+    return INTERVAL if now - since > minutes * _MINUTE_MS else ""
+
+
+def _query(message: str, names: Sequence[str], session: Session, *, trigger: str, is_asked: bool) -> str:
+    from session.notes import requests
+
+    query = ""
+    if is_asked or (names and session.store.has_memory_naming(names)):
+        query = requests.topic_query((), message) or " ".join(names)
+    if not query and trigger != NAMED:
+        query = requests.topic_query(session.state.messages, message)
+    return query
+
+
+def _new_names(message: str, session: Session) -> list[str]:
+    """The identifiers and file names in a person's prompt that are new to the session; none of URLs and options."""
+    if not message or not session.config.get_float("refresh.minutes"):
+        return []
+    words = [word for word in message.split() if "://" not in word and not word.startswith("-")]
+    known = session.state.told_names
+    names = [name for name, is_name in names_in_order(" ".join(words)) if is_name and name not in known]
+    if names:
+        from session.notes import requests
+
+        names = names if requests.own_words(message) else []
+    return names[:_MOST_NAMES]
+
+
+def _is_gateway_asked(message: str, session: Session) -> bool:
+    """Whether a person asks a gateway for something."""
+    if not session.state.is_gateway or not session.config.get_float("refresh.minutes"):
+        return False
+    from session.notes import requests
+
+    return requests.is_topic(message)
+
+
+def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> tuple[list[str], list[str]]:
+    """Lines with the places of the names, and the names that have one."""
+    from core.project import folder_of
+    from session.notes import places
+
+    with fault_boundary(session.faults, "places"):
+        db = session.store.reading()
+        if db is not None and project:
+            folder = folder_of(session.folder(cwd))
+            found = places.of_names(db, names, session=session.id, project=project, folder=folder)
+            files = (place["file"].rpartition("/")[2] for place in found)
+            placed = {*(place["name"] for place in found), *files}
+            return places.lines_of_names(found), [name for name in names if name in placed]
+    return [], []
+
+
+def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
+    """The memories that were written or changed since memory was last looked at, or since the session began."""
+    from core.store import document_rows
+
+    last = session.state.last_refresh_at
+    since = session.state.started_at if last is None or last > session.now else int(last)
+    return session.store.attempt("recall", lambda db: document_rows.changed(db, identifiers, since), set())
+
+
+def _vault_notes(message: str, state: SessionState) -> dict[str, str]:
+    """By name, a line for each note of the vault that a prompt names by number or path, or asks for ("decisions …")."""
+    words = [word.strip("`'\"()[],;:?!") for word in message.split()]
+    paths = [word for word in words if word.endswith(".md") or "/Vault/" in word]
+    if not (paths or any(word.lower().startswith(("adr", "decision")) for word in words)):
+        return {}
+    from contextlib import suppress
+
+    from core.errors import Failure
+    from memory.knowledge import vault
+
+    lines: dict[str, str] = {}
+    for reference in paths or [message]:
+        with suppress(Failure):  # there is no vault, or nothing in it
+            for (path, *_), note in vault.find(vault.root(), reference):
+                name = path.rpartition("/")[2]
+                heading = next((line for line in note["content"].splitlines() if line.startswith("# ")), name)
+                if name not in state.told_names:
+                    lines[name] = f"- {one_line(heading)}: {one_line(path)}"
+    return dict(list(lines.items())[:_MOST_NOTES])

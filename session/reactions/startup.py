@@ -1,0 +1,168 @@
+"""What a new session is given, once: what the project's last sessions left, checks that work, memories. Hot path."""
+
+from __future__ import annotations
+
+import time
+
+from core import TYPE_CHECKING, shell_command
+from core.clock import DAY_MS, HOUR_MS
+from core.project import folder_of
+from core.quoting import as_code, clip, enclose, one_line
+from core.store.sessions import call_rows, place_rows, session_rows
+from session.notes import command_runs, requests
+from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
+from session.reactions.injection import Injection, fit, give, select
+from session.session import fault_boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import apsw
+
+    from clients.event import HookEvent
+    from core.records import Call
+    from core.records import Session as ArchivedSession
+    from session.session import Session
+
+KIND = "memory-recall"
+HEADING = "## Relevant Memory (auto-retrieved)"
+LEFT_HEADING = "## Where This Project Was Left"
+GATEWAY_QUERY = "gateway daemon telegram redis session routing compaction"
+MAX_MEMORIES = 3
+MAX_TOKENS = 400
+STALE_MS = 30 * DAY_MS
+"""Work that was left longer ago than this is not open any more."""
+_MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
+_CALLS_READ = 200  # of each session
+_EDITED_CHARS = 240
+_ERROR_CHARS = 110
+_WORKS_CHARS = 200
+_MOST_CHECKS = 3
+
+
+def react(event: HookEvent, session: Session, *, query: str = "", project: str = "") -> Reaction:
+    """The text for a session that starts; `query` and `project` replace those of the settings and of the folder."""
+    began, state = time.perf_counter(), session.state
+    query = query or (GATEWAY_QUERY if state.is_gateway else session.config.get_str("inject.query"))
+    about: dict[str, Any] = {"query": query}
+    if KIND in state.injected_kinds:
+        return Reaction(ALREADY, about=about)
+    project = project or session.project_in(event["cwd"])
+    hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=_MIN_SCORE)
+    if hits is None:
+        return Reaction(FAILED, about=about)
+    folder = folder_of(session.folder(event["cwd"]))
+    left: list[str] = []
+    with fault_boundary(session.faults, "work"):
+        db = session.store.reading()
+        sessions = session_rows.last_of_project(db, project, folder, without=session.id) if db is not None else []
+        if db is not None and sessions:
+            left = lines_left(db, sessions, folder, session.now)
+    state.updated_at, session.must_save = session.now, True
+    above = [LEFT_HEADING, *left] if left else []
+    content, shown = fit(
+        KIND, [*above, HEADING], select(hits, state),
+        mark="{number}. [{category}] ", most=MAX_MEMORIES, max_tokens=MAX_TOKENS,
+    )  # fmt: skip
+    if not (content or left):
+        return Reaction(NO_RESULTS, about=about)
+    state.injected_kinds = {**state.injected_kinds, KIND: session.now}
+    about |= {"result_count": len(shown), "left": len(left)}
+    injection = Injection(KIND, content or enclose(KIND, above), shown, "memory.recall.injected", about)
+    injection.component, injection.query = "memory-enforcer", query
+    return give(injection, session, began)
+
+
+def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder: str, now: int) -> list[str]:
+    """What the last sessions of a project left. `sessions` begins with the latest.
+
+    The lines are the last request, the work of the latest session that worked in `folder` if it is still open, and the
+    checks that worked in more than one session.
+    """
+    lines: list[str] = []
+    worked = [session for session in sessions if session["calls"]]  # the latest may only have talked
+    for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
+        if now - session["updated_at"] >= STALE_MS:
+            continue
+        calls = call_rows.calls(db, session["id"], last=_CALLS_READ)
+        if session in sessions[:1]:
+            lines.append(_task_line(db, session, calls, now))
+        if session in worked[:1] and session["folder"] == folder:
+            lines += [_unrun_line(db, session, calls), _failing_line(db, session, calls)]
+    outcomes = [call_rows.outcomes(db, session["id"], last=_CALLS_READ) for session in worked]
+    return [line for line in (*lines, _checks_line(outcomes)) if line]
+
+
+def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call], now: int) -> str:
+    request = requests.open_request(db, session, calls)
+    age = _age(max(0, now - session["updated_at"]))
+    return f"**Task of the last session** ({age}): {request}" if request else ""
+
+
+def _unrun_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
+    """What was edited, and neither run nor committed since."""
+    committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
+    edits = [edit for edit in place_rows.edits(db, session["id"]) if edit["number"] > committed]
+    ranges = command_runs.unrun(edits, calls) if edits else {}
+    if not ranges:
+        return ""
+    places = place_rows.places(db, session["id"], files=list(ranges))
+    inside = {file: [place for place in places if place["file"] == file] for file in ranges}
+    shown = command_runs.ranges_text(ranges, inside, {}, _EDITED_CHARS)
+    return f"**Edited, not run since:** {shown}" if shown else ""
+
+
+def _commits(call: Call) -> bool:
+    """Whether a call committed, or put away, what was edited."""
+    if call["outcome"] == "failed" or "git" not in call["command"]:
+        return False
+    return any(
+        step["program"] == "git" and step["verb"] in ("commit", "stash", "checkout", "reset", "restore")
+        for step in shell_command.steps(call["command"])
+    )
+
+
+def _failing_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
+    failure = command_runs.failing(calls, place_rows.edits(db, session["id"]))
+    return command_runs.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
+
+
+def _checks_line(sessions: Sequence[Sequence[tuple[int, str, str]]]) -> str:
+    """Up to three checks that worked, word for word, in at least two of the sessions, which begin with the latest.
+
+    Each row of a session is a call's number, command and outcome. A check is left out if anything of the same kind
+    failed since it last worked.
+    """
+    worked: dict[str, set[int]] = {}
+    last: dict[str, tuple[int, int, bool]] = {}  # by command: its latest run, and whether it worked
+    for at, ran in enumerate(sessions):
+        known = [run for run in ran if run[2] in ("ok", "failed", "printed")]
+        last = {command: (at, -number, outcome == "ok") for number, command, outcome in known} | last
+        for _, command, outcome in known:
+            if outcome == "ok":
+                worked.setdefault(command, set()).add(at)
+    failed = {command: run for command, run in last.items() if not run[2]}
+    shown: dict[frozenset[str], str] = {}
+    for command in sorted(worked, key=lambda command: -len(worked[command])):
+        if len(worked[command]) < 2 or len(shown) == _MOST_CHECKS:
+            break
+        code = as_code(command)
+        if not (
+            code and command_runs.is_check(command) and command_runs.is_form(command, shell_command.steps(command))
+        ):
+            continue
+        subjects = command_runs.subjects_of_command(command)
+        failed_since = any(
+            run <= last[command] and not subjects.isdisjoint(command_runs.subjects_of_command(other))
+            for other, run in failed.items()
+        )
+        if not failed_since and sum(map(len, (*shown.values(), code))) <= _WORKS_CHARS:
+            shown.setdefault(subjects, code)
+    return f"**Works:** {', '.join(shown.values())}" if shown else ""
+
+
+def _age(age_ms: int) -> str:
+    if age_ms < HOUR_MS:
+        return f"{age_ms // 60_000} min ago"
+    return f"{age_ms // HOUR_MS} h ago" if age_ms < 2 * DAY_MS else f"{age_ms // DAY_MS} days ago"

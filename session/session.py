@@ -1,0 +1,425 @@
+"""One call about one session: its state under the session's lock, its store, and writes that wait for the save.
+
+    with Session(session_id, config) as session:      # waits for the lock, loads the state
+        record(event, session)                        # session.record
+        session.save()
+        ...                                           # reactions change session.state
+        session.save()                                # also stores the events and writes that were queued
+
+Faults of the store do not stop a session (DESIGN, "fail open"): they are collected in `session.faults`. Hot path.
+"""
+
+from __future__ import annotations
+
+import os
+
+from core import TYPE_CHECKING, clock, files, json_text
+from core.errors import Failure
+from otel import log
+from session import session_event
+from session.state import SessionState, role_name
+from session.state_file import LOCK_WAIT_S, has_state, load_state, read_state, state_lock, write_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Literal, TypedDict, TypeVar
+
+    import apsw
+
+    from clients.event import Item
+    from core.config import Config
+    from core.records import Event, Hit
+    from core.switches import Switches
+
+    Result = TypeVar("Result")
+
+    Zone = Literal["cold", "warm", "hot", "unknown"]
+
+    class ContextUsage(TypedDict):
+        """Tokens in the context, the window in tokens, their ratio in percent, and the source of the tokens."""
+
+        tokens: int | None
+        window: int | None
+        percent: float | None
+        source: Literal["usage", "boundary", "estimate", "none"]
+
+    class Fault(TypedDict):
+        """A step that failed, and why."""
+
+        step: str
+        code: str
+        message: str
+
+
+TASK_TAGS = ("compaction-extract", "session-task")
+COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (CONTRACT)
+_BUSY_MS = 400  # how long a write to the store waits for another process
+_CLUSTER_MS = 500  # how long a recall waits for a cluster before it reads the local store
+_HITS_ASKED = 15  # injections choose the best three to five of these
+_INJECTED_COLLECTIONS = ("observations", "knowledge")
+
+
+class Session:
+    """One call about one session. Use it in a `with` statement: it holds the session's lock from beginning to end.
+
+    Args:
+        role: the session's role, "" to keep the one in its state.
+        agent: the client, as in `clients.NAMES`, "" if it is unknown.
+        wait_s: seconds to wait for another process that holds the lock; then Failure STATE_BUSY.
+        creates_state: whether the call may begin a state file. Without it a session without one is not locked.
+    """
+
+    def __init__(
+        self, session_id: str, config: Config, *, role: str = "", agent: str = "", wait_s: float = LOCK_WAIT_S,
+        creates_state: bool = True,
+    ) -> None:  # fmt: skip
+        self.id = session_id
+        self.config = config
+        self.role = role_name(role) if role else ""
+        self.agent = agent
+        self.now = clock.now_ms()
+        self.faults: list[Fault] = []
+        self.store = SessionStore(config, self.now, self.faults)
+        self.state = SessionState(session_id, self.role or "interactive", self.now)
+        self.before: SessionState | None = None
+        """The state as it was before this call, None for a session that was not known."""
+        self.set_aside = ""
+        """The path to which a damaged state file was renamed."""
+        self.usage: ContextUsage | None = None
+        self.plan: TaskPlan | None = None
+        """What `record` found to be due for the task."""
+        self.items: Sequence[Item] = ()
+        """What was newly archived of the transcript."""
+        self.must_save = False
+        """Save the state even if it says no more than that the session exists."""
+        self.must_store_events = False
+        """Store the events now: a recall looks them up to find its session."""
+        self._wait_s = wait_s
+        self._creates_state = creates_state
+        self._lock: state_lock | None = None
+        self._saved = ""
+        self._events: list[Event] = []
+        self._writes: list[tuple[str, Callable[[apsw.Connection], object]]] = []
+        self._unspooled: list[Event] = []
+        self._switches: Switches | None = None
+
+    def __enter__(self) -> Session:
+        if self._creates_state or has_state(self.id):
+            lock = state_lock(self.id, self._wait_s)
+            lock.__enter__()
+            self._lock = lock
+            try:
+                self._load()
+            except BaseException as error:
+                self.__exit__(type(error), error, None)
+                raise
+        self._saved = self._text()
+        if self.role:
+            self.state.role = self.role
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            lock.__exit__(kind, error, trace)
+
+    def save(self) -> None:
+        """Write the state if it changed; then store what was queued."""
+        text = self._text()
+        if text != self._saved or (self.must_save and self.before is None):
+            write_state(self.state)
+            self._saved, self.must_save = text, False
+        events, self._events = self._events, []
+        if events and not log.spool(events):
+            self._unspooled += events
+        writes, self._writes = self._writes, []
+        for step, write in writes:
+            self.store.attempt(step, write, None, durable=False)
+
+    def queue_event(self, event: Event) -> None:
+        """Keep an event until the next save."""
+        self._events.append(event)
+
+    def queue_write(self, step: str, write: Callable[[apsw.Connection], object]) -> None:
+        """Keep a write to the store, which must not happen twice, until the next save."""
+        self._writes.append((step, write))
+
+    def event(self, name: str, about: Mapping[str, Any]) -> Event:
+        """An event about this session; a gateway's have a prefix."""
+        name = session_event.by_role(name, self.state.role)
+        return session_event.event(name, self.state.role, self.id, about, self.now)
+
+    def store_events(self) -> None:
+        """Move the events that wait in the spool to the store."""
+        log.store_spooled(self._unspooled, self.store.db)
+        self._unspooled = []
+
+    @property
+    def has_unspooled_events(self) -> bool:
+        """Whether the spool had no room for an event."""
+        return bool(self._unspooled)
+
+    def is_off(self, cwd: str) -> bool:
+        """Whether the user switched off this session, its project (of `cwd`, or of its state), or everything."""
+        if (known := self._known_switches()) is None:
+            return False
+        from core import switches
+
+        return switches.silence_in_force(known, self.id, cwd or self._known_folder()) is not None
+
+    def was_off(self, cwd: str) -> bool:
+        """Whether the session was switched off at some time since it began."""
+        if (known := self._known_switches()) is None:
+            return False
+        from core import switches
+
+        began = self.before.started_at if self.before is not None else 0
+        pauses = switches.silences_of(known, self.id, cwd or self._known_folder())
+        return any(pause["until"] is None or pause["until"] > began for pause in pauses)
+
+    def is_excluded(self, cwd: str = "") -> bool:
+        """Whether nothing of the session may be archived, because of the folder that it works in."""
+        if (known := self._known_switches()) is None:
+            return False
+        from core import switches
+
+        return switches.is_excluded(known, cwd or self._known_folder())
+
+    @property
+    def project(self) -> str:
+        """The project that the session works on; "" if it is unknown, and for a gateway, which works on all."""
+        return self.project_in("")
+
+    def project_in(self, cwd: str) -> str:
+        """The project of a session that works in `cwd`, or in the folder that its state knows."""
+        if self.state.is_gateway:
+            return ""
+        from core import project
+
+        return project.name_of(self.folder(cwd))
+
+    def folder(self, cwd: str = "") -> str:
+        """Where the agent works: `cwd`, else the state's folder, else the current one; "" if that was removed."""
+        return cwd or self.state.cwd or files.current_folder()
+
+    @property
+    def is_cooling_down(self) -> bool:
+        """Whether the last recovery note is still in the context; False if the clock went back."""
+        last = self.state.last_injection_at
+        return last is not None and 0 <= self.now - last < COOLDOWN_MS
+
+    def _load(self) -> None:
+        state, self.set_aside = load_state(self.id)
+        if state is not None:
+            self.state, self.before = state, state.copy()
+        if self.set_aside:
+            about = self.state.role, self.id, self.set_aside, self.now
+            self.queue_event(session_event.set_aside("session.state.set_aside", *about))
+
+    def _text(self) -> str:
+        return json_text.dumps(self.state.to_json())
+
+    def _known_switches(self) -> Switches | None:
+        """What the user switched off; None if nothing. A damaged file is set aside."""
+        if self._switches is None and files.has_switches():
+            from core import switches
+
+            self._switches, aside = switches.load()
+            if aside:
+                self.queue_event(session_event.set_aside("switch.set_aside", "", self.id, aside, self.now))
+        return self._switches
+
+    def _known_folder(self) -> str:
+        """The folder in the state; it is asked for before the state is loaded, too."""
+        if self.before is not None:
+            return self.folder()
+        try:
+            state = read_state(self.id)
+        except Failure:
+            state = None
+        return (state.cwd if state is not None else "") or files.current_folder()
+
+
+class TaskPlan:
+    """What a turn calls for.
+
+    `recall_reason` and `write_reason` are "new-task" if the task is to be recalled for, or written to memory; else they
+    say why not.
+    """
+
+    __slots__ = ("entered", "is_flush", "query", "recall_reason", "write_reason", "zone")
+
+    def __init__(
+        self, zone: Zone, entered: list[str], query: str, recall_reason: str, write_reason: str, *, is_flush: bool
+    ) -> None:
+        self.zone = zone
+        self.entered = entered
+        """The zones that this turn entered."""
+        self.query = query
+        self.recall_reason = recall_reason
+        self.write_reason = write_reason
+        self.is_flush = is_flush
+        """Whether a compaction follows."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is anything to do or to report."""
+        return self.must_recall or self.must_write or self.is_flush or bool(self.entered)
+
+    @property
+    def must_recall(self) -> bool:
+        """Whether memories are to be recalled for the task."""
+        return self.recall_reason == "new-task"
+
+    @property
+    def must_write(self) -> bool:
+        """Whether the task is to be written to memory."""
+        return self.write_reason == "new-task"
+
+
+class SessionStore:
+    """The store as one call about a session uses it: opened when it is first needed.
+
+    After the first fault it is left alone, so that a call ends in time even if the store is damaged, full or locked.
+    """
+
+    def __init__(self, config: Config, now: int, faults: list[Fault] | None = None) -> None:
+        self._config = config
+        self._now = now
+        self.db: apsw.Connection | None = None
+        self.has_vectors = False
+        self.faults: list[Fault] = [] if faults is None else faults
+
+    def reading(self) -> apsw.Connection | None:
+        """The store to read from, None if there is none yet."""
+        from core.store import sqlite
+
+        if self.db is None:
+            self.db = sqlite.open_reading()
+        if not self.has_vectors and self.db is not None:
+            self.has_vectors = sqlite.load_vectors(self.db)
+        return self.db
+
+    def attempt(
+        self, step: str, work: Callable[[apsw.Connection], Result], otherwise: Result, *, durable: bool | None = None
+    ) -> Result:
+        """What `work` returns; `otherwise` if it fails or there is no store. Give `durable` to open it for writing."""
+        if self.faults:
+            return otherwise
+        with fault_boundary(self.faults, step):
+            if durable is not None:
+                from core.store import sqlite
+
+                if self.db is None:
+                    self.db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
+                else:
+                    sqlite.be_durable(self.db, durable, busy_ms=_BUSY_MS)
+            db = self.reading()
+            if db is not None:
+                return work(db)
+        return otherwise
+
+    def recall(
+        self, query: str, project: str, *, everywhere: bool = False, min_score: float | None = None,
+        with_turns: bool = False,
+    ) -> list[Hit] | None:  # fmt: skip
+        """Memories for a query; None if the store failed.
+
+        Args:
+            everywhere: also memories of other projects.
+            min_score: the lowest score (default: the setting `inject.min_score`).
+            with_turns: also archived turns, of which there are a hundred times as many.
+        """
+        if self.faults:
+            return None
+        with fault_boundary(self.faults, "recall"):
+            from recall import engine
+            from recall.query import Query
+
+            db = self.reading()
+            lowest = self._config.get_float("inject.min_score") if min_score is None else min_score
+            asked = Query(
+                query, limit=_HITS_ASKED, min_score=lowest, budget="lean", project=project,
+                apart=not everywhere, collections=() if with_turns else _INJECTED_COLLECTIONS,
+            )  # fmt: skip
+            found = engine.recall(
+                db, asked, now=self._now, vectors=self.has_vectors, config=self._config, patience_ms=_CLUSTER_MS
+            )
+            # The task of a session without a project may quote anybody.
+            is_safe = [everywhere or hit["project"] or TASK_TAGS[1] not in hit["tags"] for hit in found["hits"]]
+            return [hit for hit, safe in zip(found["hits"], is_safe, strict=True) if safe]
+        return None
+
+    def has_memory_naming(self, names: Sequence[str]) -> bool:
+        """Whether a memory that somebody wrote contains one of these names: a cheap check before a recall."""
+        from core.store import document_rows
+
+        return bool(names) and self.attempt("recall", lambda db: document_rows.has_phrase(db, names), False)
+
+    def archive(
+        self, path: str, *, agent: str, session: str, cwd: str, until: float, least: int, most: int | None
+    ) -> Sequence[Item]:
+        """Archive what is new in a transcript, and return it; () if that failed or there is no transcript.
+
+        Args:
+            until: `time.monotonic()` after which no further piece is read.
+            least: bytes that must be new; fewer are left to the next event.
+            most: bytes that are read at most, None for no limit.
+        """
+        if not os.path.isfile(path):
+            return ()
+
+        def write(db: apsw.Connection) -> Sequence[Item]:
+            from memory.archive import ingest
+
+            return ingest.ingest_file(
+                db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self.has_vectors, until=until,
+                least=least, most=most,
+            ).items  # fmt: skip
+
+        return self.attempt("archive", write, (), durable=False)
+
+    def archive_items(self, items: Sequence[Item], *, agent: str, session: str, cwd: str) -> None:
+        """Archive what was said in a client that has no transcript file."""
+
+        def write(db: apsw.Connection) -> None:
+            from memory.archive import ingest
+
+            ingest.ingest_items(
+                db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self.has_vectors
+            )
+
+        self.attempt("archive", write, None, durable=False)
+
+
+class fault_boundary:  # noqa: N801  # reads as the statement it is
+    """`with fault_boundary(faults, "recall"):` collects an exception of the block in `faults` instead of raising it."""
+
+    __slots__ = ("_faults", "_step")
+
+    def __init__(self, faults: list[Fault], step: str) -> None:
+        self._faults = faults
+        self._step = step
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if type(error).__module__ == "apsw":
+            from core.store import sqlite
+
+            if isinstance(error, sqlite.StoreError):
+                error = sqlite.as_failure(error)
+        code = error.code if isinstance(error, Failure) else type(error).__name__
+        self._faults.append({"step": self._step, "code": code, "message": str(error)})
+        return True
+
+
+def errors_of(faults: Sequence[Fault]) -> dict[str, dict[str, str]]:
+    """Faults as the keys of a result: `recallError`, `writeError`, `eventError` …"""
+    return {fault["step"] + "Error": {"code": fault["code"], "message": fault["message"]} for fault in faults}

@@ -1,0 +1,376 @@
+"""What is known of one session: its fields and their bounds (docs/state.md describes them). Hot path.
+
+The state is stored as JSON (`session.state_file`). Times are ms since the epoch.
+"""
+
+from __future__ import annotations
+
+from core import TYPE_CHECKING
+from core.quoting import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypedDict
+
+    class Message(TypedDict):
+        """A prompt: its first 200 characters on one line, and a hash of all of it."""
+
+        text: str
+        hash: str
+
+    class Memory(TypedDict):
+        """A recalled memory as the cache stores it."""
+
+        id: str
+        text: str
+        category: str
+        score: float
+
+    class Recalled(TypedDict):
+        """A recall that returned something."""
+
+        query: str
+        hash: str
+        hits: list[Memory]
+        at: int
+
+    class Pending(TypedDict):
+        """A memory that the agent was given, while it is not known whether the agent uses it."""
+
+        id: str
+        terms: list[str]
+        used: int
+        asked: bool
+        turns: int
+
+    class IdleTimer(TypedDict):
+        """When the session may be compacted if nobody says anything until then."""
+
+        scheduledAt: int
+        dueAt: int
+        ratio: float
+        cwd: str
+        transcript: str
+
+    class GivenNote(TypedDict):
+        """The recovery note that was given after the last compaction."""
+
+        text: str
+        memoryIds: list[str]
+
+    Reader = Callable[[Any], Any]
+
+
+VERSION = 1
+GATEWAY = "gateway"
+"""The role of a session that works on all projects."""
+
+MESSAGES_KEPT = 3
+MESSAGE_CHARS = 200
+TASK_CHARS = 500
+FILES_KEPT = 20
+FILES_SHOWN = 10
+FILE_CHARS = 200
+HITS_KEPT = 5
+TERMS_KEPT = 12
+PATH_CHARS = 1_000  # a path that is used must not lose its start
+_LONGEST_ID = 200
+_ROLE_CHARS = 60
+
+
+class Damaged(Exception):
+    """A value does not fit its field."""
+
+
+class TooNew(Exception):
+    """A newer joelclaw wrote the file; `args[0]` is its version."""
+
+
+def _checked(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise Damaged(f"it is not of type {kinds[0].__name__}")
+    return value
+
+
+def _text(most: int) -> Reader:
+    return lambda value: _checked(value, str)[:most]
+
+
+def _texts(most: int, characters: int) -> Reader:
+    return lambda value: [_checked(item, str)[:characters] for item in _checked(value, list)[-most:]]
+
+
+def _times(value: Any) -> dict[str, Any]:
+    last = list(_checked(value, dict).items())[-16:]
+    return {name[:40]: _checked(at, int, float) for name, at in last}
+
+
+def _flag(value: Any) -> Any:
+    return _checked(value, bool)
+
+
+def _whole(value: Any) -> Any:
+    return _checked(value, int)
+
+
+def _number(value: Any) -> Any:
+    return _checked(value, int, float)
+
+
+def _number_or_none(value: Any) -> Any:
+    return None if value is None else _checked(value, int, float)
+
+
+def _read_object(fields: dict[str, tuple[Any, Reader]], value: Any, *, complete: bool = False) -> dict[str, Any]:
+    """The fields of an object within their bounds; a missing one has its first value, or is damage if `complete`."""
+    known = _checked(value, dict)
+    if complete and not known.keys() >= fields.keys():
+        raise Damaged("a field is missing")
+    found: dict[str, Any] = {}
+    for name, (first, read) in fields.items():
+        try:
+            found[name] = read(known.get(name, first))
+        except Damaged as damaged:
+            raise Damaged(f"{name}: {damaged}") from None
+    return found
+
+
+def _object(fields: dict[str, tuple[Any, Reader]]) -> Reader:
+    return lambda value: _read_object(fields, value, complete=True)
+
+
+def _object_or_none(fields: dict[str, tuple[Any, Reader]]) -> Reader:
+    return lambda value: None if value is None else _read_object(fields, value, complete=True)
+
+
+def _objects(most: int, fields: dict[str, tuple[Any, Reader]]) -> Reader:
+    read = _object(fields)
+    return lambda value: [read(item) for item in _checked(value, list)[-most:]]
+
+
+_CHECKPOINT: dict[str, tuple[Any, Reader]] = {
+    "currentTask": ("", _text(TASK_CHARS)),
+    "filesModified": ([], _texts(FILES_SHOWN, FILE_CHARS)),
+    "recallHits": ([], _texts(HITS_KEPT, 160)),
+    "recallQueries": ([], _texts(3, 160)),
+    "compactionCount": (0, _whole),
+    "contextPercentAtCapture": (None, _number_or_none),
+}
+_MEMORY = {"id": ("", _text(80)), "text": ("", _text(160)), "category": ("", _text(40)), "score": (0.0, _number)}
+_RECALLED = {
+    "query": ("", _text(160)),
+    "hash": ("", _text(80)),
+    "hits": ([], _objects(HITS_KEPT, _MEMORY)),
+    "at": (0, _whole),
+}
+_PENDING = {
+    "id": ("", _text(80)),
+    "terms": ([], _texts(TERMS_KEPT, 40)),
+    "used": (0, _whole),
+    "asked": (False, _flag),
+    "turns": (0, _whole),
+}
+_TIMER = {
+    "scheduledAt": (0, _whole),
+    "dueAt": (0, _whole),
+    "ratio": (0.0, _number),
+    "cwd": ("", _text(PATH_CHARS)),
+    "transcript": ("", _text(PATH_CHARS)),
+}
+_COUNTS: dict[str, tuple[Any, Reader]] = dict.fromkeys(
+    ("saves", "flushes", "recalls", "writes", "injections", "userMessages"), (0, _whole)
+)
+_FIELDS: dict[str, tuple[str, Any, Reader]] = {
+    "version": ("version", 0, _whole),
+    "sessionId": ("session_id", "", _text(_LONGEST_ID)),
+    "role": ("role", "", _text(_ROLE_CHARS)),
+    "agent": ("agent", "", _text(40)),
+    "cwd": ("cwd", "", _text(400)),
+    "checkpoint": ("checkpoint", {}, lambda value: _read_object(_CHECKPOINT, value)),
+    "messages": ("messages", [], _objects(MESSAGES_KEPT, {"text": ("", _text(240)), "hash": ("", _text(80))})),
+    "files": ("files", [], _texts(FILES_KEPT, FILE_CHARS)),
+    "contextTokens": ("context_tokens", None, _number_or_none),
+    "contextLimit": ("context_limit", None, _number_or_none),
+    "warmZoneEntered": ("warm_zone_entered", False, _flag),
+    "hotZoneEntered": ("hot_zone_entered", False, _flag),
+    "recallCache": ("recall_cache", [], _objects(3, _RECALLED)),
+    "taskHash": ("task_hash", "", _text(80)),
+    "recalledHash": ("recalled_hash", "", _text(80)),
+    "writtenHash": ("written_hash", "", _text(80)),
+    "taskMemoryIds": ("task_memory_ids", [], _texts(20, 80)),
+    "lastCompactionAt": ("last_compaction_at", None, _number_or_none),
+    "lastInjectionAt": ("last_injection_at", None, _number_or_none),
+    "injectedScopes": ("injected_scopes", [], _texts(40, 80)),
+    "toldNames": ("told_names", [], _texts(60, 80)),
+    "injectedKinds": ("injected_kinds", {}, _times),
+    "injectedMemories": ("injected_memories", [], _texts(40, 80)),
+    "pendingFeedback": ("pending_feedback", [], _objects(16, _PENDING)),
+    "lastMessageAt": ("last_message_at", None, _number_or_none),
+    "lastRefreshAt": ("last_refresh_at", None, _number_or_none),
+    "halfRefreshed": ("half_refreshed", False, _flag),
+    "noteOwed": ("note_owed", False, _flag),
+    "signpost": (
+        "signpost",
+        None,
+        _object_or_none({"text": ("", _text(10_000)), "memoryIds": ([], _texts(HITS_KEPT, 80))}),
+    ),
+    "idleTimer": ("idle_timer", None, _object_or_none(_TIMER)),
+    "turnBeganAt": ("turn_began_at", None, _number_or_none),
+    "counts": ("counts", {}, lambda value: _read_object(_COUNTS, value)),
+    "startedAt": ("started_at", 0, _whole),
+    "updatedAt": ("updated_at", 0, _whole),
+}
+"""By key in the file: the attribute, its first value, and what cuts a value to its bound or raises Damaged."""
+
+
+class SessionState:
+    """What is known of one session. Files and messages are oldest first.
+
+    `task`, `percent` and `compaction_count` are stored below `checkpoint`, together with the lists that the properties
+    derive from `files` and `recall_cache`.
+    """
+
+    __slots__ = ({row[0] for row in _FIELDS.values()} - {"checkpoint"}) | {"compaction_count", "percent", "task"}
+
+    version: int
+    session_id: str
+    role: str
+    agent: str
+    cwd: str
+    task: str
+    percent: float | None
+    """Context usage as last reported, 0 to 100."""
+    compaction_count: int
+    messages: list[Message]
+    files: list[str]
+    context_tokens: int | None
+    context_limit: int | None
+    warm_zone_entered: bool
+    hot_zone_entered: bool
+    recall_cache: list[Recalled]
+    task_hash: str
+    recalled_hash: str
+    written_hash: str
+    task_memory_ids: list[str]
+    last_compaction_at: int | None
+    last_injection_at: int | None
+    injected_scopes: list[str]
+    told_names: list[str]
+    injected_kinds: dict[str, int]
+    injected_memories: list[str]
+    pending_feedback: list[Pending]
+    last_message_at: int | None
+    last_refresh_at: int | None
+    half_refreshed: bool
+    note_owed: bool
+    signpost: GivenNote | None
+    idle_timer: IdleTimer | None
+    turn_began_at: int | None
+    counts: dict[str, int]
+    started_at: int
+    updated_at: int
+
+    def __init__(self, session_id: str, role: str = "interactive", now: int = 0) -> None:
+        self._fill({"version": VERSION, "role": role, "startedAt": now, "updatedAt": now})
+        self.session_id = session_id
+
+    @classmethod
+    def from_json(cls, value: Any, session_id: str) -> SessionState:
+        """The state that a JSON value holds; a missing field has its first value. Raises Damaged or TooNew."""
+        version = value.get("version") if isinstance(value, dict) else None
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise Damaged("it is not a session state")
+        if version > VERSION:
+            raise TooNew(version)
+        if value.get("sessionId") != session_id:
+            raise Damaged("it belongs to another session")
+        state = cls.__new__(cls)
+        state._fill(value)
+        state.session_id = session_id  # never cut: it names the file
+        return state
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as its file has it, every list and text within its bound."""
+        value: dict[str, Any] = {}
+        for key, (attribute, _, read) in _FIELDS.items():
+            value[key] = read(getattr(self, attribute))
+        value["sessionId"] = self.session_id  # never cut: it names the file
+        return value
+
+    def copy(self) -> SessionState:
+        """The state as it is now; later changes do not reach the copy."""
+        return SessionState.from_json(self.to_json(), self.session_id)
+
+    @property
+    def checkpoint(self) -> dict[str, Any]:
+        """The task, files, recalls and context usage, as the file has them below `checkpoint`."""
+        return {
+            "currentTask": self.task,
+            "filesModified": self.files_modified,
+            "recallHits": [memory["text"] for memory in self.recalled_memories],
+            "recallQueries": self.recall_queries,
+            "compactionCount": self.compaction_count,
+            "contextPercentAtCapture": self.percent,
+        }
+
+    @checkpoint.setter
+    def checkpoint(self, value: dict[str, Any]) -> None:
+        self.task, self.percent = value["currentTask"], value["contextPercentAtCapture"]
+        self.compaction_count = value["compactionCount"]
+
+    @property
+    def files_modified(self) -> list[str]:
+        """The newest of `files`."""
+        return self.files[-FILES_SHOWN:]
+
+    @property
+    def recall_queries(self) -> list[str]:
+        """The queries of `recall_cache`, newest first."""
+        return list(dict.fromkeys(recalled["query"] for recalled in reversed(self.recall_cache)))[:3]
+
+    @property
+    def recalled_memories(self) -> list[Memory]:
+        """The best memory of each recall, the newest recall first, then the second best of each, …; at most five."""
+        by_text: dict[str, Memory] = {}
+        for rank in range(HITS_KEPT):
+            for recalled in reversed(self.recall_cache):
+                for hit in recalled["hits"][rank : rank + 1]:
+                    by_text.setdefault(hit["text"], hit)
+        return list(by_text.values())[:HITS_KEPT]
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether the session works on all projects and not on one of its own."""
+        return self.role == GATEWAY
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Add to one of the `counts`."""
+        self.counts[name] += more
+
+    def _fill(self, value: dict[str, Any]) -> None:
+        for key, (attribute, first, read) in _FIELDS.items():
+            try:
+                setattr(self, attribute, read(value.get(key, first)))
+            except Damaged as damaged:
+                raise Damaged(f"{key}: {damaged}") from None
+
+
+def stored_id(session_id: str) -> str:
+    """The id under which a session is kept: the client's own, or a hash of a long or secret-like one."""
+    from core.redaction import redact
+    from core.words import clean
+
+    plain = clean(session_id)
+    if len(plain) > _LONGEST_ID or redact(plain)[1]:
+        from core.ids import fingerprint
+
+        return "hash-" + fingerprint(session_id)
+    return plain
+
+
+def role_name(role: str) -> str:
+    """A role as it is kept: one line without secrets, within its bound."""
+    from core.redaction import redact
+    from core.words import clean
+
+    return redact(one_line(clean(role)))[0][:_ROLE_CHARS]

@@ -1,0 +1,180 @@
+"""What holds for every event of a session: deadlines, locks, faults, and texts that are owed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NOW_MS, Run
+
+from core import config
+from core.store import history, sqlite
+from otel import log
+from otel.event import new_event
+from session.hook import Hook
+from session.reactions import recovery, refresh
+from session.session import Session
+from session.state_file import read_state
+
+TASK = "Fix the memory use of the buoyline importer"
+MEMORY = "The buoyline importer decodes a whole day at once; read it in batches of 1,500 rows instead"
+NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
+
+
+@pytest.fixture
+def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home, for what this process itself does."""
+    for name, value in {**NOW, "JOELCLAW_HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
+    return home
+
+
+def state(home: Path, session: str = "s1") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((home / "sessions" / f"{session}.json").read_text())
+    return found
+
+
+def hook(event: str, **more: Any) -> list[str]:
+    """Answer one event of pi in this process; returns the kinds of its texts."""
+    call = Hook("pi", event, time.perf_counter())
+    call._config = config.load()
+    answer = call.answer(json.dumps({"session_id": "s1", "cwd": "/srv/tides", **more}).encode())
+    return [message["customType"] for message in json.loads(answer)["messages"]]
+
+
+def test_nothing_is_done_for_a_state_that_cannot_be_locked(run: Run, home: Path) -> None:
+    run("checkpoint", "save", "--session", "s1", "--percent", "10", "-m", TASK, env=NOW)
+    with (home / "sessions" / ".locks" / "s1").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        failed = run("checkpoint", "save", "--session", "s1", "--percent", "90", env=NOW, ok=False)
+    assert failed.json["error"]["code"] == "STATE_BUSY"
+    assert run("memory", "recent", "--hours", "1", env=NOW).result["count"] == 0
+
+
+@pytest.mark.spawned
+def test_a_hook_that_waits_too_long_for_the_lock_answers_nothing_and_says_so(run: Run, home: Path) -> None:
+    event = json.dumps({"session_id": "s1", "prompt": TASK})
+    run("hook", "pi", "prompt", stdin=event)
+    with (home / "sessions" / ".locks" / "s1").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run("hook", "pi", "prompt", stdin=event, env={"JOELCLAW_HOOK_DEADLINE_MS": "500"})
+    assert done.json == {"messages": []}
+    (failed,) = run("otel", "search", "hook.failed", "--hours", "9999").result["events"]
+    assert failed["error"].startswith("STATE_BUSY")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_note_whose_answer_the_deadline_took_is_given_at_the_next_prompt(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook("prompt", prompt=TASK, percent=70)
+
+    def too_late(_: Hook) -> bool:
+        raise SystemExit
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(Hook, "claim", too_late)
+        hook("after_compaction")
+    assert state(home)["noteOwed"] is True
+    assert [hook("prompt", prompt="go on please", percent=20) for _ in range(2)] == [["compaction-recovery"], []]
+    assert (state(home)["noteOwed"], state(home)["checkpoint"]["compactionCount"]) == (False, 1)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_note_that_fails_is_given_at_the_next_prompt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook("prompt", prompt=TASK, percent=70)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no note today")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recovery, "_compose", broken)
+        assert hook("after_compaction") == []
+    assert state(home)["noteOwed"] is True
+    assert hook("prompt", prompt="go on please", percent=20) == ["compaction-recovery"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_prompt_is_recorded_before_anything_is_recalled(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: list[str] = []
+
+    def look(*_: object) -> str:
+        tasks.append(state(home)["checkpoint"]["currentTask"])
+        return ""
+
+    monkeypatch.setattr(refresh, "trigger_of", look)
+    hook("prompt", prompt=TASK)
+    assert tasks == [TASK]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_session_of_which_nothing_is_learned_leaves_no_file(home: Path) -> None:
+    assert hook("session_end") == hook("after_compaction") == []
+    assert not (home / "sessions").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_what_fails_in_a_text_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("memory", "write", MEMORY, env=NOW)
+    run("checkpoint", "save", "--session", "s1", "-m", TASK, env=NOW)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no text today")
+
+    monkeypatch.setattr(refresh, "_changed", broken)
+    result = run("inject", "refresh", "--session", "s1", "--percent", "60", env=NOW).result
+    assert (result["injected"], result["reason"]) == (False, "failed")
+    assert result["refreshError"] == {"code": "RuntimeError", "message": "no text today"}
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_queued_waits_for_the_save() -> None:
+    with Session("s1", config.load()) as session:
+        session.queue_event(new_event("a.b", now=NOW_MS))
+        assert not log.has_spooled()
+        session.state.task = TASK
+        session.save()
+    assert log.has_spooled()
+    saved = read_state("s1")
+    assert saved is not None and saved.task == TASK
+
+
+def test_an_event_that_a_full_spool_does_not_take_is_stored_though_a_step_failed(here: Path) -> None:
+    (here / "spool").mkdir(parents=True, mode=0o700)
+    (here / "spool" / "events.jsonl").write_bytes(b"x" * (log.MAX_SPOOL_BYTES + 1))
+    with Session("s1", config.load()) as session:
+        session.faults.append({"step": "archive", "code": "ValueError", "message": "no"})
+        session.queue_event(new_event("a.b", now=NOW_MS))
+        session.save()
+    assert session.has_unspooled_events
+    session.store_events()
+    db = sqlite.open_reading()
+    assert db is not None and history.event_counts(db, 0) == {"a.b": 1}
+    assert not log.has_spooled()
+
+
+def test_a_damaged_state_is_set_aside_and_reported(here: Path) -> None:
+    hook("prompt", prompt=TASK)
+    path = here / "sessions" / "s1.json"
+    path.write_text("{")
+    with Session("s1", config.load()) as session:
+        session.save()
+    assert session.before is None
+    assert Path(session.set_aside).read_text() == "{"
+    actions = [json.loads(line)["action"] for line in (here / "spool" / "events.jsonl").read_text().splitlines()]
+    assert actions[-1] == "session.state.set_aside"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_given_role_replaces_the_known_one() -> None:
+    roles = []
+    for role in ("gateway", "", "worker"):
+        with Session("s1", config.load(), role=role) as session:
+            session.must_save = True
+            session.save()
+            roles.append(session.state.role)
+    assert roles == ["gateway", "gateway", "worker"]
