@@ -33,7 +33,7 @@ MAX_MEMORIES = 3
 MAX_TOKENS = 400
 STALE_MS = 30 * DAY_MS
 """Work that was left longer ago than this is not open any more."""
-_MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
+MIN_SCORE = 0.1  # the query is broad: a good memory matches few of its words
 _CALLS_READ = 200  # of each session
 _EDITED_CHARS = 240
 _ERROR_CHARS = 110
@@ -49,7 +49,7 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     if KIND in state.injected_kinds:
         return Reaction(ALREADY, about=about)
     project = project or session.project_in(event["cwd"])
-    hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=_MIN_SCORE)
+    hits = session.store.recall(query, project, everywhere=state.is_gateway and not project, min_score=MIN_SCORE)
     if hits is None:
         return Reaction(FAILED, about=about)
     folder = folder_of(session.folder(event["cwd"]))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from conftest import NOW_MS, Run
-from session.inject import startup
 
 from memory.gate import is_noise, is_own
+from session.reactions import startup
 
 NOW = {"JOELCLAW_NOW_MS": str(NOW_MS)}
 QUERY = "importer batches and operational context"
