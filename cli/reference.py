@@ -9,7 +9,7 @@ from cli.answer import Answer, print_answer, step
 from cli.commands import FOLDERS, declared, named
 from cli.parameter import Command, Parameter
 from core import VERSION
-from core.store import apsw
+from core.store.sqlite import apsw
 
 ABOUT = "Lets a coding agent keep what a context compaction throws away."
 GROUPS = {

@@ -1,11 +1,50 @@
-"""The one way a command fails: a code for machines, a message for people, and what to do about it."""
+"""How a command fails: a code for machines, a message for people, and what to do about it.
+
+`ERRORS` explains the errors of the file system and of SQLite (`core.store.sqlite.as_failure`). Hot path.
+"""
+
+from __future__ import annotations
+
+import errno
 
 FAILED = 1
 USAGE = 2
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+OTHER_HOME = "check its permissions, or set JOELCLAW_HOME"
+
+ERRORS = {
+    "BACKUP_FULL": ("the disk of {where} is full", "free some space on it, or name another file; nothing was left"),
+    "BACKUP_UNWRITABLE": ("{where}: {why}", "name another file; nothing was left"),
+    "PURGE_UNWRITABLE": ("{where}: {why}", "check its permissions, then run it again"),
+    "RESTORE_FULL": (
+        "the disk of {where} is full",
+        "free some space on it, or name another folder with --into; nothing was changed",
+    ),
+    "RESTORE_UNWRITABLE": ("{where}: {why}", "name another folder with --into; nothing was changed"),
+    "STATE_FULL": ("the disk of {where} is full", "free some space; the previous state is intact"),
+    "STATE_READ_ONLY": ("{where} cannot be used: {why}", OTHER_HOME),
+    "STATE_UNREADABLE": ("{where}: {why}", "check the folder, or set JOELCLAW_HOME"),
+    "STORE_BUSY": ("{where} is being written by another process", "try again"),
+    "STORE_DAMAGED": (
+        "{where} is not a readable database: {why}",
+        "nothing was changed; move it away (mv {where} {where}.damaged), then import your last"
+        " `joelclaw memory export`",
+    ),
+    "STORE_FOREIGN": (
+        "{where} is another program's database",
+        "nothing was changed; point JOELCLAW_HOME at another folder, or move the file away",
+    ),
+    "STORE_FULL": ("the disk of {where} is full", "free some space and try again; nothing was written"),
+    "STORE_IO": ("{where}: {why}", "check the disk's free space and health; nothing was written"),
+    "STORE_READ_ONLY": ("{where} cannot be written: {why}", OTHER_HOME),
+    "STORE_UNREADABLE": ("{where}: {why}", OTHER_HOME),
+}
+"""Code → message and fix. The codes of a family begin alike."""
 
 
 class Failure(Exception):
-    """A command cannot do what was asked: `message` says what is wrong, `fix` what the reader can do about it."""
+    """A command cannot do its work: `message` says what is wrong, `fix` what the reader can do about it."""
 
     __slots__ = ("code", "exit_code", "fix", "message")
 
@@ -17,6 +56,40 @@ class Failure(Exception):
         self.exit_code = exit_code
 
 
+class reported:  # noqa: N801  # reads as a statement
+    """`with reported("STATE", folder):` raises an OSError as a Failure of this family; `where`: if it names no file."""
+
+    __slots__ = ("_family", "_where")
+
+    def __init__(self, family: str, where: str) -> None:
+        self._family = family
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise os_failure(error, self._family, self._where) from None
+
+
 def usage(code: str, message: str, fix: str) -> Failure:
     """A Failure caused by the caller's arguments (exit 2)."""
     return Failure(code, message, fix, USAGE)
+
+
+def explained(code: str, where: str, why: object = "") -> Failure:
+    """The Failure with this code of `ERRORS`."""
+    message, fix = ERRORS[code]
+    return Failure(code, message.format(where=where, why=why).removesuffix(": "), fix.format(where=where))
+
+
+def os_failure(error: OSError, family: str, where: str) -> Failure:
+    """The Failure for an error of the file system. `family`: what its code begins with."""
+    endings = ["READ_ONLY", "UNWRITABLE", "UNREADABLE"]
+    if error.errno in FULL_DISK:
+        endings.insert(0, "FULL")
+    elif error.errno not in NO_PERMISSION and family == "STATE":
+        endings.reverse()
+    code = next(f"{family}_{ending}" for ending in endings if f"{family}_{ending}" in ERRORS)
+    return explained(code, where if "FULL" in code else error.filename or where, error.strerror or error)

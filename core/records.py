@@ -313,3 +313,13 @@ class FoundCall(Call):
     project: str
     client: str
     folder: str
+
+
+class Episode(TypedDict):
+    """One archived turn. `created_at` is in ms since the epoch."""
+
+    rowid: int
+    id: str
+    text: str
+    project: str
+    created_at: int

@@ -15,10 +15,9 @@ from core.errors import Failure, usage
 from core.files import current_folder
 from core.project import name_of, names_of
 from core.records import Document
-from core.store import curation, document_rows, documents, history, sqlite
-from core.store.curation import PINNED
-from core.store.sessions import forgotten, segments, session_lists, session_rows
-from core.store.upkeep.purge import PURGED
+from core.store import calls, documents, hook_calls, progress, sessions, sqlite
+from core.store.documents import PINNED
+from core.store.purge import PURGED
 from memory import gate, write
 from memory.json_form import to_view
 from recall import categories
@@ -41,7 +40,7 @@ def find(db: apsw.Connection | None, identifier: str) -> Document:
     """The memory with this id, or the only one whose id begins so (8 characters or more), forgotten or not."""
     document = documents.by_id(db, identifier) if db is not None else None
     if document is None and db is not None and len(identifier) >= SHORTEST_PREFIX:
-        names = curation.ids_beginning(db, identifier, _MOST_LISTED + 1)
+        names = documents.ids_beginning(db, identifier, _MOST_LISTED + 1)
         if len(names) > 1:
             shortest = ", ".join(_shortest(one, names) for one in names[:_MOST_LISTED])
             message = f"several ids start with {identifier}: {shortest}"
@@ -105,8 +104,8 @@ def listing(db: apsw.Connection, options: Mapping[str, Any], *, now: int) -> dic
     }  # fmt: skip
     limit, page = options["limit"], options["page"]
     if project:
-        asked["projects"] = [project, *names_of(project, document_rows.projects(db))]
-    found, shown = curation.listed(db, write.COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
+        asked["projects"] = [project, *names_of(project, documents.projects(db))]
+    found, shown = documents.listed(db, write.COLLECTION, asked, limit=limit, offset=(page - 1) * limit)
     rows = [_row(document) for document in shown]
     return {"found": found, "page": page, "limit": limit, "count": len(rows), "memories": rows}
 
@@ -181,7 +180,7 @@ def _retagged(
         stale = older["stale"] and not fresh
         changed = tags != older["tags"] or stale != older["stale"]
         if changed:
-            curation.set_tags(db, older["rowid"], tags, stale=stale)
+            documents.set_tags(db, older["rowid"], tags, stale=stale)
     return older, _changed({**older, "tags": tags, "stale": stale}, changed)
 
 
@@ -197,14 +196,14 @@ def supersede(db: apsw.Connection, identifier: str, text: str, *, now: int, vect
         if older["fingerprint"] == fresh["fingerprint"]:
             fix = f"to change its wording: joelclaw memory edit {older['id']} TEXT"
             raise Failure("MEMORY_DUPLICATE", "the new text is the same as the old one", fix)
-        curation.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
+        documents.link(db, older, {**fresh, "rowid": -1}, now)  # so that the new one is not merged into it
         fresh["tags"] = [name for name in older["tags"] if name != STALE]
         write.copy_fields(fresh, older, ("project", "session_id"))
         fresh["path"] = fresh["path"] if write.is_global(fresh) else ""
         if older["category_source"] not in _DERIVED and fresh["category_source"] != "annotation":
             write.copy_fields(fresh, older, write.CATEGORY_FIELDS)
         newer, was_merged = write.place(db, fresh, now=now, vectors=vectors)
-        curation.link(db, older, newer, now)
+        documents.link(db, older, newer, now)
     return {
         **_changed({**newer, "supersedes": older["id"]}, True),
         "merged": was_merged,
@@ -222,12 +221,12 @@ def undo_supersede(db: apsw.Connection, identifier: str, *, now: int, vectors: b
             fix = f"to replace it: joelclaw memory supersede {older['id']} TEXT"
             raise Failure("MEMORY_NOT_SUPERSEDED", f"nothing has superseded {older['id']}", fix)
         newer = documents.by_id(db, older["superseded_by"])
-        curation.unlink(db, older, now)
+        documents.unlink(db, older, now)
         if newer is not None and newer["supersedes"] == older["id"]:
             is_changed = newer["merged_count"] or newer["history"] or newer["superseded_by"] or newer["forgotten_at"]
             is_pinned = PINNED in newer["tags"] and PINNED not in older["tags"]
             if not (is_changed or is_pinned):
-                documents.forget(db, newer["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
+                documents.forget(db, newer["rowid"], now, signatures=vectors and documents.has_signatures(db))
                 taken_out.append(newer["id"])
     return {**_changed({**older, "superseded_by": ""}, True), "undo": True, "takenOut": taken_out}
 
@@ -238,8 +237,8 @@ def forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, vectors
         found = _found(db, identifiers)
         for document in found:
             if document["forgotten_at"] is None:
-                documents.forget(db, document["rowid"], now, signatures=vectors and document_rows.has_signatures(db))
-                segments.renew(db, document["session_id"])
+                documents.forget(db, document["rowid"], now, signatures=vectors and documents.has_signatures(db))
+                progress.renew_segments(db, document["session_id"])
     return found
 
 
@@ -251,7 +250,7 @@ def undo_forget(db: apsw.Connection, identifiers: Sequence[str], *, now: int, ve
             refuse_purged(one)
             if one["forgotten_at"] is not None:
                 write.store(db, {**one, "forgotten_at": None, "updated_at": now}, vectors=vectors)
-                segments.renew(db, one["session_id"])
+                progress.renew_segments(db, one["session_id"])
     return found
 
 
@@ -265,20 +264,20 @@ def forget_calls(db: apsw.Connection, identifiers: Sequence[str]) -> list[str]:
     with sqlite.transaction(db):
         found = {call["id"]: call for call in (find_call(db, identifier) for identifier in identifiers)}
         for call in found.values():
-            forgotten.forget_call(db, call["session"], call["number"])
+            calls.forget(db, call["session"], call["number"])
     return list(found)
 
 
 def forget_session(db: apsw.Connection, given: str, *, now: int, vectors: bool) -> tuple[list[str], int]:
     """Take a session's memories out of every search, and its tool calls, texts and hooks for good."""
     with sqlite.transaction(db):
-        session = session_lists.whole_id(db, given) or given
-        found = curation.of_session(db, session)
-        known = session_rows.session(db, session)
-        signatures = vectors and document_rows.has_signatures(db)
+        session = sessions.whole_id(db, given) or given
+        found = documents.of_session(db, session)
+        known = sessions.by_id(db, session)
+        signatures = vectors and documents.has_signatures(db)
         for rowid, _ in found:
             documents.forget(db, rowid, now, signatures=signatures)
-        segments.renew(db, session)
-        forgotten.forget(db, session)
-        history.forget(db, session)
+        progress.renew_segments(db, session)
+        sessions.forget(db, session)
+        hook_calls.forget(db, session)
     return [identifier for _, identifier in found], known["calls"] if known else 0

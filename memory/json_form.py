@@ -7,7 +7,8 @@ from typing import Any
 from core import clock, ids, words
 from core.records import Document
 from core.redaction import redact
-from core.store import COLLECTIONS, documents
+from core.store import documents
+from core.store.rows import COLLECTIONS
 from memory import gate, near_duplicate
 from memory.write import COLLECTION, clean_name, clean_tags, set_category, set_ungated, set_verdict
 from recall import categories, hit

@@ -11,7 +11,7 @@ from __future__ import annotations
 from core import TYPE_CHECKING, words
 from core.project import same as same_project
 from core.store import documents
-from core.store.candidates import LocalCandidates
+from core.store.search import LocalCandidates
 from recall.vectors import document_vector
 
 if TYPE_CHECKING:

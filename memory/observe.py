@@ -24,10 +24,9 @@ from core import clock, ids
 from core.config import Config
 from core.errors import Failure
 from core.process.command import Model
+from core.records import Episode
 from core.redaction import redact
-from core.store import sqlite
-from core.store.sessions import observed
-from core.store.sessions.observed import Episode
+from core.store import progress, sqlite
 from memory import gate, write
 from recall import categories
 
@@ -113,7 +112,7 @@ class Observer:
             raise sqlite.as_failure(error) from None
         finally:
             with suppress(sqlite.StoreError):  # the store's fault was reported already
-                left["turns"], left["tokens"] = self._left(observed.position(self.db, self.session))
+                left["turns"], left["tokens"] = self._left(progress.observed_position(self.db, self.session))
 
     def _next(self, left_tokens: int) -> Range | None:
         """The next episodes that fit into a prompt, at least one, that prompt, and where the session stood before them;
@@ -121,11 +120,11 @@ class Observer:
         frame = prompt_of(())
         tokens = min(RANGE_TOKENS, left_tokens - _tokens(frame) - _REPLY_TOKENS)
         room = self.config.get_int("model.max_prompt_bytes") - len(frame.encode())
-        before = observed.position(self.db, self.session)
+        before = progress.observed_position(self.db, self.session)
         after = before[0] if before else 0
         episodes: list[Episode] = []
         turns: list[tuple[str, str, int]] = []
-        while page := observed.episodes(self.db, self.session, after, _PAGE):
+        while page := progress.episodes(self.db, self.session, after, _PAGE):
             for one in page:
                 turn = _turn(one)
                 block = _turn_block(turn)
@@ -155,7 +154,7 @@ class Observer:
             items, is_cut = parse(reply)
         except NotTheFormError as reason:
             with sqlite.transaction(self.db):
-                tries = observed.failed(self.db, self.session)
+                tries = progress.count_failed_reply(self.db, self.session)
             if tries < TRIES:
                 plain = redact(" ".join("".join(c if c.isprintable() else " " for c in reply).split()))[0]
                 raise Failure(
@@ -189,16 +188,16 @@ class Observer:
             document["observation_type"] = item.type
             made.append(document)
         with sqlite.transaction(self.db):
-            if observed.position(self.db, self.session) != before:
+            if progress.observed_position(self.db, self.session) != before:
                 about, fix = "another process has observed the same turns", "run it again: it continues from there"
                 raise Failure("OBSERVE_BUSY", about, fix)
             ids_of = [one["id"] for one in episodes]
-            number = observed.add_range(self.db, self.session, ids_of, now) if made else 0
+            number = progress.add_range(self.db, self.session, ids_of, now) if made else 0
             for document in made:
                 kept, is_merged = write.place(self.db, document, now=now, vectors=self.vectors)
-                observed.add_evidence(self.db, kept["id"], number)
+                progress.add_evidence(self.db, kept["id"], number)
                 stored.append((document["observation_type"], kept["write_verdict"], is_merged))
-            observed.advance(self.db, self.session, episodes[-1]["rowid"], "", now)
+            progress.save_observed_position(self.db, self.session, episodes[-1]["rowid"], "", now)
         told = self.report["observations"]
         told["count"] += len(stored)
         for kind, verdict, is_merged in stored:
@@ -207,7 +206,7 @@ class Observer:
             told["byVerdict"][verdict] = told["byVerdict"].get(verdict, 0) + 1
 
     def _left(self, at: Place) -> tuple[int, int]:
-        turns, characters = observed.behind(self.db, self.session, at[0] if at else 0)
+        turns, characters = progress.unobserved(self.db, self.session, at[0] if at else 0)
         return turns, characters // _CHARS_PER_TOKEN
 
 

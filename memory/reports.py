@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock
-from core.store import COLLECTIONS, overview
-from core.store.sessions import session_lists
+from core.store import overview, sessions
+from core.store.rows import COLLECTIONS
 from memory.gate import VERDICTS
 from recall import categories
 
@@ -35,7 +35,7 @@ _METRICS = {
 
 def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[dict[str, Any]]:
     """The newest observations of the last `hours` that were not forgotten, whatever the gate said of them."""
-    from core.store import curation  # `memory stats` is hot
+    from core.store import documents  # `memory stats` is hot
 
     return [
         {
@@ -46,14 +46,14 @@ def recent(db: apsw.Connection, *, hours: float, count: int, now: int) -> list[d
             "source": document["source"],
             "verdict": document["write_verdict"],
         }
-        for document in curation.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
+        for document in documents.recent(db, "observations", int(now - hours * clock.HOUR_MS), count)
     ]
 
 
 def stats(db: apsw.Connection) -> dict[str, Any]:
     """Counts of what was not forgotten; `forgotten` counts the rest. The largest 50 sources and projects are named."""
     counts, span = overview.counts(db), overview.span(db)
-    archived, kept = session_lists.totals(db)
+    archived, kept = sessions.totals(db)
     category, source, project = (overview.largest(db, name, _MOST_NAMED) for name in ("category", "source", "project"))
     return {
         "total": sum(entry["total"] for entry in counts.values()),
@@ -96,20 +96,20 @@ def _metric(name: str, part: int, whole: int) -> dict[str, Any]:
 
 def _counted(db: apsw.Connection, since: int) -> dict[str, tuple[int, int]]:
     """Of each metric how many of how many; a recall's use is noted when a memory was used at or after it, less 1 s."""
-    from core.store import history  # `memory stats` is hot
+    from core.store import events, hook_calls  # `memory stats` is hot
 
     asked: EventQuery = {
         "any_of": [["recall", "completed"]], "levels": [], "sources": [], "components": ["recall-cli"], "session": "",
         "system": "", "success": None, "since": since,
     }  # fmt: skip
-    recalls = [one for one in history.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
+    recalls = [one for one in events.newest(db, asked, _MOST_EVENTS) if one["action"] == "memory.recall.completed"]
     told = [one["metadata"].get("rewrite") for one in recalls]
     strategies = [str((one.get("strategy") if isinstance(one, dict) else one) or "") for one in told]
     tried = [one for one in strategies if one and not one.startswith(("skip", "disabled"))]
     answered = [one for one in recalls if one["metadata"].get("returned")]
     last = (overview.last_used(db) if answered else None) or 0
     written = overview.verdicts_since(db, "observations", since)
-    hooks = history.hooks_of(db, since=since)
+    hooks = hook_calls.of_session(db, since=since)
     in_time = sum(one["outcome"] in ("ok", "degraded") for one in hooks)
     return {
         "rewrite_fallback_rate": (sum("fallback" in one or "fail" in one for one in tried), len(tried)),

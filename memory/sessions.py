@@ -14,8 +14,7 @@ from core.errors import Failure
 from core.quoting import clip
 from core.records import Call, Hit
 from core.redaction import MARK
-from core.store import sqlite
-from core.store.sessions import call_rows, session_lists, session_rows
+from core.store import calls, sessions, sqlite
 from memory import curation
 from memory.archive import transcript_files
 from recall import engine, snippet
@@ -82,11 +81,11 @@ class Transcript(NamedTuple):
 
 def _about(db: apsw.Connection, session: str) -> dict[str, Any]:
     """What is known of a session's place and time; `cwdKey` is its folder as pi names it, `--home-u-app--`."""
-    known: Any = session_rows.session(db, session) or {"folder": "", "client": "", "project": ""}
+    known: Any = sessions.by_id(db, session) or {"folder": "", "client": "", "project": ""}
     folder = known["folder"]
     return {
         "sessionId": session,
-        "startedAt": clock.iso(session_rows.spoken(db, session)[1] or None),
+        "startedAt": clock.iso(sessions.spoken(db, session)[1] or None),
         "cwdKey": f"--{folder.strip('/').replace('/', '-')}--" if folder else "",
         **{name: known[name] for name in ("client", "project", "folder")},
     }
@@ -124,13 +123,13 @@ def search(
         })  # fmt: skip
         if not raw:
             found[-1] |= _page(db, found[-1], machine, best["privacy"])
-    return {"found": len(known), "searched": session_lists.totals(db)[0], "hits": found}
+    return {"found": len(known), "searched": sessions.totals(db)[0], "hits": found}
 
 
 def _page(db: apsw.Connection, hit: dict[str, Any], machine: str, privacy: str) -> dict[str, Any]:
     """What was noted of a session, with the keys of the mirrored CLI's observation pages; None is what nobody knows."""
-    _, first, last = session_rows.spoken(db, hit["sessionId"])
-    gist, noted = session_lists.noted(db, hit["sessionId"], _MOST_NOTED)
+    _, first, last = sessions.spoken(db, hit["sessionId"])
+    gist, noted = sessions.noted(db, hit["sessionId"], _MOST_NOTED)
     decision = re.compile(rf"\b(?:{_PARTS['decisions'][1]})\b", re.IGNORECASE)
     return {
         "machine": machine, "agent": hit["client"], "started": hit["startedAt"], "ended": clock.iso(last or None),
@@ -151,7 +150,7 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
         except Failure as failure:
             fix = "name a session's transcript, or a session by its id"
             raise Failure("SESSION_NOT_FOUND", failure.message, fix) from None
-    session = session_lists.whole_id(db, identity(wanted)) if db is not None else ""
+    session = sessions.whole_id(db, identity(wanted)) if db is not None else ""
     if db is None or not session:
         message = f"no session is archived with an id that starts with {given[:80]!r}"
         fix = "search for it: joelclaw sessions search --help"
@@ -159,8 +158,8 @@ def read(db: apsw.Connection | None, given: str, *, identity: Callable[[str], st
             shown = "'" + path.replace("'", "'\\''") + "'"
             message, fix = f"{path} is not archived", f"archive it: joelclaw memory archive {shown}"
         raise Failure("SESSION_NOT_FOUND", message, fix)
-    called = call_rows.calls(db, session, last=MOST_LINES, passages=True)
-    lines = _lines(session_rows.last_turns(db, session, MOST_LINES), called)
+    called = calls.of_session(db, session, last=MOST_LINES, passages=True)
+    lines = _lines(sessions.last_turns(db, session, MOST_LINES), called)
     redacted = any(MARK in line.text for line in lines)
     return Transcript(session, {**_about(db, session), "path": path}, lines, redacted)
 
@@ -175,7 +174,7 @@ def _lines(said: list[tuple[str, str, int]], called: list[Call]) -> list[Line]:
     last = said[0][2] if said else 0
     for call in called:
         last = call["at"] or last
-        if call["outcome"] != call_rows.FORGOTTEN_CALL:
+        if call["outcome"] != calls.FORGOTTEN:
             outcome = shell_command.told(call["command"], call["outcome"])
             parts = (call["tool"], call["command"] or call["file"], outcome, call["error"], call["passage"])
             text = " ".join(" ".join(part.split()) for part in parts if part)
@@ -206,7 +205,7 @@ def around(
         try:
             document = curation.find(db, identifier)
         except Failure as failure:
-            if db is None or failure.code != "MEMORY_NOT_FOUND" or not session_lists.whole_id(db, identity(identifier)):
+            if db is None or failure.code != "MEMORY_NOT_FOUND" or not sessions.whole_id(db, identity(identifier)):
                 raise
     if document and not document["session_id"]:
         said = {"at": clock.iso(document["created_at"]), "role": document["source"], "kind": "memory"}

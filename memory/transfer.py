@@ -20,9 +20,10 @@ from core.errors import USAGE, Failure, usage
 from core.output import escaped
 from core.project import repository_of
 from core.records import Document
-from core.store import COLLECTIONS, curation, documents, fold_log, migrate, sqlite
-from core.store.sessions import segments
-from core.store.upkeep import store_file
+from core.store import documents, sqlite, store_file
+from core.store import progress as stored_progress
+from core.store.rows import COLLECTIONS
+from core.store.sqlite import fold_log
 from memory import json_form, near_duplicate
 from memory.json_form import Incoming
 from memory.knowledge import markdown_files
@@ -80,7 +81,7 @@ def import_markdown(path: str, *, preview: bool, now: int, config: Config, progr
 def export_lines(db: apsw.Connection, collections: Sequence[str]) -> Iterator[bytes]:
     """Every memory that was not forgotten, as a JSON line with its newline. No collections means all of them."""
     for name in [name for name in COLLECTIONS if name in collections] or [""]:
-        for document in curation.every(db, collection=name):
+        for document in documents.every(db, collection=name):
             yield escaped(orjson.dumps(json_form.to_line(document)).decode()).encode() + b"\n"
 
 
@@ -112,7 +113,7 @@ class _Import:
                 for incoming, (outcome, document) in zip(batch, outcomes, strict=True):
                     self._count(outcome, incoming, document)
                 batch = list(islice(ready, per_commit))
-            segments.catch_up(db)
+            stored_progress.renew_due_segments(db)
             if self.report["added"] >= documents.MERGE_AFTER:
                 store_file.merge(db, "lexicon")
             fold_log(db, over=0)
@@ -128,7 +129,7 @@ class _Import:
     def _open(self) -> apsw.Connection:
         if not self.preview:
             return sqlite.open_writing(busy_ms=self.config.get_int("store.busy_ms"), durable=True)
-        db = migrate.in_memory(sqlite.open_reading())
+        db = sqlite.open_in_memory(sqlite.open_reading())
         db.authorizer = None
         return db
 
@@ -207,7 +208,7 @@ class _MarkdownImport(_Import):
     def parse(self, path: str, progress: Progress) -> Iterator[Incoming]:
         """The bullets that pass redaction and the write gate, as memories tagged with the file's name."""
         name = os.path.basename(path)
-        tags = [] if name.lower() in (curation.PINNED, "stale") else [name]  # those two tags change what recall does
+        tags = [] if name.lower() in (documents.PINNED, "stale") else [name]  # those two tags change what recall does
         project = repository_of(os.path.dirname(os.path.abspath(path)))
         for item in markdown_items(_read_text(path)):
             if item.left_out:
@@ -241,7 +242,7 @@ class _MarkdownImport(_Import):
         tags = list(dict.fromkeys([*same["tags"], *fresh["tags"]]))
         if tags == same["tags"]:
             return "unchanged", same
-        curation.set_tags(db, same["rowid"], tags, stale=same["stale"])
+        documents.set_tags(db, same["rowid"], tags, stale=same["stale"])
         return "merged", {**same, "tags": tags}
 
     def _leave_out(self, item: "Item", reason: str) -> None:

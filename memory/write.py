@@ -5,7 +5,8 @@ from __future__ import annotations
 from core import TYPE_CHECKING, clock, ids, words
 from core.errors import usage
 from core.redaction import redact
-from core.store import BY_HAND, documents, sqlite
+from core.store import documents, sqlite
+from core.store.rows import BY_HAND
 from memory import gate, near_duplicate
 from recall import categories
 from recall.vectors import document_vector

@@ -16,8 +16,8 @@ from core import clock, files, ids
 from core.config import Config
 from core.errors import Failure, usage
 from core.process import background
-from core.store import export_cursor, history, sqlite
-from core.store.export_cursor import Cursor
+from core.store import events, sqlite
+from core.store.events import Cursor, new_cursor
 from otel import log
 
 FAILED = "OTEL_EXPORT_FAILED"
@@ -75,7 +75,7 @@ def run_in_background(config: Config) -> None:
     except (Failure, sqlite.StoreError):
         return
     db = sqlite.open_reading()
-    retry_at = max((cursor.next_try_at for cursor in export_cursor.every(db)), default=0) if db is not None else 0
+    retry_at = max((cursor.next_try_at for cursor in events.cursors(db)), default=0) if db is not None else 0
     if retry_at > clock.now_ms() + background.EXPORT_EVERY_S * 1000:
         background.postpone(background.EXPORT, retry_at)
 
@@ -108,7 +108,7 @@ def status(db: apsw.Connection | None, config: Config) -> dict[str, Any]:
     except Failure as failure:
         result["problem"] = {"code": failure.code, "message": failure.message, "fix": failure.fix}
     keys = [place.key for place in current]
-    former = [cursor for cursor in export_cursor.every(db) if cursor.destination not in keys] if db is not None else []
+    former = [cursor for cursor in events.cursors(db) if cursor.destination not in keys] if db is not None else []
     result["destinations"] = [_cursor_row(db, _cursor(db, place), is_current=True) for place in current]
     result["destinations"] += [_cursor_row(db, cursor, is_current=False) for cursor in former]
     return result
@@ -133,7 +133,7 @@ def problems(status: dict[str, Any]) -> list[dict[str, str]]:
 def _send(config: Config, places: Sequence[Destination], *, due_only: bool = False) -> list[dict[str, Any]]:
     log.store_spooled()
     db = sqlite.open_reading()
-    last = history.last_seq(db) if db is not None else 0
+    last = events.last_seq(db) if db is not None else 0
     cursors = [(_cursor(db, place), place.url) for place in places]
     if all(cursor.reached >= last for cursor, _ in cursors):
         nothing = {"sent": 0, "rejected": 0, "waiting": 0}
@@ -179,15 +179,15 @@ def _variable(name: str) -> str:
 
 
 def _cursor(db: apsw.Connection | None, place: Destination) -> Cursor:
-    stored = export_cursor.read(db, place.key) if db is not None else None
-    return stored or Cursor(place.key, place.signal, place.shown)
+    stored = events.read_cursor(db, place.key) if db is not None else None
+    return stored or new_cursor(place.key, place.signal, place.shown)
 
 
 def _cursor_row(db: apsw.Connection | None, cursor: Cursor, *, is_current: bool) -> dict[str, Any]:
     return {
         "signal": cursor.signal,
         "endpoint": cursor.endpoint,
-        "waiting": export_cursor.waiting(db, cursor.reached) if db is not None else 0,
+        "waiting": events.count_after(db, cursor.reached) if db is not None else 0,
         "exported": cursor.exported,
         "failures": cursor.failures,
         "lastError": cursor.error or None,

@@ -99,7 +99,7 @@ def store_spooled(more: Sequence[Event] = (), db: apsw.Connection | None = None,
         if db is None:
             db = opened = sqlite.open_writing(busy_ms=busy_ms, durable=False)
         else:
-            sqlite.be_durable(db, False, busy_ms=busy_ms)
+            sqlite.set_durability(db, False, busy_ms=busy_ms)
         with sqlite.transaction(db):  # before the files are taken, so that they stay if another process is writing
             events, taken = take_spooled()
             append(db, [*events, *more])
@@ -157,17 +157,18 @@ def as_words(text: str) -> str:
 
 
 def _append(db: apsw.Connection, event: Event, debug_limit: int) -> str:
-    from core.store import events
+    from core.store import events as stored_events
+    from core.store import hook_calls
 
-    if event["component"] == events.HOOK:
-        events.record_hook(db, event)  # noise or not
+    if event["component"] == stored_events.HOOK:
+        hook_calls.record_hook(db, event)  # noise or not
     elif "injected" in event:
-        events.record_injection(db, event)
-    if not _matters(event) and events.debug_count(db, event, 60_000) >= debug_limit:
-        return DUPLICATE if events.exists(db, event["id"]) else NOISE
-    if not events.insert(db, event, search_text(event)):
+        hook_calls.record_injection(db, event)
+    if not _matters(event) and stored_events.debug_count(db, event, 60_000) >= debug_limit:
+        return DUPLICATE if stored_events.exists(db, event["id"]) else NOISE
+    if not stored_events.insert(db, event, search_text(event)):
         return DUPLICATE
-    events.count_recalled(db, event)
+    stored_events.count_recalled(db, event)
     return ""
 
 

@@ -11,7 +11,7 @@ import random
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 from uuid import UUID
@@ -48,8 +48,9 @@ from opentelemetry.trace.status import Status, StatusCode
 from core import VERSION, clock, files, ids, json_text, words
 from core.records import Event
 from core.redaction import redact
-from core.store import export_cursor, history, sqlite
-from core.store.export_cursor import Cursor
+from core.store import events as stored_events
+from core.store import sqlite
+from core.store.events import Cursor
 
 BATCH = 512  # events, the SDK's default
 BATCH_BYTES = 1_000_000  # receivers accept a few megabytes
@@ -73,7 +74,7 @@ def send_all(db: apsw.Connection, cursors: Sequence[tuple[Cursor, str]], *, due_
     logger = logging.getLogger("opentelemetry")  # it would print warnings to stderr
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
-    upto = history.last_seq(db)
+    upto = stored_events.last_seq(db)
     due = [(cursor, url) for cursor, url in cursors if not due_only or cursor.next_try_at <= clock.now_ms()]
     return [_Transfer(db, cursor, url, upto).run() for cursor, url in due]
 
@@ -176,7 +177,7 @@ class _Transfer:
             "endpoint": self._cursor.endpoint,
             "sent": self._cursor.exported - self._before.exported,
             "rejected": self._cursor.rejected - self._before.rejected,
-            "waiting": export_cursor.waiting(self._db, self._cursor.reached),
+            "waiting": stored_events.count_after(self._db, self._cursor.reached),
             **({"error": failure.error} if failure else {}),
             **({"warning": self._warning} if self._warning else {}),
         }
@@ -190,7 +191,7 @@ class _Transfer:
         reached, size = self._cursor.reached, _batch_size(self._cursor.signal)
         refusal: _Result | None = None
         while True:
-            events, last = export_cursor.batch(self._db, reached, self._upto, size, BATCH_BYTES)
+            events, last = stored_events.next_batch(self._db, reached, self._upto, size, BATCH_BYTES)
             if not events:
                 return refusal
             records = _SIGNALS[self._cursor.signal][2](events)
@@ -263,9 +264,9 @@ class _Transfer:
         self._store(failures=failures, error=failure.error, failed_at=now, next_try_at=now + int(wait_s * 1000))
 
     def _store(self, **changes: Any) -> None:
-        self._cursor = replace(self._cursor, **changes)
+        self._cursor = self._cursor.changed(**changes)
         with sqlite.transaction(self._db):
-            export_cursor.write(self._db, self._cursor)
+            stored_events.save_cursor(self._db, self._cursor)
 
 
 def _batch_size(signal: str) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 from core import clock
 from core.errors import Failure, usage
 from core.records import Event, EventQuery
-from core.store import history, sqlite
+from core.store import events as stored_events
+from core.store import sqlite
 from otel.event import identifier, parse_level
 from otel.log import as_words
 
@@ -90,12 +91,12 @@ def follow(query: EventQuery, limit: int) -> Iterator[list[Event]]:
             if db is not None:
                 if inode != (inode := os.stat(db.filename).st_ino) and last is not None:
                     last = 0  # another store was put in place
-                newest = history.last_seq(db)
+                newest = stored_events.last_seq(db)
                 if last is None:
-                    events = history.newest(db, query, limit)[::-1]
+                    events = stored_events.newest(db, query, limit)[::-1]
                 elif newest != last:
                     since: EventQuery = {**query, "since": 0} if last else query
-                    events = [event for _, event in history.behind(db, last, upto=newest, query=since)]
+                    events = [event for _, event in stored_events.stored_after(db, last, upto=newest, query=since)]
                 last = newest
                 db.close()
             else:
@@ -148,11 +149,11 @@ def _read(queries: list[EventQuery], limit: int, page: int) -> tuple[list[Counts
         return counts, events
     db.execute("BEGIN")
     for query, by_facet in zip(queries, counts, strict=True):
-        for *values, number in history.tally(db, query):
+        for *values, number in stored_events.tally(db, query):
             for name, value in zip(_FACETS, values, strict=True):
                 by_facet[name][value] = by_facet[name].get(value, 0) + number
     if limit:
-        events = history.newest(db, queries[0], limit, (page - 1) * limit)
+        events = stored_events.newest(db, queries[0], limit, (page - 1) * limit)
     db.execute("COMMIT")
     return counts, events
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store import COLLECTIONS
-from core.store.candidates import LocalCandidates
+from core.store.rows import COLLECTIONS
+from core.store.search import LocalCandidates
 from recall import hit, ranking
 from recall.query import Scope, expand
 from recall.vectors import document_vector
@@ -40,9 +40,9 @@ def recall(
     it. Raises apsw.Error where the store cannot be read (`core.store.sqlite.as_failure` says what it means).
     """
     if db is None:
-        from core.store import migrate
+        from core.store import sqlite
 
-        db, vectors = migrate.in_memory(), False
+        db, vectors = sqlite.open_in_memory(), False
     local = LocalCandidates(db, vectors=vectors)
     if config.get_str("store.backend") == "sqlite":
         return _answer(local, db, query, now, config)

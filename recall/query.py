@@ -129,13 +129,12 @@ class Scope:
         self.others: Sequence[str] = ()
         """Names in use of others; with "" where something of none is left out, too."""
         if self._limited:
-            from core.store import document_rows
-            from core.store.sessions import session_rows
+            from core.store import documents, sessions
 
-            known = document_rows.projects(db)
+            known = documents.projects(db)
             named = self._meant(known)
             others = [name for name in known if name not in named]
-            none_too = query.apart and (others or session_rows.has_others(db, named))
+            none_too = query.apart and (others or sessions.has_others(db, named))
             self.names = (*named, "")
             self.others = [*others, ""] if none_too else others
 
@@ -171,8 +170,8 @@ class Scope:
     def _project_of(self, session: str) -> str | None:
         """The project of a session, "" where it has none; None where the session is not known."""
         if session not in self._of_session:
-            from core.store.sessions import session_rows
+            from core.store import sessions
 
-            known = session_rows.session(self._db, session)
+            known = sessions.by_id(self._db, session)
             self._of_session[session] = known["project"] if known else None
         return self._of_session[session]

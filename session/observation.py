@@ -11,8 +11,7 @@ from core.config import Config
 from core.errors import Failure
 from core.process import background
 from core.process.command import Model, model_from_config
-from core.store import sqlite
-from core.store.sessions import observed
+from core.store import progress, sqlite
 from memory.archive import ingest, transcript_files
 from memory.archive.known_files import Archived, File
 from memory.observe import Observer, new_report
@@ -92,10 +91,10 @@ def _observe(
             archived = transcript_files.ingest_all(
                 db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
             ).result
-        sqlite.be_durable(db, True, busy_ms=busy_ms)  # what the model was paid for stays
+        sqlite.set_durability(db, True, busy_ms=busy_ms)  # what the model was paid for stays
         if by_hand and archived["skipped"]:
             raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])
-        if by_hand and not transcript and not observed.episodes(db, session, 0, 1):
+        if by_hand and not transcript and not progress.episodes(db, session, 0, 1):
             about = f"no turns of a session {session[:80]!r} are archived"
             fix = "name its transcript, or archive it with joelclaw memory archive"
             raise Failure("SESSION_NOT_FOUND", about, fix)

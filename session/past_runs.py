@@ -8,9 +8,9 @@ import apsw
 
 from core import clock, shell_command, words
 from core.quoting import clip
-from core.store import overview
-from core.store.candidates import LocalCandidates
-from core.store.sessions import call_rows, found_calls, session_rows
+from core.store import calls as stored_calls
+from core.store import sessions
+from core.store.search import LocalCandidates
 from memory.archive.plain_text import is_error_line
 from session.notes import command_runs
 
@@ -29,15 +29,15 @@ def ways(db: apsw.Connection, text: str, most: int) -> list[dict[str, Any]]:
     terms, in_row = _terms(text), f" {' '.join(words.split(text))} "
     forms: dict[tuple[str, ...], dict[str, Any]] = {}
     ranked: dict[tuple[str, ...], tuple[Any, ...]] = {}
-    for place in overview.latest_commands(db, terms, _MOST_SEEN):
-        if (call := found_calls.one(db, *place)) is None:
+    for place in stored_calls.latest_commands(db, terms, _MOST_SEEN):
+        if (call := stored_calls.by_number(db, *place)) is None:
             continue
         run = [step for step in shell_command.steps(call["command"]) if step["program"] != "cd"]
         inside = words.split(" ".join(word for step in run for word in step["words"] if len(word) <= _WORD_CHARS))
         held = sum(any(word.startswith(term) for word in inside) for term in terms)
         key = tuple(" ".join(step["words"]) for step in run if shell_command.does(step)) or (call["command"],)
         outcome = shell_command.told(call["command"], call["outcome"])
-        if not held or outcome == call_rows.FORGOTTEN_CALL:
+        if not held or outcome == stored_calls.FORGOTTEN:
             continue
         is_program = any(step["program"] == text.split()[0] for step in run)
         more = not is_program, len(run) > 1, len(call["command"]) > _LONG
@@ -81,8 +81,8 @@ def _alike(db: apsw.Connection, asked: Sequence[list[str]], whole: set[str]) -> 
 
 def _with_words(db: apsw.Connection, terms: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
     """Calls that failed or may have and, as a call without a number, prompts, with their lines: the best of words."""
-    for call in found_calls.holding_any(db, terms, {}) if terms else ():
-        if shell_command.told(call["command"], call["outcome"]) not in ("ok", call_rows.FORGOTTEN_CALL):
+    for call in stored_calls.holding_any(db, terms, {}) if terms else ():
+        if shell_command.told(call["command"], call["outcome"]) not in ("ok", stored_calls.FORGOTTEN):
             yield call, [call["error"], *call["passage"].splitlines()]
     turns = LocalCandidates(db, vectors=False)
     found = turns.candidates(terms, b"", {"collections": ("episodes",)}, _MOST_TURNS, 0)
@@ -103,7 +103,7 @@ def _followed(db: apsw.Connection, met: Any) -> dict[str, Any]:
     """What is recorded behind an error: what was said first, what was done before its program, or a check, ran next
     (behind an edit, where there was one), that run, and the first that worked."""
     number, at = met["number"], met["at"] or 0
-    calls = call_rows.calls(db, met["session"], last=1 << 30)
+    calls = stored_calls.of_session(db, met["session"], last=1 << 30)
     after = [one for one in calls if one["number"] > number and (number or (one["at"] or 0) >= at)]
     wanted = _kinds(met) if number else set()
     runs = [
@@ -120,7 +120,7 @@ def _followed(db: apsw.Connection, met: Any) -> dict[str, Any]:
         if one["outcome"] != "failed"
         and (one["number"] in edited or (one["command"].strip() and not shell_command.only_looks(one["command"])))
     ]
-    turns = session_rows.last_turns(db, met["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
+    turns = sessions.last_turns(db, met["session"], 1 << 30, until=(worked and worked["at"]) or 1 << 62)
     said = (text[len("assistant: ") :] for _, text, when in turns if when > at and text.startswith("assistant: "))
     told = [run and {**_told({**met, **run}), "callsLater": after.index(run) + 1} for run in (following, worked)]
     return {

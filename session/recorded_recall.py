@@ -6,7 +6,7 @@ import time
 
 from core import TYPE_CHECKING, clock, project
 from core.errors import Failure
-from core.store import document_rows, sqlite
+from core.store import documents, sqlite
 from otel import log
 from otel.event import new_event, query_excerpt
 from recall import engine
@@ -36,9 +36,9 @@ class RecordedRecall:
         """The session that a beginning of its id means (Failure: SESSION_AMBIGUOUS); "" where none is known."""
         if not given or self._db is None:
             return ""
-        from core.store.sessions import session_lists
+        from core.store import sessions
 
-        return session_lists.whole_id(self._db, given)
+        return sessions.whole_id(self._db, given)
 
     def preferred(self, folder: str) -> str:
         """The project whose hits go first for who asks in a folder, or "": that of its repository; of a folder in none
@@ -47,11 +47,11 @@ class RecordedRecall:
         named = project.name_of(folder)
         if found or self._db is None or not named:
             return found
-        if any(project.same(named, one) for one in document_rows.projects(self._db)):
+        if any(project.same(named, one) for one in documents.projects(self._db)):
             return named
-        from core.store.sessions import session_rows
+        from core.store import sessions
 
-        return named if any(project.same(named, one) for one in session_rows.projects(self._db)) else ""
+        return named if any(project.same(named, one) for one in sessions.projects(self._db)) else ""
 
     def ask(self, query: Query, *, now: int) -> RecallResult:
         """One recall; events tell of it, and of its failure."""
@@ -87,9 +87,9 @@ class RecordedRecall:
         self._events.clear()
         if counting and self._recalled and self._db is not None:
             try:
-                sqlite.be_durable(self._db, False, busy_ms=log.BUSY_MS)
+                sqlite.set_durability(self._db, False, busy_ms=log.BUSY_MS)
                 with sqlite.transaction(self._db):
-                    document_rows.count_recall(self._db, self._recalled, clock.now_ms())
+                    documents.count_recall(self._db, self._recalled, clock.now_ms())
             except Failure:  # the answer is there all the same
                 pass
 

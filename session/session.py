@@ -316,7 +316,7 @@ class SessionStore:
                 if self.db is None:
                     self.db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=durable)
                 else:
-                    sqlite.be_durable(self.db, durable, busy_ms=_BUSY_MS)
+                    sqlite.set_durability(self.db, durable, busy_ms=_BUSY_MS)
             db = self.reading()
             if db is not None:
                 return work(db)
@@ -355,9 +355,9 @@ class SessionStore:
 
     def has_memory_naming(self, names: Sequence[str]) -> bool:
         """Whether a memory that somebody wrote contains one of these names: a cheap check before a recall."""
-        from core.store import document_rows
+        from core.store import documents
 
-        return bool(names) and self.attempt("recall", lambda db: document_rows.has_phrase(db, names), False)
+        return bool(names) and self.attempt("recall", lambda db: documents.has_phrase(db, names), False)
 
     def archive(
         self, path: str, *, agent: str, session: str, cwd: str, until: float, least: int, most: int | None

@@ -23,7 +23,8 @@ import in_process
 import pytest
 from hypothesis import HealthCheck, settings
 
-from core.store import fold_log, migrate, sqlite
+from core.store import sqlite
+from core.store.sqlite import fold_log
 
 if TYPE_CHECKING:
     from otlp_receiver import Receiver
@@ -207,20 +208,20 @@ def _schema() -> bytes:
 
 def _take_steps_at_once(db: apsw.Connection) -> None:
     """Copy an empty store in memory instead of running every migration, which takes longer."""
-    if db.filename or migrate.version_of(db):
+    if db.filename or sqlite.schema_of(db):
         _take_steps(db)
     else:
         db.deserialize("main", _schema())
 
 
-_take_steps, migrate._take_steps = migrate._take_steps, _take_steps_at_once
+_take_steps, sqlite._take_steps = sqlite._take_steps, _take_steps_at_once
 
 
 @pytest.fixture
 def db() -> Iterator[apsw.Connection]:
     """An empty store in memory."""
 
-    opened = migrate.in_memory()
+    opened = sqlite.open_in_memory()
     yield opened
     opened.close()
 

@@ -23,7 +23,7 @@ from core.errors import Failure, usage
 from core.output import shown
 from core.process import extras
 from core.quoting import as_code, clip, enclose, one_line
-from core.store import apsw
+from core.store.sqlite import apsw
 from core.words import clean
 from recall.hit import written
 from session import own_command

@@ -8,8 +8,7 @@ from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from core import clock, project, switches
 from core.errors import Failure, usage
-from core.store import sqlite
-from core.store.sessions import session_lists
+from core.store import sessions, sqlite
 from otel import log
 from otel.event import new_event
 from session.state import stored_id
@@ -82,7 +81,7 @@ def _archived(session: str) -> str:
     """The archived session that an id or its beginning means; "" where there is none, or the store cannot be read."""
     with suppress(sqlite.StoreError, OSError):
         db = sqlite.open_reading()
-        return session_lists.whole_id(db, session, least=1) if db is not None else ""
+        return sessions.whole_id(db, session, least=1) if db is not None else ""
     return ""
 
 
@@ -113,7 +112,7 @@ def exclude(options: dict[str, Any]) -> Answer:
     changed = switches.exclude(path)
     db = sqlite.open_reading()
     places = dict.fromkeys((path, os.path.abspath(folder)))
-    found = session_lists.sessions_below(db, places) if db is not None else []
+    found = sessions.below(db, places) if db is not None else []
     about = "forget what was archived from it before"
     actions = [step(f"joelclaw memory forget --session {quoted(one)}", about) for one in found[:_MOST_SHOWN]]
     actions.append(step(f"joelclaw exclude --remove {quoted(path)}", "archive its sessions again"))

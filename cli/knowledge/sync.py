@@ -7,7 +7,7 @@ from cli import bulk
 from cli.answer import Answer, quoted, step
 from core import clock, config
 from core.errors import usage
-from core.store import curation, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import decisions, sync, vault
 from otel import log
 from otel.event import new_event
@@ -26,7 +26,7 @@ def run(options: dict[str, Any]) -> Answer:
             progress=advance,
         )  # fmt: skip
     indexed = result["indexed"]
-    kept = curation.sections_by_file(db)
+    kept = documents.sections_by_file(db)
     indexed["adrs"] = sum(f"/{decisions.FOLDER}/" in path for path in kept)
     indexed["skills"] = sum(path.endswith("/SKILL.md") for path in kept)
     about = {**{name: indexed[name] for name in _EVENT_COUNTS}, "skipped_count": indexed["skippedCount"]}

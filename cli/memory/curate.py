@@ -8,8 +8,7 @@ from cli.answer import Answer, quoted, refuse_terminal, step, write_verbatim
 from cli.memory.write import read_stdin
 from core import clock, config
 from core.errors import usage
-from core.store import migrate, sqlite
-from core.store.sessions import observed
+from core.store import progress, sqlite
 from memory import curation, json_form
 from memory.write import MAX_CHARS
 from recall.by_name.calls import PREFIX
@@ -20,7 +19,7 @@ _PASSED_ON = ("category", "project", "verdict", "source", "days", "older_than")
 
 def list_(options: dict[str, Any]) -> Answer:
     """A page of the observations, the newest first."""
-    result = curation.listing(sqlite.open_reading() or migrate.in_memory(), options, now=clock.now_ms())
+    result = curation.listing(sqlite.open_reading() or sqlite.open_in_memory(), options, now=clock.now_ms())
     words = ["joelclaw memory list", *(f"--tag {quoted(tag)}" for tag in options["tag"])]
     for name in _PASSED_ON:
         value = options[name]
@@ -50,7 +49,7 @@ def show(options: dict[str, Any]) -> Answer | int:
     curation.refuse_purged(document)
     if options["verbatim"]:
         return write_verbatim(document["text"])
-    view = {**json_form.to_view(document), "evidence": observed.evidence(db, document["id"]) if db else []}
+    view = {**json_form.to_view(document), "evidence": progress.evidence(db, document["id"]) if db else []}
     undo = " --undo" if view["forgotten"] else ""
     what = "bring it back" if view["forgotten"] else "remove it from memory"
     steps = [step(f"joelclaw memory forget{undo} {view['id']}", what)]

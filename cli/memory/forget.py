@@ -9,8 +9,8 @@ from cli.answer import Answer, is_for_person, quoted, step
 from cli.memory.curate import CODE, writing
 from core import clock, config, files
 from core.errors import usage
-from core.store import history, sqlite
-from core.store.upkeep.purge import PURGED, folded
+from core.store import documents, sqlite
+from core.store.purge import PURGED, folded
 from memory import curation
 from otel import log
 from recall.by_name.calls import PREFIX
@@ -102,7 +102,7 @@ def _purge(options: dict[str, Any]) -> Answer:
 def _expected(result: dict[str, Any], actions: Sequence[Any] = ()) -> Answer:
     """What would go, with the first words of it for a person."""
     db = sqlite.open_reading()
-    texts = history.memory_texts(db, result["ids"][:_MOST_SHOWN], _SHOWN_CHARS) if db is not None else {}
+    texts = documents.beginnings(db, result["ids"][:_MOST_SHOWN], _SHOWN_CHARS) if db is not None else {}
     shown = [f"  {' '.join(text.split())}" for text in texts.values()]
     more = len(result["ids"]) - len(shown)
     lines = ["Would be deleted permanently:", *shown, *([f"  and {more} more"] if more > 0 else [])]

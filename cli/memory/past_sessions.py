@@ -11,8 +11,8 @@ import clients
 from cli.answer import Answer, is_for_person, quoted, step
 from cli.terminal import agreed
 from core import clock, config, files, ids, shell_command
-from core.store import sqlite
-from core.store.sessions import session_lists, session_rows
+from core.store import calls, sqlite
+from core.store import sessions as stored_sessions
 from memory.archive import known_files
 from recall import engine, hit
 from recall.query import Query
@@ -80,13 +80,13 @@ def questions() -> list[Any]:
         return []
     text = _answered_question(db)
     asked = [step(f"joelclaw recall {quoted(text)}", "a question you asked before")] if text else []
-    for command in session_lists.often_ran(db, _FREQUENT):
+    for command in calls.frequent_commands(db, _FREQUENT):
         steps = [one for one in shell_command.steps(command) if shell_command.does(one)]
         words = " ".join(steps[0]["words"][:_MOST_WORDS]) if steps else ""
         if words and past_runs.ways(db, words, 1):
             asked.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
             break
-    if (session := session_lists.last_compacted(db)) and any(report.of(db, session, report.KINDS)["lost"].values()):
+    if (session := stored_sessions.last_compacted(db)) and any(report.of(db, session, report.KINDS)["lost"].values()):
         asked.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
     return asked
 
@@ -94,8 +94,8 @@ def questions() -> list[Any]:
 def _answered_question(db: apsw.Connection) -> str:
     """What was asked last in words, and has words of the agent's as its best hit; "" where nothing is so."""
     vectors, now, settings = sqlite.load_vectors(db), clock.now_ms(), config.load()
-    for session in session_lists.latest_sessions(db, _FREQUENT):
-        for prompt in reversed(session_rows.timed_prompts(db, session["id"], _FREQUENT)):
+    for session in stored_sessions.latest(db, _FREQUENT):
+        for prompt in reversed(stored_sessions.timed_prompts(db, session["id"], _FREQUENT)):
             asked = _QUESTION.search(prompt["text"])
             if asked and requests.is_topic(text := asked[1]):
                 found = engine.recall(db, Query(text, limit=1), now=now, vectors=vectors, config=settings)

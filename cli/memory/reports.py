@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.answer import Answer
 from core import TYPE_CHECKING, clock
-from core.store import migrate, sqlite
+from core.store import sqlite
 from memory import reports
 
 if TYPE_CHECKING:
@@ -35,4 +35,4 @@ def stats(_options: dict[str, Any]) -> Answer:
 
 def _store() -> apsw.Connection:
     """The store; where there is none yet one in memory, which is empty."""
-    return sqlite.open_reading() or migrate.in_memory()
+    return sqlite.open_reading() or sqlite.open_in_memory()

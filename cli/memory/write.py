@@ -7,8 +7,7 @@ import sys
 from cli.answer import Answer, step
 from core import TYPE_CHECKING, clock, config, files, project, words
 from core.errors import Failure, usage
-from core.store import sqlite
-from core.store.sessions import session_rows
+from core.store import sessions, sqlite
 from memory import gate
 from memory.write import MAX_CHARS, Draft, clean_text, write
 
@@ -65,7 +64,7 @@ def note(options: dict[str, Any]) -> Answer:
 
 def _project(db: apsw.Connection, session: str) -> str:
     """The project of a session, else of the repository around the current folder; "" for none."""
-    known = session_rows.session(db, session) if session else None
+    known = sessions.by_id(db, session) if session else None
     if known is not None and known["project"]:
         return known["project"]
     return project.repository_of(files.current_folder())

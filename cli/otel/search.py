@@ -8,8 +8,7 @@ from cli.answer import Answer, is_for_person, quoted, step, write_json
 from core import clock, config, files, home_files, json_text
 from core.errors import usage
 from core.process import background
-from core.store import sqlite
-from core.store.upkeep import retention
+from core.store import retention, sqlite
 from otel import export as exporting
 from otel import log
 from otel import search as finding

@@ -6,8 +6,8 @@ from cli.answer import runnable
 from cli.stdout import tell
 from core import TYPE_CHECKING, clock, config, files, ids, project, words
 from core.errors import usage
-from core.store import document_rows, sqlite
-from core.store.sessions import session_lists, session_rows
+from core.store import documents, sqlite
+from core.store import sessions as stored_sessions
 from recall import categories
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def unknown(result: RecallResult) -> list[str]:
         return []
     given = dict(one.partition(":")[::2] for one in result["filtersApplied"])
     known: dict[str, list[str]] = {}
-    names = sorted({*document_rows.projects(db), *session_rows.projects(db)})
-    sessions = [ids.shown(session) for session, _ in session_rows.latest_first(db)]
+    names = sorted({*documents.projects(db), *stored_sessions.projects(db)})
+    sessions = [ids.shown(session) for session, _ in stored_sessions.latest_first(db)]
     if not (names or sessions):
         return []
     if "project" in given and not any(project.same(given["project"], one) for one in names):
@@ -91,7 +91,7 @@ def unknown(result: RecallResult) -> list[str]:
         if given["category"] not in kept:
             known["category"] = list(map(categories.short, kept))
             given["category"] = result["categoryFilter"]["input"] or ""
-    if "session" in given and not session_lists.whole_id(db, given["session"]):
+    if "session" in given and not stored_sessions.whole_id(db, given["session"]):
         known["session"] = sessions
     nearest = {name: ", ".join(_nearest(name, given[name], near)) or "none" for name, near in known.items()}
     return [f"No {name} {given[name][:80]!r} is known; the nearest: {near}." for name, near in nearest.items()]

@@ -8,7 +8,7 @@ from apsw import Connection
 from cli.answer import Answer, quoted, step
 from core import ids
 from core.quoting import clip
-from core.store import migrate, sqlite
+from core.store import sqlite
 from session import past_runs
 
 _ERROR_CHARS, _COMMAND_CHARS = 200, 300
@@ -25,7 +25,7 @@ def fix(options: dict[str, Any]) -> Answer:
 
 
 def _answer(options: dict[str, Any], name: str, find: Callable[[Connection, str, int], list[dict[str, Any]]]) -> Answer:
-    found = find(sqlite.open_reading() or migrate.in_memory(), options["query"], options["limit"])
+    found = find(sqlite.open_reading() or sqlite.open_in_memory(), options["query"], options["limit"])
     result = {"query": options["query"], "count": len(found), name: found}
     following = step(f"joelclaw recall {quoted(result['query'])}", "what was said about it")
     if found:

@@ -9,7 +9,7 @@ from cli.answer import Answer, done, refuse_terminal, write_json, write_verbatim
 from cli.parameter import session_around
 from core import TYPE_CHECKING, clock, config, files, json_text
 from core.errors import usage
-from core.store import COLLECTIONS
+from core.store.rows import COLLECTIONS
 from recall import hit
 from recall.by_name.asked import places_asked
 from recall.query import Query

@@ -6,8 +6,7 @@ from cli.answer import Answer, quoted, step
 from cli.parameter import session_around, session_named
 from core import files, ids, project
 from core.quoting import clip
-from core.store import sqlite
-from core.store.sessions import session_rows
+from core.store import sessions, sqlite
 from session import own_command
 from session.lost import report
 from session.state import stored_id
@@ -26,7 +25,7 @@ def run(options: dict[str, Any]) -> Answer:
     given = stored_id(asked) if asked else ""
     around = "" if asked else session_around()
     if around and db is not None:  # nobody has asked for it
-        known = session_rows.session(db, stored_id(around))
+        known = sessions.by_id(db, stored_id(around))
         given = known["id"] if known else ""
     here = "" if given else project.name_of(files.current_folder())
     result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)

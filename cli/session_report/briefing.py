@@ -9,8 +9,8 @@ from core import clock, config, project
 from core.errors import Failure
 from core.quoting import clip, enclose, one_line
 from core.records import Session
-from core.store import migrate
-from core.store.sessions import session_rows
+from core.store import sessions as stored_sessions
+from core.store import sqlite
 from memory import curation
 from session.reactions import startup
 from session.session import SessionStore, errors_of
@@ -25,8 +25,8 @@ def run(options: dict[str, Any]) -> Answer:
         raise Failure("BRIEFING_FAILED", f"{given} is not a folder", "name a repository: --repo DIR")
     folder, name, now = project.folder_of(given), project.name_of(given), clock.now_ms()
     store = SessionStore(config.load(), now)
-    sessions: list[Session] = store.attempt("work", lambda db: session_rows.last_of_project(db, name, folder), [])
-    db = store.reading() or migrate.in_memory()
+    sessions: list[Session] = store.attempt("work", lambda db: stored_sessions.last_of_project(db, name, folder), [])
+    db = store.reading() or sqlite.open_in_memory()
     task, *unfinished = startup.lines_left(db, sessions, folder, now) or [""]
     if not task.startswith("**Task"):
         task, unfinished = "", [task, *unfinished] if task else []

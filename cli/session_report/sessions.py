@@ -5,7 +5,8 @@ from typing import Any
 from cli.answer import Answer, quoted, step
 from cli.parameter import session_around
 from core import clock, config, files, project
-from core.store import apsw, migrate, sqlite
+from core.store import sqlite
+from core.store.sqlite import apsw
 from otel import log
 from session.session_report import listing
 from session.session_report import report as reports
@@ -60,4 +61,4 @@ def report(options: dict[str, Any]) -> Answer:
 
 def _store() -> apsw.Connection:
     log.store_spooled()
-    return sqlite.open_reading() or migrate.in_memory()
+    return sqlite.open_reading() or sqlite.open_in_memory()

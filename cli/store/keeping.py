@@ -8,7 +8,7 @@ from core import clock, config, files
 from core.errors import Failure
 from core.process import background
 from core.store import sqlite
-from core.store.upkeep.retention import Retention
+from core.store.retention import Retention
 from otel import log
 from otel.event import new_event
 from session.backup import archive

@@ -1,23 +1,22 @@
-"""Adds events to the SQLite store; `history` finds them. Hot path."""
+"""Events: stored, searched, counted, and exported in order. Times in ms. Hot path."""
 
 from __future__ import annotations
 
 from core import TYPE_CHECKING, json_text
-from core.store import document_rows, marks
+from core.store import documents, rows
+from core.store.rows import Record, marks
 
 if TYPE_CHECKING:
     from typing import Any
 
     import apsw
 
-    from core.records import Event
+    from core.records import Event, EventQuery
 
 COLUMNS = (
     "seq, id, timestamp, session_id, system_id, level, source, component, action, duration_ms, success, error, metadata"
 )
 HOOK = "hook"  # the component of the events that hooks send about themselves
-_INJECTED_CHARS = 12_000  # of a text that is kept; none of ours is longer
-_OUTCOMES = {"hook.completed": "ok", "hook.degraded": "degraded", "hook.failed": "failed", "hook.timeout": "late"}
 
 
 def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
@@ -33,54 +32,11 @@ def insert(db: apsw.Connection, event: Event, search_text: str) -> bool:
     return bool(db.changes())
 
 
-def record_hook(db: apsw.Connection, event: Event) -> None:
-    """Keep the call that an event of the component `HOOK` tells of, once, inside the caller's transaction."""
-    outcome = _OUTCOMES.get(event["action"])
-    if outcome is None:
-        return
-    about, more = event["metadata"], event.get("hook")
-    if not isinstance(more, dict):  # a line of the spool that another version wrote
-        more = {}
-    if outcome == "late":  # takes the place of one that says there was an answer: it could not be given any more
-        db.execute("DELETE FROM event WHERE id = ? AND component = 'hook' AND action <> 'hook.timeout'", (event["id"],))
-    db.execute(
-        f"INSERT OR {'REPLACE' if outcome == 'late' else 'IGNORE'} INTO hook_call (session_id, at, client, event, kind,"
-        f" ms, outcome, error, percent, tokens, context_window, chars, id) VALUES ({marks(range(13))})",
-        (
-            event["sessionId"], event["timestamp"], _plain(about, "agent", str, ""), _plain(about, "event", str, ""),
-            _plain(more, "kind", str, ""), event.get("duration_ms"), outcome, event.get("error", ""),
-            _plain(more, "percent", (int, float), None), _plain(more, "tokens", int, None),
-            _plain(more, "window", int, None), _plain(about, "contentChars", int, 0), event["id"],
-        ),
-    )  # fmt: skip
-
-
-def record_injection(db: apsw.Connection, event: Event) -> None:
-    """Keep the text that an event carries, inside the caller's transaction; one that is kept already stays."""
-    given, about = event.get("injected"), event["metadata"]
-    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
-        return  # a line of the spool that another program wrote
-    db.execute(
-        "INSERT OR IGNORE INTO injection (id, session_id, at, kind, text, tokens, ms, memories)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            event["id"], event["sessionId"], event["timestamp"], str(given.get("kind", "")),
-            given["text"][:_INJECTED_CHARS], _plain(about, "estimatedTokens", int, 0), event.get("duration_ms"),
-            json_text.dumps(_plain(about, "memoryIds", list, [])),
-        ),
-    )  # fmt: skip
-
-
 def count_recalled(db: apsw.Connection, event: Event) -> None:
     """Count the memories that an event handed out as recalled, inside the caller's transaction."""
     handed = [one for one in event.get("recalled") or () if isinstance(one, str)]
     if handed:
-        document_rows.count_recall(db, handed, event["timestamp"])
-
-
-def _plain(about: dict[str, Any], name: str, kind: type | tuple[type, ...], otherwise: object) -> Any:
-    value = about.get(name)
-    return value if isinstance(value, kind) else otherwise
+        documents.count_recall(db, handed, event["timestamp"])
 
 
 def exists(db: apsw.Connection, identifier: str) -> bool:
@@ -97,3 +53,155 @@ def debug_count(db: apsw.Connection, event: Event, window_ms: int) -> int:
     )
     values = (event["source"], event["component"], event["action"], at - window_ms, at + window_ms)
     return int(db.execute(query, values).get)
+
+
+_LAST = 1 << 62
+
+
+def newest(db: apsw.Connection, query: EventQuery, limit: int, offset: int = 0) -> list[Event]:
+    """Events that the query lets through, newest first."""
+    where, values = _where(query)
+    found = f"SELECT {COLUMNS} FROM event WHERE {where} ORDER BY timestamp DESC, seq DESC LIMIT ? OFFSET ?"
+    return [_from_row(row) for row in db.execute(found, (*values, limit, offset))]
+
+
+def last_seq(db: apsw.Connection) -> int:
+    """The number of the event that was stored last, 0 where there is none; numbers rise and are never used twice."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").get)
+
+
+def stored_after(
+    db: apsw.Connection, number: int, *, upto: int = _LAST, query: EventQuery | None = None, most: int = -1
+) -> list[tuple[int, Event]]:
+    """Events stored after a number that the query lets through, each with its own number, in the order they came."""
+    where, values = _where(query or {"since": -_LAST})
+    found = f"SELECT {COLUMNS} FROM event WHERE seq > ? AND seq <= ? AND {where} ORDER BY seq LIMIT ?"
+    return [(int(row[0]), _from_row(row)) for row in db.execute(found, (number, upto, *values, most))]
+
+
+def tally(db: apsw.Connection, query: EventQuery) -> list[tuple[str, str, str, str, int]]:
+    """How many events there are of each level, source, component and action the query lets through, in this order."""
+    where, values = _where(query)
+    counted = f"SELECT level, source, component, action, count(*) FROM event WHERE {where} GROUP BY 1, 2, 3, 4"
+    return list(db.execute(counted, values))
+
+
+def count(db: apsw.Connection) -> int:
+    """How many events there are."""
+    return int(db.execute("SELECT count(*) FROM event").get)
+
+
+def delete_older(db: apsw.Connection, before: int, batch: int) -> int:
+    """Drop at most `batch` events older than `before` (ms), inside the caller's transaction; returns how many."""
+    db.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE timestamp < ? LIMIT ?)", (before, batch))
+    return db.changes()
+
+
+def _from_row(row: tuple[Any, ...]) -> Event:
+    _, identifier, at, session, system, level, source, component, action, ms, success, error, metadata = row
+    event: Event = {
+        "id": identifier, "timestamp": at, "sessionId": session, "systemId": system, "level": level, "source": source,
+        "component": component, "action": action, "success": bool(success), "metadata": json_text.loads(metadata),
+    }  # fmt: skip
+    if ms is not None:
+        event["duration_ms"] = int(ms) if ms == int(ms) else ms
+    if error is not None:
+        event["error"] = error
+    return event
+
+
+def _where(query: EventQuery) -> tuple[str, tuple[Any, ...]]:
+    conditions = ["timestamp >= ?"]
+    values: list[Any] = [query["since"]]
+    for column, names in (
+        ("level", query.get("levels", ())),
+        ("source", query.get("sources", ())),
+        ("component", query.get("components", ())),
+        ("action", query.get("actions", ())),
+        ("session_id", [query["session"]] if query.get("session") else []),
+        ("system_id", [query["system"]] if query.get("system") else []),
+    ):
+        if names:
+            conditions.append(f"{column} IN ({marks(names)})")
+            values.extend(names)
+    success = query.get("success")
+    if success is not None:
+        conditions.append("success = ?")
+        values.append(int(success))
+    if hidden := query.get("hidden", ()):
+        conditions.append(f"action NOT IN ({marks(hidden)})")
+        values.extend(hidden)
+    if any_of := query.get("any_of", ()):
+        holds = " OR ".join(" AND ".join("instr(search_text, ?) > 0" for _ in words) for words in any_of)
+        conditions.append(f"NOT ({holds})" if query.get("inverted") else f"({holds})")
+        values.extend(word for words in any_of for word in words)
+    return " AND ".join(conditions), tuple(values)
+
+
+class Cursor(Record):
+    """How far events were exported to one OTLP destination. Times in ms since the epoch."""
+
+    __slots__ = (
+        "destination", "endpoint", "error", "exported", "exported_at", "failed_at", "failures", "next_try_at",
+        "reached", "rejected", "signal", "totals",
+    )  # fmt: skip
+
+    destination: str
+    """Fingerprint of the signal and the endpoint."""
+    signal: str
+    """`logs` or `traces`."""
+    endpoint: str
+    reached: int
+    """Number of the last event that need not be sent again, 0 at the start."""
+    exported: int
+    rejected: int
+    totals: str
+    exported_at: int | None
+    failures: int
+    """Failed attempts since the last success."""
+    error: str
+    failed_at: int | None
+    next_try_at: int
+
+
+def new_cursor(destination: str, signal: str, endpoint: str) -> Cursor:
+    """The cursor of a destination to which nothing was sent."""
+    return Cursor(
+        destination=destination, signal=signal, endpoint=endpoint, reached=0, exported=0, rejected=0, totals="",
+        exported_at=None, failures=0, error="", failed_at=None, next_try_at=0,
+    )  # fmt: skip
+
+
+def read_cursor(db: apsw.Connection, destination: str) -> Cursor | None:
+    """A destination's cursor; None if nothing was ever sent."""
+    return rows.fetch_one(db, "SELECT * FROM export_cursor WHERE destination = ?", (destination,), Cursor)
+
+
+def cursors(db: apsw.Connection) -> list[Cursor]:
+    """All cursors, by signal and endpoint."""
+    return rows.fetch(db, "SELECT * FROM export_cursor ORDER BY signal, endpoint", (), Cursor)
+
+
+def save_cursor(db: apsw.Connection, cursor: Cursor) -> None:
+    """Store a cursor, inside the caller's transaction."""
+    names = Cursor.__slots__
+    values = [getattr(cursor, name) for name in names]
+    db.execute(f"INSERT OR REPLACE INTO export_cursor ({', '.join(names)}) VALUES ({marks(names)})", values)
+
+
+def count_after(db: apsw.Connection, after: int) -> int:
+    """How many events were stored after number `after`."""
+    return int(db.execute("SELECT count(*) FROM event WHERE seq > ?", (after,)).get)
+
+
+def next_batch(db: apsw.Connection, after: int, upto: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
+    """The next events after number `after`, at most `most` or about `most_bytes`, and the number of the last one."""
+    kept: list[Event] = []
+    size = 0
+    for number, event in stored_after(db, after, upto=upto, most=most):
+        size += 400 + len(event.get("error", "")) + len(json_text.dumps(event["metadata"]))
+        if size > most_bytes and kept:
+            break
+        kept.append(event)
+        after = number
+    return kept, after

@@ -1,12 +1,13 @@
-"""What the store holds, in numbers: for `joelclaw status`, `memory stats` and the scorecard. Cheap to import."""
+"""What the store holds, in numbers: for `joelclaw status`, `memory stats`, `report` and the scorecard."""
 
 from __future__ import annotations
 
-from core import TYPE_CHECKING, clock
-from core.store import COLLECTIONS, NAME_OF, apsw, row_range, sqlite
+from core import TYPE_CHECKING, clock, json_text
+from core.store import sqlite
+from core.store.rows import COLLECTIONS, NAME_OF, row_range
+from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 _EVENTS_LISTED = 5
@@ -110,8 +111,54 @@ def last_used(db: apsw.Connection) -> int | None:
     return value
 
 
-def latest_commands(db: apsw.Connection, words: Sequence[str], most: int) -> list[tuple[str, int]]:
-    """Session and number of the last calls that ran a command and have a word beginning like one of these."""
-    holding = "SELECT rowid FROM call_lexicon WHERE call_lexicon MATCH ?"
-    last = f"SELECT session_id, number FROM call WHERE rowid IN ({holding}) AND command <> '' ORDER BY at DESC LIMIT ?"
-    return list(db.execute(last, (" OR ".join(f'"{word}"*' for word in words), most)))
+def injections_by_kind(db: apsw.Connection, since: int) -> list[tuple[str, int, int, int]]:
+    """The texts since a time: kind, how many, estimated tokens and memories, most first."""
+    rows = db.execute(
+        "SELECT kind, count(*), sum(tokens), sum(json_array_length(memories)) FROM injection WHERE at >= ?"
+        " GROUP BY kind ORDER BY 2 DESC, 1",
+        (since,),
+    )
+    return [(kind, int(number), int(tokens), int(memories)) for kind, number, tokens, memories in rows]
+
+
+def session_events(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
+    """The session_events of a session above debug, oldest first."""
+    rows: Any = db.execute(
+        "SELECT id, timestamp, level, component, action, duration_ms, coalesce(error, ''), metadata FROM event"
+        " WHERE session_id = ? AND level <> 'debug' ORDER BY timestamp, seq",
+        (session,),
+    )
+    return [
+        {
+            "id": identifier, "at": at, "level": level, "component": component, "action": action, "ms": ms,
+            "error": error, "metadata": json_text.loads(metadata),
+        }
+        for identifier, at, level, component, action, ms, error, metadata in rows
+    ]  # fmt: skip
+
+
+def event_counts(db: apsw.Connection, since: int) -> dict[str, int]:
+    """How many session_events above debug level there were since a time, by action."""
+    query = "SELECT action, count(*) FROM event WHERE timestamp >= ? AND level <> 'debug' GROUP BY 1"
+    return {action: int(number) for action, number in db.execute(query, (since,))}
+
+
+def errors(db: apsw.Connection, since: int) -> list[dict[str, Any]]:
+    """Errors since a time, grouped, the latest first."""
+    rows = db.execute(
+        "SELECT max(timestamp), component, action, coalesce(error, ''), count(*), max(session_id) FROM event"
+        " WHERE timestamp >= ? AND level IN ('error', 'fatal') GROUP BY 2, 3, 4 ORDER BY 1 DESC",
+        (since,),
+    )
+    names = ("at", "component", "action", "error", "count", "sessionId")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def recalls(db: apsw.Connection, since: int) -> list[tuple[int, float | None]]:
+    """Each command-line recall since a time: how many it returned, and its ms."""
+    rows = db.execute(
+        "SELECT json_extract(metadata, '$.returned'), duration_ms FROM event WHERE timestamp >= ?"
+        " AND component = 'recall-cli' AND action = 'memory.recall.completed'",
+        (since,),
+    )
+    return [(returned if isinstance(returned, int) else 0, ms) for returned, ms in rows]

@@ -1,32 +1,57 @@
-"""Opens the store for reading and writing, and commits; SQLite's errors become Failures."""
+"""The store's SQLite file: opened, upgraded, written in transactions; SQLite's errors become Failures. Hot path.
+
+The file is in WAL mode, so readers never wait for a writer. `store.db-wal` is folded into the file by `fold_log`.
+"""
 
 from __future__ import annotations
 
+import _collections_abc
 import os
 import sys
+import time
 
-from core import files
-from core.errors import Failure
-from core.store import SCHEMA, apsw, connect, fold_log, log_bytes, open_unchanged, patience
-from core.store import path as path
+from core import TYPE_CHECKING, files
+from core.errors import Failure, explained, os_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# apsw imports collections.abc, which costs 2 ms (a fifth of a bare start) before Python 3.13, for classes that Python
+# has already loaded as _collections_abc. The stand-ins are removed again, for a later `import collections`.
+_stand_ins = [name for name in ("collections", "collections.abc") if name not in sys.modules]
+sys.modules.update(dict.fromkeys(_stand_ins, _collections_abc))
+try:
+    import apsw as apsw
+finally:
+    for _name in _stand_ins:
+        del sys.modules[_name]
+
+SCHEMA = 14  # number of steps in `core.store.migrations`
+LOG_BYTES = 1_000_000  # the log is folded into the file when it is larger
+READING_CACHE_PAGES = 32  # a reader needs most pages once; SQLite's default costs a tenth of a bare start of Python
+FOLDING_BUSY_MS = 10_000  # patience of statements after a folding: those of an import, or of a follower
 
 StoreError = apsw.Error
-"""What SQLite raises; `as_failure` explains it."""
-_PAGES_KEPT = 32  # while reading: each is read about once, and memory for all took a tenth of a bare start of Python
-_NOT_WRITABLE = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+"""The base class of SQLite's errors; `as_failure` explains them."""
+
+
+def path() -> str:
+    """The store's path."""
+    return os.path.join(files.home(), files.STORE)
 
 
 def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
-    """The store for reading and writing, created and upgraded if need be; a `durable` commit waits for the disk."""
+    """The store for reading and writing, created and upgraded if necessary.
+
+    A statement waits up to `busy_ms` for other processes; a `durable` commit waits for the disk. Raises Failure.
+    """
     where = path()
     try:
         files.touch_private(where)
-        db = connect(where, busy_ms)
+        db = _connect(where, busy_ms)
         db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
-        if db.execute("PRAGMA user_version").get != SCHEMA:
-            from core.store import migrate
-
-            migrate.in_file(db, where, busy_ms)
+        if schema_of(db) != SCHEMA:
+            _upgrade(db, where, busy_ms)
         return db
     except files.LockTimeout:
         raise Failure("STORE_BUSY", f"{where} is being set up by another process", "try again") from None
@@ -35,56 +60,68 @@ def open_writing(*, busy_ms: int, durable: bool) -> apsw.Connection:
 
 
 def open_reading() -> apsw.Connection | None:
-    """The store for reading, None if there is none; raises Failure as `open_writing`."""
+    """The store for reading, or None if there is none. Raises Failure.
+
+    An old store is upgraded. If it cannot be written, an upgraded copy in memory is returned.
+    """
     where = path()
     try:
         if not _has_content(where):
             return None
-        try:
-            alone = files.only_look and not os.path.exists(where + "-wal")  # opening would make a log
-            db = open_unchanged(where) if alone else connect(where, 1000)
-            version = int(db.execute("PRAGMA user_version").get)
-        except (*_NOT_WRITABLE, apsw.IOError, apsw.FullError) as error:
-            # A full disk has no room for the index of the log; unless the log is empty, it may not be passed by then.
-            if not isinstance(error, _NOT_WRITABLE) and log_bytes(where):
-                raise
-            db = open_unchanged(where)
-            version = int(db.execute("PRAGMA user_version").get)
+        db = _connect_reading(where)
+        version = schema_of(db)
         if version == SCHEMA:
-            db.execute(f"PRAGMA cache_size = {_PAGES_KEPT}")
+            db.execute(f"PRAGMA cache_size = {READING_CACHE_PAGES}")
             return db
-        from core.store import migrate
-
         if version > SCHEMA:
-            raise migrate.too_new(where, version)
+            raise too_new(where, version)
         if files.only_look:
-            return migrate.in_memory(db)
+            return open_in_memory(db)
         try:
             return open_writing(busy_ms=1000, durable=True)
         except Failure as failure:
             if not version or failure.code not in ("STORE_READ_ONLY", "STORE_FULL", "STORE_BUSY"):
                 raise
-            return migrate.in_memory(db)
+            return open_in_memory(db)
     except (apsw.Error, OSError) as error:
         raise as_failure(error) from None
 
 
-def _has_content(where: str) -> bool:
-    """Whether the store's file exists and is not empty. Raises OSError."""
-    try:
-        return os.stat(where).st_size > 0
-    except FileNotFoundError:
-        return False
+def open_unchanged(where: str) -> apsw.Connection:
+    """A file that no process writes, without a lock, a log or any new file next to it."""
+    from urllib.parse import quote
+
+    return apsw.Connection(f"file:{quote(where)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def open_in_memory(source: apsw.Connection | None = None) -> apsw.Connection:
+    """An empty store in memory; with a `source`, an upgraded copy of it that can only be read."""
+    db = apsw.Connection(":memory:")
+    if source is not None:
+        _refuse_foreign(source, path())
+        with db.backup("main", source, "main") as running:
+            running.step(-1)
+    _take_steps(db)
+    if source is not None:
+        db.authorizer = _only_read
+    return db
+
+
+def set_durability(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
+    """Change whether commits of an open store wait for the disk, and how long its statements wait for others."""
+    db.set_busy_handler(_busy_handler(busy_ms))
+    db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
 
 
 def load_vectors(db: apsw.Connection) -> bool:
     """Load sqlite-vec into the connection; False if this machine lacks it.
 
-    By its file: importing the package imports numpy where that is installed, and `importlib.util` costs 4 ms.
+    The file is loaded directly: importing the package imports numpy if that is installed, and `importlib.util` costs
+    4 ms.
     """
     names = ("vec0.so", "vec0.dylib", "vec0.dll")
-    places = (os.path.join(folder, "sqlite_vec", name) for folder in sys.path for name in names)
-    extension = next(filter(os.path.exists, places), None)
+    candidates = (os.path.join(folder, "sqlite_vec", name) for folder in sys.path for name in names)
+    extension = next(filter(os.path.exists, candidates), None)
     if extension is None:
         return False
     try:
@@ -96,15 +133,30 @@ def load_vectors(db: apsw.Connection) -> bool:
     return True
 
 
-class transaction:  # noqa: N801  # reads as the statement it is
+class reported:  # noqa: N801  # reads as a statement
+    """`with reported():` raises errors of SQLite and of the home's files as Failures."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (apsw.Error, OSError)):
+            raise as_failure(error) from None
+
+
+class transaction:  # noqa: N801  # reads as a statement
     """`with transaction(db):` commits, or rolls back and raises Failure for SQLite's errors."""
+
+    __slots__ = ("_db",)
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
 
     def __enter__(self) -> apsw.Connection:
         try:
-            self._db.execute("BEGIN IMMEDIATE")  # it waits here, not in the middle
+            self._db.execute("BEGIN IMMEDIATE")  # waits for other writers here, not in the middle
         except apsw.Error as error:
             raise as_failure(error) from None
         return self._db
@@ -125,14 +177,170 @@ class transaction:  # noqa: N801  # reads as the statement it is
             raise as_failure(error) from None
 
 
-def be_durable(db: apsw.Connection, durable: bool, *, busy_ms: int) -> None:
-    """Change how an open store commits and waits: see `open_writing`."""
-    db.set_busy_handler(patience(busy_ms))
-    db.execute("PRAGMA synchronous = " + ("FULL" if durable else "NORMAL"))
+def log_bytes(where: str = "") -> int:
+    """The size of the write-ahead log, 0 if there is none."""
+    try:
+        return os.stat((where or path()) + "-wal").st_size
+    except OSError:
+        return 0
+
+
+def fold_log(db: apsw.Connection, *, over: int = LOG_BYTES) -> None:
+    """Fold the write-ahead log into the file if it is larger than `over` bytes; never waits for other processes."""
+    if log_bytes(db.filename) <= over:
+        return
+    try:
+        db.set_busy_handler(None)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except apsw.Error:
+        pass  # a later transaction tries again
+    finally:
+        db.set_busy_handler(_busy_handler(FOLDING_BUSY_MS))
+
+
+def schema_of(db: apsw.Connection) -> int:
+    """The number of migrations that a store has had."""
+    return int(db.execute("PRAGMA user_version").get)
+
+
+def too_new(what: str, version: int) -> Failure:
+    """The Failure for a store of a later version."""
+    return Failure(
+        "STORE_TOO_NEW",
+        f"{what} has schema {version}; this joelclaw knows {SCHEMA}",
+        "upgrade joelclaw, or point JOELCLAW_HOME at another folder; nothing was changed",
+    )
 
 
 def as_failure(error: apsw.Error | OSError) -> Failure:
-    """The Failure for an error of SQLite or of the system."""
-    from core.store import migrate
+    """The Failure for an error of SQLite, or of the system at the home's files."""
+    where = path()
+    if isinstance(error, OSError):
+        return os_failure(error, "STORE", files.home())
+    if isinstance(error, (apsw.BusyError, apsw.IOError)):
+        try:  # SQLite reports missing lock support as a lock of another process
+            with files.FileLock(where + ".lock", 0):
+                pass
+        except (OSError, files.LockTimeout):
+            pass
+        except Failure as failure:
+            return failure
+    return explained(_store_code(error, where), where, error)
 
-    return migrate.as_failure(error)
+
+def _has_content(where: str) -> bool:
+    try:
+        return os.stat(where).st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _connect(where: str, busy_ms: int) -> apsw.Connection:
+    db = apsw.Connection(where, flags=apsw.SQLITE_OPEN_READWRITE)
+    db.set_busy_handler(_busy_handler(busy_ms))  # before anything that may lock
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    db.wal_autocheckpoint(0)  # `fold_log` does it
+    return db
+
+
+def _connect_reading(where: str) -> apsw.Connection:
+    if files.only_look and not os.path.exists(where + "-wal"):  # opening it would create a log
+        return open_unchanged(where)
+    try:
+        db = _connect(where, 1000)
+        schema_of(db)
+        return db
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError):
+        return open_unchanged(where)
+    except (apsw.IOError, apsw.FullError):
+        # A full disk has no room for the index of the log. A log with content may not be ignored.
+        if log_bytes(where):
+            raise
+        return open_unchanged(where)
+
+
+def _busy_handler(busy_ms: int) -> Callable[[int], bool]:
+    """Retries more often the longer the wait: SQLite's handler retries less and less often, and some of 50 give up."""
+    began = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal began
+        now = time.monotonic()
+        if tries == 0:
+            began = now
+        waited = now - began
+        if waited * 1000 >= busy_ms:
+            return False
+        time.sleep(0.001 * (tries + 1) if tries < 10 else max(0.005, 0.04 - 0.007 * waited))
+        return True
+
+    return wait
+
+
+def _upgrade(db: apsw.Connection, where: str, busy_ms: int) -> None:
+    """Create the schema or bring it up to date; other processes wait. Raises Failure, apsw.Error, files.LockTimeout."""
+    # The switch to WAL needs the file exclusively, and calls no busy handler.
+    with files.FileLock(where + ".lock", wait_s=busy_ms / 1000):
+        version = schema_of(db)
+        if version == SCHEMA:
+            return  # another process has done it
+        _refuse_foreign(db, where)
+        if not version:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that free pages can be returned one by one
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            version = schema_of(db)
+            if version > SCHEMA:
+                raise too_new(where, version)
+            _take_steps(db)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:  # a full disk has rolled it back already
+                db.execute("ROLLBACK")
+            raise
+
+
+def _take_steps(db: apsw.Connection) -> None:
+    from core.store.migrations import STEPS
+
+    for step in STEPS[schema_of(db) :]:
+        db.execute(step)
+    db.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _refuse_foreign(db: apsw.Connection, where: str) -> None:
+    """Raise Failure STORE_FOREIGN for a database with tables of another program."""
+    version = schema_of(db)
+    ours = "name = 'document'" if version else "true"  # of an older version the first step's table must be there
+    if bool(db.execute(f"SELECT count(*) FROM sqlite_schema WHERE {ours}").get) != bool(version):
+        raise explained("STORE_FOREIGN", where)
+
+
+def _only_read(action: int, _table: str | None, _column: str | None, database: str | None, _by: str | None) -> int:
+    changes = (apsw.SQLITE_INSERT, apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE)
+    return apsw.SQLITE_DENY if action in changes and database == "main" else apsw.SQLITE_OK
+
+
+def _store_code(error: apsw.Error, where: str) -> str:
+    if isinstance(error, apsw.FullError):
+        return "STORE_FULL"
+    if isinstance(error, (apsw.NotADBError, apsw.CorruptError)) or _is_torn(error):
+        return "STORE_DAMAGED"
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return "STORE_BUSY"
+    if isinstance(error, (apsw.ReadOnlyError, apsw.AuthError)):
+        return "STORE_READ_ONLY"
+    if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError)) and os.path.isfile(where):
+        return "STORE_UNREADABLE" if os.access(files.home(), os.W_OK) else "STORE_READ_ONLY"
+    if isinstance(error, apsw.SQLError) and str(error).startswith("no such "):
+        return "STORE_FOREIGN"
+    if isinstance(error, apsw.IOError) and not os.path.isdir(where):
+        return "STORE_IO"
+    return "STORE_UNREADABLE"
+
+
+def _is_torn(error: apsw.Error) -> bool:
+    """If sqlite-vec reports damaged pages, for which it has no code of its own."""
+    texts = ("chunks iter error", "blob read error", "could not open vectors blob", "could not open validity blob")
+    return isinstance(error, apsw.SQLError) and any(text in str(error) for text in texts)

@@ -16,8 +16,8 @@ from clients import content
 from core import TYPE_CHECKING, files, ids
 from core.errors import Failure
 from core.redaction import redact
+from core.store import progress as stored_progress
 from core.store import sqlite
-from core.store.sessions import transcripts
 from core.words import clean
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def ingest_file(
         archive: SessionArchive | None = None
         tries = 0
         while tries < _MOST_TRIES:
-            found = transcripts.position(db, source)
+            found = stored_progress.transcript_position(db, source)
             offset, carried = _resumed(descriptor, found)
             # As before most prompts: the reader and the store are not imported for it, and the offset stays.
             if _has_nothing(descriptor, offset, None if until is None else form, least):
@@ -144,7 +144,7 @@ def ingest_items(
     archive = SessionArchive(db, agent, session, cwd, now, vectors)
     source = "session:" + clean_name(session)
     for _ in range(_MOST_TRIES):
-        found = transcripts.position(db, source)
+        found = stored_progress.transcript_position(db, source)
         piece = Piece(archive.session, archive.folder, _carried_in(found))
         silences = _Silences(session, cwd)
         for item in piece.new_of(items):

@@ -12,8 +12,7 @@ from stat import S_ISREG
 import clients
 from core import TYPE_CHECKING, clock, ids
 from core.errors import usage
-from core.store import sqlite
-from core.store.sessions import transcripts
+from core.store import progress, sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,7 +86,7 @@ class KnownFiles:
         self._agent = agent
         self._now, self.noted = now, 0
         self._new: dict[str, dict[str, Any]] = {}
-        self._seen = transcripts.seen_files(db) if db is not None else {}
+        self._seen = progress.seen_files(db) if db is not None else {}
 
     def of(self, file: File) -> dict[str, Any] | None:
         """What is known of a file that is as it was; one that was left out a later version may know after a day."""
@@ -110,7 +109,7 @@ class KnownFiles:
         gone = set() if every is None else self._seen.keys() - {file.key for file in every}
         if self._new or gone:
             with sqlite.transaction(db):
-                transcripts.note_seen(db, self._new.values(), gone)
+                progress.note_seen(db, self._new.values(), gone)
 
 
 def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
@@ -132,7 +131,7 @@ def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]
     """The session files of these clients of which nothing was ever read; subagents' are not counted."""
     from memory.archive.ingest import source_of
 
-    read, known = transcripts.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
+    read, known = progress.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
     every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
     return [
         file

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, ids, json_text, project
 from core.redaction import redact
-from core.store import documents, sqlite
-from core.store.sessions import segments, transcripts
+from core.store import documents, progress, sessions, sqlite
 from core.words import clean
 from memory.archive import plain_text
 from memory.archive.session_work import SessionWork
@@ -65,14 +64,14 @@ class SessionArchive:
         ready = [self._document(draft) for draft in piece.changed.values()]
         carry = json_text.dumps(piece.carried())
         with sqlite.transaction(self.db):
-            if transcripts.position(self.db, source) != found:
+            if progress.transcript_position(self.db, source) != found:
                 return None
             if former := project.without_host(self.project):
-                transcripts.rename_project(self.db, self.project, former, self.folder)
+                sessions.rename_project(self.db, self.project, former, self.folder)
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
             known = [documents.by_id(self.db, one["id"]) for one, _ in ready]
-            # of what was purged but the id is kept (`core.store.upkeep.purge`)
+            # of what was purged but the id is kept (`core.store.purge`)
             purged = {one["id"] for one in known if one and one["write_reason"] == "purged" and not one["text"]}
             if purged:  # what is said around it stays out, too
                 for one, _ in ready:
@@ -85,7 +84,7 @@ class SessionArchive:
                     added += 1
                 else:
                     updated += self._grow(older, one, vector)
-            segments.renew(self.db, self.session)
+            progress.renew_segments(self.db, self.session)
             new_calls = piece.work.store(
                 self.db,
                 {"id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
@@ -93,7 +92,7 @@ class SessionArchive:
                 prompts=piece.prompts, anew=found is None or piece.is_first, now=self._now,
             )  # fmt: skip
             if found != (offset, head, carry):
-                transcripts.advance(self.db, source, offset, head, carry, self._now)
+                progress.save_transcript_position(self.db, source, offset, head, carry, self._now)
         return added, updated, new_calls
 
     def _document(self, draft: Draft) -> tuple[Document, bytes]:

@@ -13,7 +13,7 @@ from core.names import is_file, names_in_order
 from core.project import relative, worktree_of
 from core.redaction import prints_secret
 from core.shell_command import place_in, place_of, tells, told
-from core.store.sessions import call_rows, name_rows, session_rows
+from core.store import calls, places_and_names, sessions
 from memory.archive.places import SessionPlaces, shown_lines
 from memory.archive.plain_text import both_ends, file_path, one_line, passage_of, plain, start
 
@@ -150,7 +150,7 @@ class SessionWork:
         elif item["kind"] == "plan":
             self._events.append((item, prompts))
         elif item["kind"] in ("compaction", "summary"):
-            text = start(item["text"], name_rows.SUMMARY_CHARS) if item["kind"] == "summary" else ""
+            text = start(item["text"], sessions.SUMMARY_CHARS) if item["kind"] == "summary" else ""
             self._events.append((text, item["at"] or 0))
 
     def _call(self, tool: Tool, prompts: int, at: int | None) -> None:
@@ -212,9 +212,9 @@ class SessionWork:
         """Store all of it, inside the caller's transaction; returns how many calls are new. The piece holds so many
         `prompts` of the user; `anew`: it is the first of its transcript."""
         session = about["id"]
-        if not (self._events or prompts or self._ended) or session_rows.is_forgotten(db, session):
+        if not (self._events or prompts or self._ended) or sessions.is_forgotten(db, session):
             return 0
-        known = session_rows.session(db, session)
+        known = sessions.by_id(db, session)
         if known is not None:
             known["project"] = about["project"] or known["project"]
             known["folder"] = about["folder"] or known["folder"]
@@ -223,7 +223,7 @@ class SessionWork:
             about["prompts"], about["plan"] = 0, []
             about.pop("plan_at", None)
         before, number = about["calls"], 0
-        if self._before and (last := call_rows.by_key(db, session, self._before)) is not None:
+        if self._before and (last := calls.by_key(db, session, self._before)) is not None:
             number = last["number"]
         places = SessionPlaces(db, session, about["folder"])
         names = _Names(db, about, [value for value, _ in self._events if isinstance(value, CallDraft)])
@@ -232,17 +232,17 @@ class SessionWork:
                 stored = _store_call(db, about, names, places, value)
                 number = number if value.is_late else stored
             elif isinstance(value, str):
-                name_rows.save_compaction(db, session, number, extra, value)
+                sessions.save_compaction(db, session, number, extra, value)
             elif (call := self._pending.get(_key(value["call"]))) is None or call.outcome != "failed":
                 about["plan"] = _planned(about["plan"], value)
                 about["plan_at"] = [number, about["prompts"] + extra]
-        name_rows.save_names(db, session, names.changed.values())
+        places_and_names.save_names(db, session, names.changed.values())
         places.save()
         about["prompts"] += prompts
         about["ended_at"] = max(about.get("ended_at", 0), self._ended)
         # a transcript may be read long after it was written
         about["updated_at"] = max(about["updated_at"], self._latest) or now
-        session_rows.save_session(db, about)
+        sessions.save(db, about)
         return about["calls"] - before
 
 
@@ -253,10 +253,10 @@ def _key(call: str) -> str:
 
 def _store_call(db: apsw.Connection, about: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
     """Store a new call, or the outcome of one that is stored without; returns its number, 0 for an unknown one."""
-    call = call_rows.by_key(db, about["id"], draft.key)
+    call = calls.by_key(db, about["id"], draft.key)
     if call is None and draft.is_late:
         return 0
-    if call is not None and call["outcome"] == call_rows.FORGOTTEN_CALL:
+    if call is not None and call["outcome"] == calls.FORGOTTEN:
         return call["number"]
     is_new = call is None or _is_news(call, draft)
     file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
@@ -288,7 +288,7 @@ def _store_call(db: apsw.Connection, about: Session, names: _Names, places: Sess
         draft.error = "" if tells(call["command"]) else draft.error
     returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
     passage = "\n".join(part for part in (call["passage"], returned) if part)
-    call_rows.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
+    calls.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
     return call["number"]
 
 
@@ -306,7 +306,7 @@ class _Names:
         self._folder = about["folder"]
         self.changed: dict[str, Name] = {}
         wanted = {name for draft in drafts for name, _ in (*draft.given_names, *draft.returned_names)}
-        self._known = name_rows.known_names(db, about["id"], wanted)
+        self._known = places_and_names.known_names(db, about["id"], wanted)
 
     def use(
         self, text: str, named: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
@@ -314,7 +314,7 @@ class _Names:
     ) -> str:  # fmt: skip
         """Count a use of each name of a call's output, or of what was `written`, its input; returns the lines in which
         a name stands that the session had not."""
-        weight = name_rows.INPUT_WEIGHT if written else name_rows.OUTPUT_WEIGHT
+        weight = places_and_names.INPUT_WEIGHT if written else places_and_names.OUTPUT_WEIGHT
         new: list[tuple[int, str]] = []
         at, is_in_file = 0, is_file(place)
         for name, is_identifier in named:
@@ -328,7 +328,7 @@ class _Names:
                     "weight": weight if is_identifier else 0.0, "place": where, "written": number if written else 0,
                 }  # fmt: skip
             elif is_identifier:  # another is kept for the line in which it stood first
-                faded = known["weight"] * exp((known["last"] - number) / name_rows.FADING_CALLS)
+                faded = known["weight"] * exp((known["last"] - number) / places_and_names.FADING_CALLS)
                 known["calls"] += known["last"] != number
                 known["last"] = max(number, known["last"])
                 known["weight"] = round(faded + weight, 4)

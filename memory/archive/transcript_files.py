@@ -10,8 +10,9 @@ from clients import content
 from core import TYPE_CHECKING
 from core import files as home_files
 from core.errors import Failure
-from core.store import documents, fold_log, sqlite
-from core.store.sessions import segments
+from core.store import documents, sqlite
+from core.store import progress as stored_progress
+from core.store.sqlite import fold_log
 from memory.archive import ingest
 from memory.archive.ingest import Ingested
 from memory.archive.known_files import SUBAGENT, Archived
@@ -115,9 +116,9 @@ def ingest_all(
             report.leave_out(file.path, result.reason)
         if result.client or result.reason in _LASTING:
             note(file, result.client, result.reason)
-    segments.catch_up(db)
+    stored_progress.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
-        from core.store.upkeep import store_file
+        from core.store import store_file
 
         store_file.merge(db, "lexicon")
     fold_log(db, over=0)

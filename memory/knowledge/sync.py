@@ -18,7 +18,7 @@ from core.config import Config
 from core.errors import Failure, usage
 from core.records import Document
 from core.redaction import redact
-from core.store import curation, documents, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import markdown, markdown_files
 from memory.write import clean_name, clean_tags, replacing, set_category, set_ungated, store
 
@@ -126,7 +126,7 @@ class _Run:
         self.pruned: list[str] = []
         self.found: dict[str, tuple[str, os.stat_result]] = {}  # stored path → path and status
         self.kept_below: list[str] = []  # folders of which nothing may be removed: not listed, or vanished
-        self.stored_rows = curation.sections_by_file(db)
+        self.stored_rows = documents.sections_by_file(db)
         for folder in self.wanted:
             if stored_path(folder) != folder:
                 self._skip(folder, "its path looks like a secret, so it is not remembered for the next sync")
@@ -174,13 +174,13 @@ class _Run:
     def _remove(self, rows: list[int]) -> None:
         if rows:
             with sqlite.transaction(self.db):
-                self.indexed["removed"] += curation.remove_sections(self.db, rows, signatures=self.vectors)
+                self.indexed["removed"] += documents.remove_sections(self.db, rows, signatures=self.vectors)
 
     def close(self) -> None:
         """Make durable what was stored, then save what was read."""
         if any(self.indexed[name] for name in ("added", "updated", "removed")):
             try:
-                curation.make_durable(self.db)
+                documents.make_durable(self.db)
             except sqlite.StoreError:
                 return  # the state must not be ahead of the store
         if (self.folders, self.entries) != self.before:
@@ -228,7 +228,7 @@ class _Run:
         for section in file.sections:
             about = "\0".join((path, *section.headings, "", str(section.ordinal)))
             title = clean_name(file.section_title(section), found)[:_TITLE_CHARS]
-            named: Any = {"title": title, "path": name, "source": curation.SYNC, "observation_type": kind}
+            named: Any = {"title": title, "path": name, "source": documents.SYNC, "observation_type": kind}
             named |= {"tags": tags, "stale": file.stale}
             made.append(_document(f"kn-{ids.fingerprint(about)}", section.text, at, category, named))
         redacted = self.indexed["redacted"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from core import clock, config, words
 from core.errors import Failure
-from core.store import curation, documents, sqlite
+from core.store import documents, sqlite
 from memory.knowledge import markdown, markdown_files
 from memory.knowledge import search as sections
 
@@ -241,7 +241,7 @@ def by_meaning(
     result, db = sections.search(
         query, limit=limit, below=below, min_score=least, per_file=most, now=clock.now_ms(), config=settings
     )
-    synced = curation.sections_by_file(db) if db is not None else ()
+    synced = documents.sections_by_file(db) if db is not None else ()
     return result["hits"], result["found"], any(path.startswith(vault.rstrip("/") + "/") for path in synced)
 
 

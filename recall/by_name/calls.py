@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import TYPE_CHECKING, clock, words
-from core.store.sessions import found_calls
+from core.store import calls
 from recall import hit, ranking
 from recall.by_name.asked import holds
 
@@ -85,7 +85,7 @@ def _worked(db: apsw.Connection, failed: Found) -> str:
 
     run = shell_command.steps(failed["command"])
     tried = [{step["program"], *step["verb"].split()} for step in run if shell_command.does(step)]
-    for number, command in found_calls.worked_behind(db, failed, _TRIES):
+    for number, command in calls.successful_after(db, failed, _TRIES):
         ran = [{step["program"], *step["words"]} for step in shell_command.steps(command)]
         if any(one <= words for one in tried for words in ran):
             told = "the same" if command == failed["command"] else " ".join(command.split())
@@ -98,14 +98,14 @@ def _found(db: apsw.Connection, whole: str, asked: QueryNames, filters: Filters)
     wanted = [*asked.names, *asked.words]
     found: dict[int, Match] = {}
     if asked.alone:
-        for call in found_calls.holding_any(db, wanted, filters):
+        for call in calls.holding_any(db, wanted, filters):
             found[call["rowid"]] = Match(call, _ALONE if wanted[0] in _text(call) else _OTHER_CASE, wanted)
     elif wanted:
-        half = ranking.half(ranking.LEXICAL_SCALE, len(wanted), max(found_calls.size(db), found_calls.SMALL))
-        for bm25, call in found_calls.best(db, wanted, filters):
+        half = ranking.half(ranking.LEXICAL_SCALE, len(wanted), max(calls.size(db), calls.SMALL))
+        for bm25, call in calls.best(db, wanted, filters):
             found[call["rowid"]] = Match(call, _BESIDE_PROSE * ranking.fuse(bm25, None, half), wanted)
     if len(whole.split()) >= _LEAST_WORDS:
-        for call in found_calls.holding_all(db, [whole], filters):
+        for call in calls.holding_all(db, [whole], filters):
             if _holds_all_of(call, whole, asked):
                 found[call["rowid"]] = Match(call, WHOLE_QUERY, [whole, *wanted])
     return list(found.values())
@@ -116,7 +116,7 @@ def _near(db: apsw.Connection, asked: QueryNames, filters: Filters) -> list[Matc
     whole = asked.names[0] if asked.alone else ""
     parts = [part for part in whole.split("/") if part]
     for name in (whole, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))):
-        if name and (found := found_calls.holding_any(db, [name], filters, beginning=True)):
+        if name and (found := calls.holding_any(db, [name], filters, beginning=True)):
             return [Match(call, _BEGINS, [name]) for call in found]
     return []
 

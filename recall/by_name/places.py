@@ -8,7 +8,9 @@ from math import exp, sqrt
 from core import TYPE_CHECKING, clock, files, ids, worktree
 from core.project import OUTSIDE, folder_of, name_of, same
 from core.quoting import clip_ends, clip_path
-from core.store.sessions import call_rows, found_calls, name_rows, place_rows, session_lists, session_rows
+from core.store import calls as stored_calls
+from core.store import places_and_names
+from core.store import sessions as stored_sessions
 from recall import hit
 from recall.by_name.calls import COLLECTION as CALLS
 from recall.by_name.calls import PREFIX, time_of
@@ -67,7 +69,7 @@ def ask(
         if asked.commands and among and not found:
             found = {among[0]: []}
         for session in (one for one in among if one in found):
-            about = session_rows.session(db, session)
+            about = stored_sessions.by_id(db, session)
             block, place = (
                 _block(db, about, found[session], asked, room, is_first=first is None) if about else ("", None)
             )
@@ -78,7 +80,7 @@ def ask(
         if first or not found:
             break
         # those files are gone: the next sessions of the project may have seen others
-        known = dict(session_rows.latest_first(db))
+        known = dict(stored_sessions.latest_first(db))
         own = {known[one] for one in found if one in known}
         among = [one for one in among if one not in found and known.get(one) in own]
     if first is None:
@@ -93,7 +95,7 @@ def ask(
 
 def _in_order(db: apsw.Connection, projects: Sequence[str], near: str, own: str) -> list[str]:
     """The sessions, by id: `own` first, then those of the project `near`, latest first."""
-    known = [one for one in session_rows.latest_first(db) if not projects or one[1] in projects]
+    known = [one for one in stored_sessions.latest_first(db) if not projects or one[1] in projects]
     known.sort(key=lambda one: (one[0] != own, not same(one[1], near)))
     return [session for session, _ in known]
 
@@ -102,12 +104,12 @@ def _places(db: apsw.Connection, asked: Asked, among: Sequence[str], *, beside: 
     """The places of each name, and those in each file, of the first of these sessions that has any; best first."""
     found: dict[str, list[Place]] = {}
     names, places_in = asked.names[:_MOST_ASKED], asked.files[:_MOST_ASKED]
-    while names and len(found) < _SESSIONS and (sessions := place_rows.sessions_with(db, names, among, 1)):
-        found[sessions[0]] = _of_names(place_rows.places(db, sessions[0], names=names), names, asked.files)
+    while names and len(found) < _SESSIONS and (sessions := places_and_names.sessions_with(db, names, among, 1)):
+        found[sessions[0]] = _of_names(places_and_names.places(db, sessions[0], names=names), names, asked.files)
         known = {place["name"] for place in found[sessions[0]]}
         names = [name for name in names if name not in known]
-    for session in place_rows.sessions_in(db, places_in, among, _SESSIONS) if places_in else ():
-        paths = place_rows.paths(db, session)
+    for session in places_and_names.sessions_in(db, places_in, among, _SESSIONS) if places_in else ():
+        paths = places_and_names.paths(db, session)
         inside = {unit: [path for path in paths if is_at(path, unit)] for unit in places_in}
         if here := _in_files(db, session, {path for matching in inside.values() for path in matching}, beside):
             known_at = found.setdefault(session, [])
@@ -141,19 +143,19 @@ def _in_files(db: apsw.Connection, session: str, paths: Collection[str], beside:
     """The places in these files by how much their names are at work; `beside` also one of each other name."""
     from core.names import names_in
 
-    about = session_rows.session(db, session)
+    about = stored_sessions.by_id(db, session)
     if about is None or not paths:
         return []
-    compactions = name_rows.compactions(db, session)
+    compactions = stored_sessions.compactions(db, session)
     told = names_in(compactions[-1]["summary"])[0] if compactions else set()
-    names = {one["name"]: one for one in name_rows.names(db, session, every=True)}
+    names = {one["name"]: one for one in places_and_names.names(db, session, every=True)}
 
     def weight(place: Place) -> float:
         one = names.get(place["name"])
         used: float = one["weight"] * exp((one["last"] - about["calls"]) / _FADING_CALLS) if one else 0.0
         return sqrt(used) * (_DEFINED if place["defines"] else 1.0) * (_TOLD if place["name"] in told else 1.0)
 
-    every = place_rows.places(db, session)
+    every = places_and_names.places(db, session)
     own = sorted((place for place in every if place["file"] in paths), key=weight, reverse=True)
     others: dict[str, Place] = {}
     for place in sorted(every, key=lambda one: (one["defines"], one["number"])) if beside else ():
@@ -173,7 +175,7 @@ def _block(
     of = f"session {ids.shown(about['id'])} of {about['project'] or 'no project'}"
     lines = [f"{of}, {'as the files are now' if folder else 'as it saw them'}:"]
     if is_first and asked.commands:
-        calls = call_rows.calls(db, about["id"])
+        calls = stored_calls.of_session(db, about["id"])
         lines += [*_command_lines(calls, room // 2), *_files_line(calls, room // 20)]
     left = room - sum(len(line) + 1 for line in lines)
     rest: dict[str, list[tuple[int, str]]] = {}
@@ -227,7 +229,7 @@ def _ranked_commands(calls: Sequence[Call]) -> list[Call]:
     for call in calls:
         command = call["command"]
         if command and len(command) <= _COMMAND_CHARS and "\n" not in command and _LEFT_OUT not in command:
-            weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / name_rows.FADING_CALLS)
+            weights[command] = weights.get(command, 0.0) + exp((call["number"] - total) / places_and_names.FADING_CALLS)
             last[command] = call
     done: list[str] = []
     for one, call in last.items():
@@ -271,10 +273,10 @@ def _command_lines(calls: Sequence[Call], room: int) -> Iterator[str]:
 
 def _told_to_ask(db: apsw.Connection, query: str, near: str) -> str:
     """The session whose recovery note printed this query last, of the project `near` where it has any; "" for none."""
-    from core.store.sessions import session_lists
+    from core.store import sessions as stored_sessions
 
-    told = session_lists.notes_with(db, f'recall "{query}"', _NOTES)
-    known = dict(session_rows.latest_first(db)) if told else {}
+    told = stored_sessions.notes_with(db, f'recall "{query}"', _NOTES)
+    known = dict(stored_sessions.latest_first(db)) if told else {}
     if any(same(project, near) for project in known.values()):
         told = [session for session in told if same(known.get(session, ""), near)]
     return told[0] if told else ""
@@ -286,9 +288,9 @@ def call_at(db: apsw.Connection | None, identifier: str) -> dict[str, Any] | Non
     is_one = identifier.startswith(PREFIX) and given and number.isdecimal() and len(number) < _LONGEST_NUMBER
     if db is None or not is_one:
         return None
-    session = session_lists.whole_id(db, given)
-    call = found_calls.one(db, session, int(number))
-    if call is None or call["outcome"] == call_rows.FORGOTTEN_CALL:
+    session = stored_sessions.whole_id(db, given)
+    call = stored_calls.by_number(db, session, int(number))
+    if call is None or call["outcome"] == stored_calls.FORGOTTEN:
         return None
     from core import shell_command
 

@@ -19,8 +19,7 @@ from typing import IO, Any
 
 from core import VERSION, clock, files, home_files, json_text
 from core.errors import Failure
-from core.store import migrations, sqlite
-from core.store.upkeep import store_file
+from core.store import migrations, sqlite, store_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"

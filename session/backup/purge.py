@@ -16,12 +16,10 @@ from core import clock, files, home_files, json_text
 from core import project as projects
 from core.config import Config
 from core.errors import Failure
-from core.store import apsw, sqlite
+from core.store import progress, purge, sqlite, store_file
 from core.store.cluster import outbox
-from core.store.sessions import transcripts
-from core.store.upkeep import purge as rows
-from core.store.upkeep import store_file
-from core.store.upkeep.purge import Criteria, Selection
+from core.store.purge import Criteria, Selection
+from core.store.sqlite import apsw
 from memory import curation
 from otel import log
 from recall.vectors import document_vector
@@ -64,7 +62,7 @@ class Purge:
                 if failure.code != listing.NOT_FOUND:
                     raise
             self._criteria = Criteria(session=session, project=project, live=live, before=before, match=match)
-        self._selection = rows.select(self._db, self._criteria)
+        self._selection = purge.select(self._db, self._criteria)
         self._sweep = Sweep(self._criteria, config)
         self._sweep.run(self._selection, dry=True)
         self._left = archive.leftovers()
@@ -95,7 +93,7 @@ class Purge:
         copies = [one["file"] for one in archive.known() if os.path.exists(one["file"])]
         copies += sorted(glob(escape(os.path.realpath(files.home())) + ".before-restore-*"))
         copies += archive.leftovers(over=False) + (archive.leftovers() if done else [])
-        named = {one for session in self._selection.touched for one in transcripts.sources_naming(self._db, session)}
+        named = {one for session in self._selection.touched for one in progress.sources_naming(self._db, session)}
         theirs = [*sorted(filter(os.path.exists, named))[:_MOST_LISTED], *sorted(self._sweep.found["notTouched"])]
         cluster = None
         if outbox.enabled(self._db):
@@ -114,11 +112,13 @@ class Purge:
 
     def run(self) -> dict[str, Any]:
         """Delete it. Raises Failure: PURGE_UNFINISHED, PURGE_UNWRITABLE, or what the store says; run it again then."""
-        self._selection = rows.select(self._db, self._criteria)  # the question may have stood for an hour
+        self._selection = purge.select(self._db, self._criteria)  # the question may have stood for an hour
         self._sweep = Sweep(self._criteria, self._config)
         self._sweep.run(self._selection)
         now = clock.now_ms()
-        self._selection = rows.erase(self._db, self._criteria, at=now, vectors=self._vectors, vector_of=document_vector)
+        self._selection = purge.erase(
+            self._db, self._criteria, at=now, vectors=self._vectors, vector_of=document_vector
+        )
         self._sweep.run(self._selection)  # what was written meanwhile
         self._sweep.found["namedOnly"].update(self._standing() if self._criteria.match else ())
         store_file.wipe(self._db)
@@ -127,7 +127,7 @@ class Purge:
 
     def _standing(self) -> Iterator[str]:
         """Where the phrase stands after all: in names, and in what was written a moment ago."""
-        yield from (f"{files.STORE}: {column}" for column in rows.standing(self._db))
+        yield from (f"{files.STORE}: {column}" for column in purge.standing(self._db))
         for path, name in _ours(files.home()):
             if self._criteria.holds(name) or self._criteria.holds(_text(path)):
                 yield name
@@ -196,7 +196,7 @@ class Sweep:
                     os.unlink(path)
 
     def _quotes(self, text: str) -> bool:
-        return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(rows.words_of(text)))
+        return self._criteria.holds(text) or (bool(self._words) and not self._words.isdisjoint(purge.words_of(text)))
 
     def _state(self, path: str) -> bool:
         text, asked = _text(path), self._criteria

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 import clients
 from core import VERSION, clock, files, home_files, switches
 from core.errors import Failure
-from core.store import fold_log, log_bytes, sqlite
+from core.store import sqlite, store_file
 from core.store.cluster import client
 from core.store.cluster.client import SearchClient
-from core.store.history import Called
-from core.store.upkeep import store_file
+from core.store.hook_calls import Called
+from core.store.sqlite import fold_log, log_bytes
 from memory.archive import known_files
 from otel import export, log
 from session import own_command

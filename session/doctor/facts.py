@@ -20,8 +20,9 @@ from core import VERSION, clock, config, files, switches
 from core.config import SETTINGS
 from core.errors import Failure
 from core.process import extras
-from core.store import SCHEMA, open_unchanged, overview, sqlite
+from core.store import overview, sqlite
 from core.store.cluster import outbox
+from core.store.sqlite import SCHEMA, open_unchanged
 from memory.archive import stuck
 from otel import export, log
 from recall import vectors

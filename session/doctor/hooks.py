@@ -21,8 +21,8 @@ from clients import Client
 from core import VERSION, clock, files, switches
 from core.errors import Failure
 from core.process.command import Command, Ended
-from core.store import history, migrate
-from core.store.history import Called
+from core.store import hook_calls, sqlite
+from core.store.hook_calls import Called
 from memory.archive import known_files
 from otel import log
 from session import own_command
@@ -170,11 +170,11 @@ def version_of(path: str) -> str:
 
 def calls(db: apsw.Connection | None, since: int) -> list[Called]:
     """The calls of hooks by event, including those in the spool, which stays as it is."""
-    copy = migrate.in_memory()
+    copy = sqlite.open_in_memory()
     if db is not None:
-        history.copy_hooks(db, copy)
+        hook_calls.copy(db, copy)
     log.append(copy, log.spooled_in(files.home()), debug_limit=0)
-    return history.hooks_by_event(copy, since)
+    return hook_calls.by_event(copy, since)
 
 
 def events(client: Client, calls: Sequence[Called]) -> list[dict[str, Any]]:
@@ -315,7 +315,7 @@ def _run(words: list[str], client: Client, event: str, executable: str) -> Run:
             for event in log.spooled_in(home)
             if event["component"] == "hook"
         ]
-        return Run(ended, ms, history.traces(home) or spooled)
+        return Run(ended, ms, hook_calls.traces(home) or spooled)
 
 
 def _environment() -> dict[str, str]:

@@ -14,7 +14,9 @@ from core.project import folder_of, name_of
 from core.project import names_of as project_names
 from core.quoting import clip, one_line
 from core.records import Session
-from core.store.sessions import call_rows, name_rows, place_rows, session_lists, session_rows, transcripts
+from core.store import calls as stored_calls
+from core.store import places_and_names, progress
+from core.store import sessions as stored_sessions
 from core.store.sqlite import as_failure
 from session import own_command
 from session.lost.work import Entry, Summary, Work, key_of
@@ -37,10 +39,10 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
         raise _nothing_archived()
     if given:
         return of(db, _session_meant(db, given), kinds)
-    ours = session_lists.last_compacted(db, project_names(project, session_rows.projects(db))) if project else None
-    about = ours or session_lists.last_compacted(db)
+    ours = stored_sessions.last_compacted(db, project_names(project, stored_sessions.projects(db))) if project else None
+    about = ours or stored_sessions.last_compacted(db)
     if about is None:
-        latest = session_lists.latest_sessions(db, 1)
+        latest = stored_sessions.latest(db, 1)
         raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
     return of(db, about, kinds, chosen=PROJECT if ours else LAST)
 
@@ -48,21 +50,21 @@ def of_session(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, 
 def of(db: apsw.Connection, about: Session, kinds: Sequence[str], *, chosen: str = GIVEN) -> dict[str, Any]:
     """The same of this session; `lost` holds the entries of each kind, the most wanted first."""
     session = about["id"]
-    compactions = name_rows.compactions(db, session)
+    compactions = stored_sessions.compactions(db, session)
     if not compactions:
         raise _no_compaction(db, session)
     last = compactions[-1]
-    calls = call_rows.calls(db, session, last=MOST_CALLS)
+    calls = stored_calls.of_session(db, session, last=MOST_CALLS)
     before = [call for call in calls if call["number"] <= last["call"]]
     # What the user said before it; where the client gives no time, up to the prompt of the last call.
-    turns = session_rows.last_turns(db, session, MOST_TURNS, until=last["at"] or _FOREVER)
+    turns = stored_sessions.last_turns(db, session, MOST_TURNS, until=last["at"] or _FOREVER)
     said = [(identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")]
     if before and not last["at"]:
         said = said[: before[-1]["prompt"]]
     prompts = max(len(said), before[-1]["prompt"] if before else 0)
     summary = Summary(last["summary"], {call["file"] for call in before})
-    names = name_rows.names(db, session, every=True)
-    places = place_rows.places(db, session)
+    names = places_and_names.names(db, session, every=True)
+    places = places_and_names.places(db, session)
     work = Work(session, about["folder"], summary, calls, names, places, last["call"], prompts)
     readers: dict[str, Callable[[], list[Entry]]] = {
         "files": work.files,
@@ -92,7 +94,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     project, now = name_of(folder), clock.now_ms()
     store = SessionStore(config, now)
     sessions: list[Session] = store.attempt(
-        "work", lambda db: session_rows.last_of_project(db, project, folder_of(folder), first=session), []
+        "work", lambda db: stored_sessions.last_of_project(db, project, folder_of(folder), first=session), []
     )
     db = store.reading()
     if store.faults:
@@ -105,7 +107,7 @@ def standing(config: Config, folder: str, session: str) -> list[str]:
     # one that only talked has nothing to tell of, unless it is the one that asks
     about = next((one for one in sessions if one["calls"] or one["id"] == session), sessions[0])
     try:
-        compactions = len(name_rows.compactions(db, about["id"]))
+        compactions = len(stored_sessions.compactions(db, about["id"]))
         left = startup.lines_left(db, sessions, sessions[0]["folder"], now)
         dropped = of(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
     except apsw.Error as error:
@@ -144,11 +146,11 @@ def _words(said: Sequence[tuple[str, str]], summary: Summary) -> list[Entry]:
 
 def _session_meant(db: apsw.Connection, given: str) -> Session:
     """The session with this id, or the only one whose id begins so."""
-    known = session_rows.session(db, given)
+    known = stored_sessions.by_id(db, given)
     if known is not None:
         return known
-    whole = "" if session_rows.is_forgotten(db, given) else session_lists.whole_id(db, given, least=1)
-    forgotten = "" if whole else session_lists.forgotten_beginning(db, given)
+    whole = "" if stored_sessions.is_forgotten(db, given) else stored_sessions.whole_id(db, given, least=1)
+    forgotten = "" if whole else stored_sessions.forgotten_beginning(db, given)
     if forgotten:
         said = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
         fix = "ask for another one; without ID it is the last that was compacted: joelclaw lost"
@@ -156,9 +158,9 @@ def _session_meant(db: apsw.Connection, given: str) -> Session:
     if not whole:
         fix = f"archive its transcript: joelclaw memory archive PATH, or {_ARCHIVE_ALL}"
         raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
-    known = session_rows.session(db, whole)
+    known = stored_sessions.by_id(db, whole)
     if known is None:
-        paths = [path for path in transcripts.sources_naming(db, whole) if os.path.isfile(path)]
+        paths = [path for path in progress.sources_naming(db, whole) if os.path.isfile(path)]
         said = f"only the messages of session {whole} are archived, not its tool calls: an older joelclaw archived them"
         path = shlex.quote(paths[0]) if paths else "PATH"
         raise Failure("CALLS_NOT_ARCHIVED", said, f"read its transcript again: joelclaw memory archive {path}")
@@ -170,6 +172,6 @@ def _nothing_archived() -> Failure:
 
 
 def _no_compaction(db: apsw.Connection, session: str) -> Failure:
-    other = session_lists.last_compacted(db)
+    other = stored_sessions.last_compacted(db)
     fix = f"the last that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after one"
     return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)

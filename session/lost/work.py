@@ -16,7 +16,7 @@ from core.names import ENDINGS, names_in
 from core.project import OUTSIDE, relative
 from core.records import Call, Name, Place
 from core.shell_command import place_of
-from core.store.sessions.name_rows import FADING_CALLS
+from core.store.places_and_names import FADING_CALLS
 from session import own_command
 from session.notes import command_runs
 

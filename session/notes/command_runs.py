@@ -102,7 +102,7 @@ def working(calls: Sequence[Call], *, known: str) -> list[tuple[Call, int]]:
     """
     from math import exp
 
-    from core.store.sessions.name_rows import FADING_CALLS
+    from core.store.places_and_names import FADING_CALLS
 
     failed_forms: dict[str, set[str]] = {}
     doubtful: set[str] = set()

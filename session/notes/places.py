@@ -12,8 +12,9 @@ from core import TYPE_CHECKING, worktree
 from core.names import is_file
 from core.project import OUTSIDE, own_names
 from core.quoting import one_line
-from core.store.sessions import name_rows, place_rows, session_rows
-from core.store.sessions.name_rows import FADING_CALLS, faded
+from core.store import places_and_names
+from core.store import sessions as stored_sessions
+from core.store.places_and_names import FADING_CALLS, faded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -160,13 +161,13 @@ def of_names(db: apsw.Connection, names: Sequence[str], *, session: str, project
 
     Names that the session saw since its last compaction are left out: `session` has them in its context.
     """
-    own = own_names(project, session_rows.projects(db))
-    sessions = [identifier for identifier, its_project in session_rows.latest_first(db) if its_project in own]
-    compactions = name_rows.compactions(db, session)
+    own = own_names(project, stored_sessions.projects(db))
+    sessions = [identifier for identifier, its_project in stored_sessions.latest_first(db) if its_project in own]
+    compactions = stored_sessions.compactions(db, session)
     since = compactions[-1]["call"] if compactions else 0
     files = [name for name in names if is_file(name)]
     files += [f"{name}." for name in names if "_" in name and name not in files]  # or the stem of a file
-    in_view = {place["name"] for place in place_rows.places(db, session, names=names) if place["number"] > since}
+    in_view = {place["name"] for place in places_and_names.places(db, session, names=names) if place["number"] > since}
     left = [name for name in names if name not in files and name not in in_view]
     definitions = _latest_places(db, left, sessions, defined=True)
     uses = _latest_places(db, [name for name in left if name not in definitions], sessions, defined=False)
@@ -206,10 +207,10 @@ def _latest_places(
     found: dict[str, list[Place]] = {}
     left = list(names)
     for _ in range(_MOST_SESSIONS):
-        holding = place_rows.sessions_with(db, left, sessions, 1, defined=defined) if left else []
+        holding = places_and_names.sessions_with(db, left, sessions, 1, defined=defined) if left else []
         if not holding:
             break
-        for place in place_rows.places(db, holding[0], names=left):
+        for place in places_and_names.places(db, holding[0], names=left):
             if place["defines"] >= defined and _is_own_source(place["file"]):
                 found.setdefault(place["name"], []).append(place)
         left = [name for name in left if name not in found]
@@ -227,15 +228,19 @@ def _places_in_files(
     for file in list(files)[: 2 * _MOST_NAMED_FILES]:
         known: dict[str, tuple[float, Place]] = {}
         holding = (
-            place_rows.sessions_in(db, [file], sessions, _MOST_SESSIONS) if files_found < _MOST_NAMED_FILES else []
+            places_and_names.sessions_in(db, [file], sessions, _MOST_SESSIONS)
+            if files_found < _MOST_NAMED_FILES
+            else []
         )
         for session in holding:
-            paths = [path for path in place_rows.paths(db, session) if _has_name(path, file) and _is_own_source(path)]
-            inside = place_rows.places(db, session, files=paths) if paths else []
+            paths = [
+                path for path in places_and_names.paths(db, session) if _has_name(path, file) and _is_own_source(path)
+            ]
+            inside = places_and_names.places(db, session, files=paths) if paths else []
             if any(is_in_view(session, place) for place in inside):
                 known = {}
                 break
-            used = name_rows.known_names(db, session, [place["name"] for place in inside])
+            used = places_and_names.known_names(db, session, [place["name"] for place in inside])
             for place in inside:
                 if name := used.get(place["name"]):
                     weight = name["weight"] * (_DEFINES_IN_FILE if place["defines"] else 1.0)

@@ -12,7 +12,8 @@ import time
 from core import TYPE_CHECKING, worktree
 from core.names import names_in
 from core.quoting import as_code, clip, cost, enclose, one_line
-from core.store.sessions import call_rows, name_rows, place_rows, session_rows
+from core.store import calls as stored_calls
+from core.store import places_and_names, sessions
 from session import own_command
 from session.notes import command_runs
 from session.notes import places as name_places
@@ -72,17 +73,19 @@ def compose(
         more_queries: the session's requests as queries, if the files need fewer than two.
         memories: memories that fit the task, for the rest of the budget.
     """
-    session = session_rows.session(db, session_id)
+    session = sessions.by_id(db, session_id)
     if session is None or session["calls"] < FEWEST_CALLS:
         return None
-    compactions = name_rows.compactions(db, session_id)
+    compactions = sessions.compactions(db, session_id)
     summary = f"{compactions[-1]['summary'] if compactions else ''}\n{kept}"
-    calls = call_rows.calls(db, session_id)
-    every = place_rows.places(db, session_id)
+    calls = stored_calls.of_session(db, session_id)
+    every = places_and_names.places(db, session_id)
     other_checkout = session.get("worktree", "")
-    names = name_rows.names(db, session_id)
+    names = places_and_names.names(db, session_id)
     places = name_places.ranked(names, every, session["calls"], names_in(summary)[0], other_checkout)
-    shown_as = name_places.short_names(sorted({place["file"] for place in every} | {*place_rows.paths(db, session_id)}))
+    shown_as = name_places.short_names(
+        sorted({place["file"] for place in every} | {*places_and_names.paths(db, session_id)})
+    )
     work = _work_lines(db, session, calls, summary, shown_as, round(max_tokens * 4 * _WORK_SHARE))
 
     folder = other_checkout or session["folder"]
@@ -147,9 +150,9 @@ def _work_lines(
 ) -> list[str]:
     """What the work is and how far it is: the lines that fit into `room` characters, the first ones first."""
     request = open_request(db, session, calls)
-    edits = place_rows.edits(db, session["id"])
+    edits = places_and_names.edits(db, session["id"])
     ranges = command_runs.unrun(edits, calls)
-    places = place_rows.places(db, session["id"], files=list(ranges)) if ranges else []
+    places = places_and_names.places(db, session["id"], files=list(ranges)) if ranges else []
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
     edited = command_runs.ranges_text(ranges, inside, shown_as, _EDITED_CHARS)
     failure = command_runs.failing(calls, edits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import TYPE_CHECKING, words
 from core.quoting import CUT, clip, cost, one_line
-from core.store.sessions import session_rows
+from core.store import sessions
 from memory.gate import ACKNOWLEDGEMENTS, begins_with, is_own
 
 if TYPE_CHECKING:
@@ -177,10 +177,8 @@ def last_request(prompts: Sequence[str]) -> str:
 
 def open_request(db: apsw.Connection, session: Session, calls: Sequence[Call]) -> str:
     """What an archived session was asked in its open turn, as `quoted` has it."""
-    said = session_rows.said(db, session["id"], READ_CHARS)
-    return quoted(
-        said, calls, session.get("ended_at", 0), lambda until: session_rows.last_words(db, session["id"], until)
-    )
+    said = sessions.said(db, session["id"], READ_CHARS)
+    return quoted(said, calls, session.get("ended_at", 0), lambda until: sessions.last_words(db, session["id"], until))
 
 
 def quoted(

@@ -10,7 +10,7 @@ import os
 
 from core import TYPE_CHECKING, clock, files
 from core.quoting import one_line
-from core.store.sessions import call_rows
+from core.store import calls
 from session.reactions import Reaction
 from session.session import fault_boundary
 
@@ -35,7 +35,7 @@ def react(event: HookEvent, session: Session) -> Reaction:  # noqa: ARG001  # as
     read: list[str] = []
     with fault_boundary(session.faults, "work"):
         db = session.store.reading()
-        read = call_rows.files_read(db, session.id, _MOST_FILES_READ) if db is not None else []
+        read = calls.files_read(db, session.id, _MOST_FILES_READ) if db is not None else []
     append_section(state, session.now, session.config, project=session.project, read=read)
     return Reaction()
 

@@ -69,14 +69,14 @@ def react(event: HookEvent, session: Session) -> Reaction:
 
 def move_priorities(db: apsw.Connection, verdicts: Sequence[Verdict], session: Session) -> None:
     """Move the priorities of judged memories, and store an event for each, in one transaction."""
-    from core.store import document_rows, sqlite
+    from core.store import documents, sqlite
     from otel import log
     from session import session_event
 
     events, role = [], session.state.role
     with sqlite.transaction(db):
         for identifier, outcome, matched in verdicts:
-            priority = document_rows.move_priority(db, identifier, used=outcome == "echo", at=session.now)
+            priority = documents.move_priority(db, identifier, used=outcome == "echo", at=session.now)
             if priority is not None:
                 about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
                 name = f"memory.{outcome}"

@@ -23,16 +23,15 @@ def summary(event: HookEvent, session: Session) -> Reaction:
         return Reaction()
 
     def write(db: apsw.Connection) -> None:
-        from core.store import sqlite
-        from core.store.sessions import name_rows, session_rows
+        from core.store import sessions, sqlite
         from memory.archive.plain_text import start
 
-        text = start(event["summary"], name_rows.SUMMARY_CHARS)
+        text = start(event["summary"], sessions.SUMMARY_CHARS)
         with sqlite.transaction(db):
-            if not session_rows.is_forgotten(db, session.id):
-                archived = session_rows.session(db, session.id)
+            if not sessions.is_forgotten(db, session.id):
+                archived = sessions.by_id(db, session.id)
                 calls = archived["calls"] if archived else 0
-                name_rows.save_compaction(db, session.id, calls, session.now, text)
+                sessions.save_compaction(db, session.id, calls, session.now, text)
 
     session.store.attempt("summary", write, None, durable=False)
     return Reaction()

@@ -12,7 +12,7 @@ import time
 import clients
 from core import TYPE_CHECKING
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
-from core.store.sessions import session_rows
+from core.store import sessions
 from session import own_command, session_event
 from session.notes import recovery_note
 from session.notes.recovery_note import Note
@@ -100,14 +100,14 @@ def _compose(event: HookEvent, session: Session) -> Note:
 
 def _archived(session: Session) -> bool:
     """Whether anything of the session is in the archive."""
-    return session.store.attempt("work", lambda db: session_rows.session(db, session.id), None) is not None
+    return session.store.attempt("work", lambda db: sessions.by_id(db, session.id), None) is not None
 
 
 def _last_messages(db: apsw.Connection, state: SessionState) -> list[Message]:
     """The last prompts; from the archive if no hook has seen one, as when an old session goes on."""
     if state.messages:
         return state.messages
-    said = session_rows.said(db, state.session_id, MESSAGE_CHARS)
+    said = sessions.said(db, state.session_id, MESSAGE_CHARS)
     return [entry for _, text in said if (entry := message(text))][-MESSAGES_KEPT:]
 
 

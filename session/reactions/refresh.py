@@ -165,11 +165,11 @@ def _places(names: Sequence[str], session: Session, cwd: str, project: str) -> t
 
 def _changed(session: Session, identifiers: Sequence[str]) -> set[str]:
     """The memories that were written or changed since memory was last looked at, or since the session began."""
-    from core.store import document_rows
+    from core.store import documents
 
     last = session.state.last_refresh_at
     since = session.state.started_at if last is None or last > session.now else int(last)
-    return session.store.attempt("recall", lambda db: document_rows.changed(db, identifiers, since), set())
+    return session.store.attempt("recall", lambda db: documents.changed_since(db, identifiers, since), set())
 
 
 def _vault_notes(message: str, state: SessionState) -> dict[str, str]:

@@ -8,7 +8,9 @@ from core import TYPE_CHECKING, shell_command
 from core.clock import DAY_MS, HOUR_MS
 from core.project import folder_of
 from core.quoting import as_code, clip, enclose, one_line
-from core.store.sessions import call_rows, place_rows, session_rows
+from core.store import calls as stored_calls
+from core.store import places_and_names
+from core.store import sessions as stored_sessions
 from session.notes import command_runs, requests
 from session.reactions import ALREADY, FAILED, NO_RESULTS, Reaction
 from session.reactions.injection import Injection, fit, give, select
@@ -56,7 +58,7 @@ def react(event: HookEvent, session: Session, *, query: str = "", project: str =
     left: list[str] = []
     with fault_boundary(session.faults, "work"):
         db = session.store.reading()
-        sessions = session_rows.last_of_project(db, project, folder, without=session.id) if db is not None else []
+        sessions = stored_sessions.last_of_project(db, project, folder, without=session.id) if db is not None else []
         if db is not None and sessions:
             left = lines_left(db, sessions, folder, session.now)
     state.updated_at, session.must_save = session.now, True
@@ -85,12 +87,12 @@ def lines_left(db: apsw.Connection, sessions: Sequence[ArchivedSession], folder:
     for session in {session["id"]: session for session in (*sessions[:1], *worked[:1])}.values():
         if now - session["updated_at"] >= STALE_MS:
             continue
-        calls = call_rows.calls(db, session["id"], last=_CALLS_READ)
+        calls = stored_calls.of_session(db, session["id"], last=_CALLS_READ)
         if session in sessions[:1]:
             lines.append(_task_line(db, session, calls, now))
         if session in worked[:1] and session["folder"] == folder:
             lines += [_unrun_line(db, session, calls), _failing_line(db, session, calls)]
-    outcomes = [call_rows.outcomes(db, session["id"], last=_CALLS_READ) for session in worked]
+    outcomes = [stored_calls.command_outcomes(db, session["id"], last=_CALLS_READ) for session in worked]
     return [line for line in (*lines, _checks_line(outcomes)) if line]
 
 
@@ -103,11 +105,11 @@ def _task_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Ca
 def _unrun_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
     """What was edited, and neither run nor committed since."""
     committed = next((call["number"] for call in reversed(calls) if _commits(call)), 0)
-    edits = [edit for edit in place_rows.edits(db, session["id"]) if edit["number"] > committed]
+    edits = [edit for edit in places_and_names.edits(db, session["id"]) if edit["number"] > committed]
     ranges = command_runs.unrun(edits, calls) if edits else {}
     if not ranges:
         return ""
-    places = place_rows.places(db, session["id"], files=list(ranges))
+    places = places_and_names.places(db, session["id"], files=list(ranges))
     inside = {file: [place for place in places if place["file"] == file] for file in ranges}
     shown = command_runs.ranges_text(ranges, inside, {}, _EDITED_CHARS)
     return f"**Edited, not run since:** {shown}" if shown else ""
@@ -124,7 +126,7 @@ def _commits(call: Call) -> bool:
 
 
 def _failing_line(db: apsw.Connection, session: ArchivedSession, calls: Sequence[Call]) -> str:
-    failure = command_runs.failing(calls, place_rows.edits(db, session["id"]))
+    failure = command_runs.failing(calls, places_and_names.edits(db, session["id"]))
     return command_runs.failure_line(failure, clip(one_line(failure["error"]), _ERROR_CHARS)) if failure else ""
 
 

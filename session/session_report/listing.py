@@ -13,8 +13,8 @@ from core.config import Config
 from core.errors import Failure
 from core.quoting import clip
 from core.records import Session
-from core.store import history
-from core.store.sessions import name_rows, session_lists, session_rows
+from core.store import hook_calls
+from core.store import sessions as stored_sessions
 from session.notes.requests import last_request, opening
 from session.record import zone_of
 from session.state import SessionState
@@ -65,14 +65,14 @@ class Known:
 
 def known(db: apsw.Connection) -> list[Known]:
     """Every session with a state, an archive or hooks, the one that did something last first."""
-    archived = {one["id"]: one for one in session_lists.latest_sessions(db, _MOST_ARCHIVED)}
+    archived = {one["id"]: one for one in stored_sessions.latest(db, _MOST_ARCHIVED)}
     found = {identifier: Known(identifier, one["updated_at"], one) for identifier, one in archived.items()}
     for summary in list_states():
         identifier, at = summary["sessionId"], summary["updatedAt"]
         one = found.setdefault(identifier, Known(identifier, at, None))
         one.updated_at, one.problem = max(one.updated_at, at), summary.get("problem", "")
-    for identifier in history.sessions(db):
-        hooks = history.extent(db, identifier) if identifier not in found else None
+    for identifier in hook_calls.sessions(db):
+        hooks = hook_calls.extent(db, identifier) if identifier not in found else None
         if hooks is not None:
             found[identifier] = Known(identifier, hooks["last"], None, hooks=hooks)
     return sorted(found.values(), key=lambda one: (-one.updated_at, one.id))
@@ -98,11 +98,11 @@ def row(db: apsw.Connection, one: Known, config: Config) -> dict[str, Any]:
     task = state.messages[-1]["text"] if state and state.messages else ""
     if archived is not None:
         turns = max(turns, archived["prompts"])
-        compactions = max(compactions, len(name_rows.compactions(db, one.id)))
-        spoken, first, _ = session_rows.spoken(db, one.id)
+        compactions = max(compactions, len(stored_sessions.compactions(db, one.id)))
+        spoken, first, _ = stored_sessions.spoken(db, one.id)
         if spoken and first:
             started = min(started or first, first)
-        prompts = [] if task else [one["text"] for one in session_rows.timed_prompts(db, one.id, _PROMPTS)]
+        prompts = [] if task else [one["text"] for one in stored_sessions.timed_prompts(db, one.id, _PROMPTS)]
         task = task or opening(last_request(prompts) or (prompts[-1] if prompts else ""), _TASK_CHARS)
     return {
         "sessionId": one.id,
@@ -126,8 +126,8 @@ def meant(db: apsw.Connection, given: str) -> str:
     found: list[str] = []
     if len(given) >= _SHORTEST:
         found = [one["sessionId"] for one in list_states() if one["sessionId"].startswith(given)]
-        found += [one for one in history.sessions(db) if one.startswith(given)]
-        found = list(dict.fromkeys([*found, *session_lists.sessions_beginning(db, given, _MOST_LISTED + 1)]))
+        found += [one for one in hook_calls.sessions(db) if one.startswith(given)]
+        found = list(dict.fromkeys([*found, *stored_sessions.ids_beginning(db, given, _MOST_LISTED + 1)]))
     if len(found) == 1:
         return found[0]
     if found:
@@ -142,9 +142,9 @@ def meant(db: apsw.Connection, given: str) -> str:
 
 def is_known(db: apsw.Connection, session: str) -> bool:
     """Whether anything is kept of a session of exactly this id."""
-    if has_state(session) or history.extent(db, session) is not None:
+    if has_state(session) or hook_calls.extent(db, session) is not None:
         return True
-    return session_lists.whole_id(db, session, least=len(session) + 1) == session
+    return stored_sessions.whole_id(db, session, least=len(session) + 1) == session
 
 
 def newest(db: apsw.Connection, project: str) -> tuple[str, str]:

@@ -13,8 +13,8 @@ import apsw
 from core import clock
 from core.config import Config
 from core.quoting import DELIMITER, clip
-from core.store import history
-from core.store.sessions import name_rows, session_rows
+from core.store import calls as stored_calls
+from core.store import documents, hook_calls, overview, sessions
 from memory.gate import is_own
 from memory.reports import LEAST
 from session.record import zone_of
@@ -41,20 +41,18 @@ RECALLS = ("memory.recall.completed", "task.recalled")
 
 def of_session(db: apsw.Connection, session: str, config: Config) -> dict[str, Any]:
     """What is known of a session."""
-    archived = session_rows.session(db, session)
-    about = listing.Known(session, 0, archived, hooks=history.extent(db, session)).read()
+    archived = sessions.by_id(db, session)
+    about = listing.Known(session, 0, archived, hooks=hook_calls.extent(db, session)).read()
     state = about.state
-    hooks, events = history.hooks_of(db, session), history.events(db, session)
-    injected = history.injected(db, session)
-    prompts = [
-        one for one in session_rows.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])
-    ]
-    calls = history.call_times(db, session)
+    hooks, events = hook_calls.of_session(db, session), overview.session_events(db, session)
+    injected = hook_calls.injections(db, session)
+    prompts = [one for one in sessions.timed_prompts(db, session) if one["text"].strip() and not is_own(one["text"])]
+    calls = stored_calls.times(db, session)
     named = [name for one in injected for name in one["memories"]]
     named += [name for event in events if isinstance(name := event["metadata"].get("memoryId"), str)]
-    texts = history.memory_texts(db, named, _MEMORY_CHARS)
+    texts = documents.beginnings(db, named, _MEMORY_CHARS)
     moments = of_events(events, injected, texts)
-    moments += of_compactions(events, name_rows.compactions(db, session)) + of_hooks(hooks)
+    moments += of_compactions(events, sessions.compactions(db, session)) + of_hooks(hooks)
     turns = turns_of(hooks, prompts, calls, moments, zone_of=lambda percent: zone_of(percent, config))
     times = [one["at"] for kind in (hooks, events, prompts) for one in kind] + [at for at, _, _ in calls]
     times += [state.started_at, state.updated_at] if state else []
@@ -100,16 +98,16 @@ def of_all(db: apsw.Connection, *, hours: float, now: int) -> dict[str, Any]:
     """The report on the last `hours`; `now` in ms since the epoch."""
     since = max(0, int(now - hours * clock.HOUR_MS))
     actions: dict[str, int] = {}
-    for action, number in history.event_counts(db, since).items():
+    for action, number in overview.event_counts(db, since).items():
         action = action.removeprefix("gateway.")
         actions[action] = actions.get(action, 0) + number
     echo, fizzle = actions.get("memory.echo", 0), actions.get("memory.fizzle", 0)
-    recalls, hooks = history.recalls(db, since), history.hooks_of(db, since=since)
+    recalls, hooks = overview.recalls(db, since), hook_calls.of_session(db, since=since)
     figures = _figures(hooks)
     hits = sum(returned > 0 for returned, _ in recalls)
     names = ("customType", "count", "tokens", "memories")
-    given = [dict(zip(names, row, strict=True)) for row in history.injections_by_kind(db, since)]
-    errors = history.errors(db, since)
+    given = [dict(zip(names, row, strict=True)) for row in overview.injections_by_kind(db, since)]
+    errors = overview.errors(db, since)
     return {
         "hours": hours,
         "since": clock.iso(since),

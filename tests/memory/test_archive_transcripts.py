@@ -14,8 +14,7 @@ from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
 from clients import content
 from clients.event import Item
-from core.store import curation, sqlite
-from core.store.sessions import transcripts
+from core.store import documents, progress, sqlite
 from memory.archive import ingest
 
 
@@ -205,7 +204,7 @@ def how(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {one["id"]: (one["text"], one["context"]) for one in curation.every(how["db"])}
+    return {one["id"]: (one["text"], one["context"]) for one in documents.every(how["db"])}
 
 
 def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
@@ -213,12 +212,12 @@ def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
 ) -> None:
     made = long(tmp_path / "long.jsonl", 3)
     ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    position = transcripts.position(how["db"], ingest.source_of(str(made.path)))
+    position = progress.transcript_position(how["db"], ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
     silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert silent.bytes == 0
-    assert transcripts.position(how["db"], ingest.source_of(str(made.path))) == position
+    assert progress.transcript_position(how["db"], ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
     heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
     assert [item["text"] for item in heard.items if item["kind"] == "said"] == ["and now the tide tables"]

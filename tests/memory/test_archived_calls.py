@@ -14,8 +14,8 @@ from conftest import Run
 from faults import paused
 
 from core import names
-from core.store import sqlite
-from core.store.sessions import call_rows, name_rows, session_rows
+from core.store import calls as stored_calls
+from core.store import places_and_names, sessions, sqlite
 from memory.archive import error_cause, plain_text, session_work
 
 AT = "2026-09-20T10:00:00.000Z"
@@ -34,7 +34,8 @@ def store(home: Path) -> Callable[[], apsw.Connection]:
 def kept(db: apsw.Connection, session: str = SESSION) -> list[tuple[Any, ...]]:
     """Of each call tool, file, command, outcome, error."""
     return [
-        (one["tool"], one["file"], one["command"], one["outcome"], one["error"]) for one in call_rows.calls(db, session)
+        (one["tool"], one["file"], one["command"], one["outcome"], one["error"])
+        for one in stored_calls.of_session(db, session)
     ]
 
 
@@ -75,23 +76,23 @@ def test_claude(run: Run, transcript: Transcript, store: Callable[[], apsw.Conne
         ("Edit", "src/idle_timeout.ts", "", "failed", "String to replace was not found"),
         ("TodoWrite", "", "", "", ""),
     ]
-    read, ran, edited, _ = call_rows.calls(db, SESSION, passages=True)
+    read, ran, edited, _ = stored_calls.of_session(db, SESSION, passages=True)
     assert [one["prompt"] for one in (read, ran, edited)] == [1, 1, 2]
     assert [one["number"] for one in (read, ran, edited)] == [1, 2, 3]
     assert "const idleTimeoutMs = 55_000;" in read["passage"]
     assert "plain words only" not in read["passage"]
     assert "shard_17" in ran["passage"]
-    found = {one["name"]: one for one in name_rows.names(db, SESSION, every=True)}
+    found = {one["name"]: one for one in places_and_names.names(db, SESSION, every=True)}
     timeout = found["idle_timeout.ts"]
     assert (timeout["first"], timeout["last"], timeout["calls"]) == (1, 3, 2)
     assert timeout["place"] == "src/idle_timeout.ts"
     assert (found["closeUpstream"]["first"], found["shard_17"]["place"]) == (1, "make test")
-    session = session_rows.session(db, SESSION)
+    session = sessions.by_id(db, SESSION)
     assert session is not None
     assert (session["client"], session["project"], session["folder"]) == ("claude", "gateway", CWD)
     assert (session["prompts"], session["calls"]) == (2, 4)
     assert session["plan"] == [["1", "Mend the timeout", "in_progress"]]
-    (compaction,) = name_rows.compactions(db, SESSION)
+    (compaction,) = sessions.compactions(db, SESSION)
     assert (compaction["call"], compaction["summary"]) == (4, "We mend closeUpstream.")
     assert prompts(db) == ["why does the gateway drop connections?", "mend it"]
 
@@ -105,7 +106,7 @@ def test_a_plan_whose_call_failed_is_none(
     transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
     transcript.outcome("t3", "<tool_use_error>Task not found</tool_use_error>", failed=True)
     run("memory", "archive", str(transcript.path))
-    session = session_rows.session(store(), SESSION)
+    session = sessions.by_id(store(), SESSION)
     assert session is not None
     assert session["plan"] == [["1", "Measure", "in_progress"]]
 
@@ -118,7 +119,7 @@ def test_claude_tasks_are_added_and_changed(
     transcript.call("t3", "TaskUpdate", taskId="1", status="completed")
     for _ in range(2):  # the second time from the start again
         run("memory", "archive", str(transcript.path))
-        session = session_rows.session(store(), SESSION)
+        session = sessions.by_id(store(), SESSION)
         assert session is not None
         assert session["plan"] == [["1", "Measure", "completed"], ["2", "Mend", "pending"]]
         transcript.path.write_text(transcript.path.read_text().replace("2026-09-20T10:00:01", "2026-09-20T10:00:00"))
@@ -138,7 +139,7 @@ def test_claude_what_the_user_said_when_he_rejected_a_call(
     run("memory", "archive", str(transcript.path))
     db = store()
     assert prompts(db) == ["mend it", "never force-push!"]
-    assert [(one["outcome"], one["error"]) for one in call_rows.calls(db, SESSION)] == [("", "")] * 3
+    assert [(one["outcome"], one["error"]) for one in stored_calls.of_session(db, SESSION)] == [("", "")] * 3
 
 
 def test_claude_what_was_typed_ahead_is_said_once(
@@ -189,7 +190,7 @@ def test_claude_a_command_in_the_background(
     asked = "<retrieval_status>{}</retrieval_status>\n<task_id>b42</task_id>\n<status>{}</status>\n"
     transcript.outcome("c2", asked.format("timeout", "running"))
     run("memory", "archive", str(transcript.path))
-    told = [(one["outcome"], one["error"]) for one in call_rows.calls(store(), SESSION)]
+    told = [(one["outcome"], one["error"]) for one in stored_calls.of_session(store(), SESSION)]
     assert told == [("running", "b42"), ("ok", "")], "and by what it is asked after or stopped"
     transcript.call("c3", "TaskOutput", task_id="b42")
     transcript.outcome(
@@ -204,10 +205,10 @@ def test_claude_a_command_in_the_background(
     )
     run("memory", "archive", str(transcript.path))
     db = store()
-    assert [(one["command"], one["outcome"]) for one in call_rows.calls(db, SESSION)] == [
+    assert [(one["command"], one["outcome"]) for one in stored_calls.of_session(db, SESSION)] == [
         ("make slow_test", "failed"), ("", "ok"), ("", "ok"), ("make other", "failed"),
     ]  # fmt: skip
-    assert call_rows.calls(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
+    assert stored_calls.of_session(db, SESSION)[0]["error"] == "error: slow_test_7 failed"
     assert prompts(db) == []
 
 
@@ -235,7 +236,7 @@ def test_claude_what_was_stopped_in_the_background(
     for _ in range(2):  # read again it says the same
         run("memory", "archive", str(transcript.path))
     db = store()
-    calls = {call["command"] or call["tool"]: call for call in call_rows.calls(db, SESSION)}
+    calls = {call["command"] or call["tool"]: call for call in stored_calls.of_session(db, SESSION)}
     assert {name: call["outcome"] for name, call in calls.items()} == {
         "make serve0": "stopped", "make serve1": "stopped", "make serve2": "running", "make serve3": "failed",
         "make serve4": "stopped", "Task": "running", "KillShell": "ok", "TaskStop": "ok", "BashOutput": "ok",
@@ -253,7 +254,7 @@ def test_claude_what_was_interrupted_came_to_nothing(
     transcript.call("c3", "mcp__shell__run", command="make by_another")
     transcript.outcome("c3", "fine")
     run("memory", "archive", str(transcript.path))
-    found = [(one["command"], one["outcome"]) for one in call_rows.calls(store(), SESSION)]
+    found = [(one["command"], one["outcome"]) for one in stored_calls.of_session(store(), SESSION)]
     assert found == [("make slow_test", ""), ("make other", ""), ("make by_another", "ok")]
 
 
@@ -304,11 +305,11 @@ def test_codex(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -
         ("update_plan", "", "", "ok", ""),
         ("update_plan", "", "", "failed", "failed to parse function arguments: missing field"),
     ]
-    assert "wax_cell = 6" in call_rows.calls(db, "cx-1", passages=True)[1]["passage"]
-    session = session_rows.session(db, "cx-1")
+    assert "wax_cell = 6" in stored_calls.of_session(db, "cx-1", passages=True)[1]["passage"]
+    session = sessions.by_id(db, "cx-1")
     assert session is not None
     assert session["plan"] == [["1", "Count", "completed"]]
-    assert [one["summary"] for one in name_rows.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
+    assert [one["summary"] for one in sessions.compactions(db, "cx-1")] == ["They count hives.\ncount the hives"]
     assert prompts(db) == ["count the hives"]
 
 
@@ -350,10 +351,10 @@ def test_pi(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> N
         ("todo", "", "", "ok", ""),
         ("todo", "", "", "failed", "no such action"),
     ]
-    session = session_rows.session(db, "pi-1")
+    session = sessions.by_id(db, "pi-1")
     assert session is not None
     assert session["plan"] == [["1", "Weave", "completed"], ["2", "Dye", "pending"]]
-    assert [one["summary"] for one in name_rows.compactions(db, "pi-1")] == ["## Goal\nweave"]
+    assert [one["summary"] for one in sessions.compactions(db, "pi-1")] == ["## Goal\nweave"]
 
 
 def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) -> None:
@@ -387,7 +388,7 @@ def test_gemini(run: Run, tmp_path: Path, store: Callable[[], apsw.Connection]) 
         ("run_shell_command", "", "rm -r /", ""),
         ("write_todos", "", "", "failed"),
     ]
-    session = session_rows.session(db, "gm-1")
+    session = sessions.by_id(db, "gm-1")
     assert session is not None
     assert session["plan"] == [["1", "Bake", "in_progress"]]
 
@@ -421,10 +422,10 @@ def test_opencode(run: Run, store: Callable[[], apsw.Connection]) -> None:
         ("todowrite", "", "", "ok", ""),
         ("todowrite", "", "", "failed", "invalid"),
     ]
-    session = session_rows.session(db, "oc-1")
+    session = sessions.by_id(db, "oc-1")
     assert session is not None
     assert (session["prompts"], session["plan"]) == (1, [["1", "Predict", "pending"]])
-    assert "springTide" in {one["name"] for one in name_rows.names(db, "oc-1")}
+    assert "springTide" in {one["name"] for one in places_and_names.names(db, "oc-1")}
 
 
 def busy(transcript: Transcript, count: int = 40) -> None:
@@ -472,7 +473,7 @@ def test_a_kill_in_the_middle_neither_doubles_nor_loses(
     one = paused(home, "memory", "archive", str(transcript.path), commit=4)
     one.kill()
     one.communicate()
-    assert len(call_rows.calls(store(), SESSION, last=9999)) < 1500
+    assert len(stored_calls.of_session(store(), SESSION, last=9999)) < 1500
     run("memory", "archive", str(transcript.path))
     found = everything(store())
     other = tmp_path / "other"
@@ -493,13 +494,13 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     transcript.call("c3", "Bash", command="\0\ud800 make \udfff")
     run("memory", "archive", str(transcript.path))
     db = store()
-    for one in call_rows.calls(db, SESSION, passages=True):
+    for one in stored_calls.of_session(db, SESSION, passages=True):
         assert len(one["command"]) <= session_work.COMMAND_CHARS
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= error_cause.ERROR_CHARS
         assert len(one["passage"]) <= 2 * plain_text.PASSAGE_CHARS + 1000
-    assert len(name_rows.names(db, SESSION, every=True)) <= 3 * names.MOST
-    assert "lastName" in {one["name"] for one in name_rows.names(db, SESSION)}
+    assert len(places_and_names.names(db, SESSION, every=True)) <= 3 * names.MOST
+    assert "lastName" in {one["name"] for one in places_and_names.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000
 
 
@@ -507,7 +508,7 @@ def test_a_line_that_is_cut_says_so(run: Run, transcript: Transcript, store: Cal
     transcript.call("c1", "Bash", command="make test")
     transcript.outcome("c1", f"short_line\n{'word ' * 100}lease_table{' word' * 100}\n")
     run("memory", "archive", str(transcript.path))
-    lines = call_rows.calls(store(), SESSION, passages=True)[0]["passage"].splitlines()
+    lines = stored_calls.of_session(store(), SESSION, passages=True)[0]["passage"].splitlines()
     assert "short_line" in lines
     assert [line[:1] + line[-1:] for line in lines if "lease_table" in line] == ["……"]
 
@@ -519,7 +520,7 @@ def test_names_are_those_of_the_session_and_not_of_its_folder(
     transcript.outcome("c1", f"{CWD}/src/pool_size.ts:3: lease_table")
     transcript.call("c2", "Write", file_path=f"{CWD}/x.py", content="lease_table = 1")
     run("memory", "archive", str(transcript.path))
-    found = {one["name"]: one for one in name_rows.names(store(), SESSION, every=True)}
+    found = {one["name"]: one for one in places_and_names.names(store(), SESSION, every=True)}
     assert found["lease_table"]["written"] == 2
     assert found["lease_table"]["calls"] == 2
     assert not any(part in found for part in CWD.split("/") if part)

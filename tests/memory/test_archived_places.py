@@ -14,7 +14,7 @@ from pi_session import PiSession
 from pi_session import call as pi_call
 
 from core.names import defined_in
-from core.store.sessions import place_rows
+from core.store import places_and_names
 from memory.archive.places import shown_lines
 
 DIFF = "diff --git a/a.ts b/a.ts\n+++ b/a.ts\n@@ -3,2 +10,3 @@ x\n keepAlive\n-oldName\n+newName\n+lastName"
@@ -100,13 +100,13 @@ def test_a_number_of_any_length_is_read_past() -> None:
 def places(home: Path) -> dict[tuple[str, str], tuple[int, int, bool]]:
     """File and name: line, how many calls showed it, whether it is defined there."""
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = place_rows.places(db, SESSION)
+        found = places_and_names.places(db, SESSION)
     return {(one["file"], one["name"]): (one["line"], one["shown"], one["defines"]) for one in found}
 
 
 def edits(home: Path) -> list[tuple[str, int, int, int]]:
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        return [(one["file"], one["number"], one["first"], one["last"]) for one in place_rows.edits(db, SESSION)]
+        return [(one["file"], one["number"], one["first"], one["last"]) for one in places_and_names.edits(db, SESSION)]
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_empty_lines_in_front_are_counted(run: Run, home: Path, tmp_path: Path) 
     session.result("c1", "\nIDLE_MS = 5")
     assert run("memory", "archive", str(session.path)).code == 0
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        assert [one["line"] for one in place_rows.places(db, "s-1")] == [8]
+        assert [one["line"] for one in places_and_names.places(db, "s-1")] == [8]
 
 
 def test_a_patch_of_codex(run: Run, home: Path, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_files_that_pi_writes_and_edits(run: Run, home: Path, tmp_path: Path) ->
     session.result("c2", "edited", details={"diff": diff})
     assert run("memory", "archive", str(session.path)).code == 0
     with apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-        found = {one["name"]: one["line"] for one in place_rows.places(db, "s-1", files=["src/pool.py"])}
+        found = {one["name"]: one["line"] for one in places_and_names.places(db, "s-1", files=["src/pool.py"])}
         assert found == {"IDLE_MS": 1, "MOST_OPEN": 2, "close_all": 4}
-        edited = [(one["file"], one["first"]) for one in place_rows.edits(db, "s-1")]
+        edited = [(one["file"], one["first"]) for one in places_and_names.edits(db, "s-1")]
     assert edited == [("src/pool.py", 1), ("src/pool.py", 2)]

@@ -14,7 +14,7 @@ from claude_transcript import SESSION, Transcript
 from conftest import JOELCLAW, Run, clean_environment
 from test_model_command import script
 
-from core.store.sessions import observed
+from core.store import progress
 from memory import observe
 
 FORM = """\
@@ -87,7 +87,7 @@ def texts(home: Path) -> list[str]:
 
 def evidence(home: Path, identifier: str) -> list[dict[str, Any]]:
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    found = observed.evidence(db, identifier)
+    found = progress.evidence(db, identifier)
     db.close()
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 from conftest import NOW_MS, Run
 
-from core.store import migrate
+from core.store import sqlite
 from otel import log
 from otel.event import new_event
 
@@ -59,18 +59,18 @@ def test_what_matters_is_never_held_back() -> None:
     for table, kept in ((IMPORTANT, LIMIT + 5), (NOISY, LIMIT)):
         for what, about in table.items():
             events = [new_event(**{"level": "debug", "now": NOW_MS, **about}) for _ in range(LIMIT + 5)]  # type: ignore[arg-type]
-            assert log.append(migrate.in_memory(), events, debug_limit=LIMIT) == kept, what
+            assert log.append(sqlite.open_in_memory(), events, debug_limit=LIMIT) == kept, what
 
 
 def test_known_id_is_told_from_noise() -> None:
-    db = migrate.in_memory()
+    db = sqlite.open_in_memory()
     event = new_event("x", level="debug", id="same", now=NOW_MS)
     assert log.append_one(db, event, debug_limit=1) == ""
     assert log.append_one(db, event, debug_limit=1) == log.DUPLICATE
 
 
 def test_append_counts_what_it_stored_and_keeps_an_open_transaction_open() -> None:
-    db = migrate.in_memory()
+    db = sqlite.open_in_memory()
     events = [new_event("x", level="debug", now=NOW_MS) for _ in range(LIMIT + 5)]
     assert log.append(db, events, debug_limit=LIMIT) == LIMIT
     db.execute("BEGIN IMMEDIATE")

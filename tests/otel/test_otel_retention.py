@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import JOELCLAW, NOW_MS, Run, clean_environment
 
-from core.store import history as stored
-from core.store import sqlite
-from core.store.upkeep import retention
+from core.store import events, retention, sqlite
 from otel import log
 from otel.event import new_event
 
@@ -58,10 +56,10 @@ def test_numbers_are_never_used_twice(home: Path) -> None:
     """A follower asks for what has a higher number than the last one it saw."""
     seed([1, 2, 3])
     db = sqlite.open_writing(busy_ms=1000, durable=False)
-    last = stored.last_seq(db)
+    last = events.last_seq(db)
     assert retention.prune_events(db, NOW_MS + 1) == (3, 0)
     log.append(db, [new_event("y", now=NOW_MS)], debug_limit=12)
-    assert stored.last_seq(db) > last
+    assert events.last_seq(db) > last
 
 
 def test_many_batches_while_others_emit(home: Path) -> None:
@@ -81,4 +79,4 @@ def test_many_batches_while_others_emit(home: Path) -> None:
     with pruning.stdout:
         assert json.loads(pruning.stdout.read())["result"]["deleted"] == 3 * retention.AT_ONCE
     db = sqlite.open_reading()
-    assert db is not None and stored.count_events(db) == emitted > 0
+    assert db is not None and events.count(db) == emitted > 0

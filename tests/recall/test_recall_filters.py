@@ -14,10 +14,9 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import COLLECTIONS, candidates, documents, migrate, row_filter, sqlite
-from core.store.candidates import LocalCandidates
-from core.store.row_filter import RowFilter
-from core.store.sessions import session_rows
+from core.store import documents, search, sessions, sqlite
+from core.store.rows import COLLECTIONS
+from core.store.search import LocalCandidates, RowFilter
 
 WORDS = ("queue", "drains", "retry", "harbour", "tide", "gauge")
 SESSIONS = {"s-ours": "p", "s-theirs": "q", "s-nowhere": ""}
@@ -59,11 +58,11 @@ def vector(seed: int) -> bytes:
 
 @contextmanager
 def memory(made: list[dict[str, Any]]) -> Iterator[apsw.Connection]:
-    db = migrate.in_memory()
+    db = sqlite.open_in_memory()
     assert sqlite.load_vectors(db)
     documents.ensure_signatures(db)
     for name, project in SESSIONS.items():
-        session_rows.save_session(
+        sessions.save(
             db,
             {"id": name, "client": "claude", "project": project, "folder": "", "updated_at": NOW_MS, "prompts": 1,
              "calls": 0, "plan": []},
@@ -117,9 +116,9 @@ def test_a_filter_finds_what_everything_finds_of_the_admitted(
     narrow: Any = {**asked, "others": others}
     with (
         memory(made) as db,
-        patch.object(row_filter, "_FEW", few),
-        patch.object(row_filter, "_MANY", many),
-        patch.object(candidates, "_SMALL", small),
+        patch.object(search, "_FEW", few),
+        patch.object(search, "_MANY", many),
+        patch.object(search, "_SMALL", small),
     ):
         meant = {f"d{number}" for number, one in enumerate(made) if is_meant(one, asked)}
         ids = {row: str(name) for row, name in db.execute("SELECT rowid, id FROM document")}
@@ -158,10 +157,10 @@ def test_a_project_that_holds_nearly_everything_is_not_gathered() -> None:
             "category_id": "", "write_verdict": "allow", "forgotten": False,
         }  # fmt: skip
 
-    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(row_filter, "_FEW", 10):
+    with memory([one("p")] * 20 + [one("q")]) as db, patch.object(search, "_FEW", 10):
         source = LocalCandidates(db, vectors=True)
         of_p: Any = {**ALL, "projects": ("p", ""), "others": ("q",)}
-        with patch.object(candidates, "_SMALL", 0):
+        with patch.object(search, "_SMALL", 0):
             assert len(source.candidates(["queue"], vector(1), of_p, 5, 5)) >= 5
         assert not db.execute("SELECT count(*) FROM temp.sqlite_schema").get, "looked at among the best of all"
         of_q: Any = {**ALL, "projects": ("q", ""), "others": ("p",)}

@@ -9,7 +9,8 @@ import os
 from contextlib import contextmanager
 
 from core import TYPE_CHECKING, clock, files
-from core.store import COLLECTION_SHIFT, NAME_OF, sqlite
+from core.store import sqlite
+from core.store.rows import COLLECTION_SHIFT, NAME_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,10 +9,12 @@ from __future__ import annotations
 from math import log
 
 from core import TYPE_CHECKING, json_text, words
-from core.store import BY_HAND, COLLECTION_SHIFT, apsw, document_rows, documents
-from core.store import COLLECTIONS as CODES
+from core.store import documents as stored_documents
 from core.store.cluster import outbox
 from core.store.cluster.client import PAGE
+from core.store.rows import BY_HAND, COLLECTION_SHIFT
+from core.store.rows import COLLECTIONS as CODES
+from core.store.sqlite import apsw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +35,7 @@ CONTEXT_WEIGHT = 0.5  # of a term in the neighbouring messages, as in the local 
 FEW_DOCUMENTS = 64  # below this, BM25 says little: a word counts if it occurs
 
 _NULLABLE = ("last_used_at", "forgotten_at")
-_COPIED = set(document_rows.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
+_COPIED = set(stored_documents.NAMES) - {"rowid", "text", "created_at", "history", *_NULLABLE}
 _TEXT_SEARCH = {
     "query_by": "lexicon,lexicon_context",
     "num_typos": 0,
@@ -144,11 +146,11 @@ class ClusterSource:
         if not outbox.enabled(self._local):
             return rows
         rowids, outdated = outbox.pending(self._local, MAX_PENDING)
-        pending = document_rows.by_rowids(self._local, rowids)
+        pending = stored_documents.by_rowids(self._local, rowids)
         outdated |= {document["id"] for document in pending}
         rows = {key: row for key, row in rows.items() if key[1] not in outdated}
         if rowids and any(filters.get(name) for name in ("session", "category", "tags", "others", "between")):
-            from core.store.row_filter import RowFilter
+            from core.store.search import RowFilter
 
             rowids = RowFilter(self._local, filters, 0).among(rowids)
         vectors = vectors_of(self._local, rowids)
@@ -207,7 +209,9 @@ def document_to_row(document: Document, vector: bytes = b"") -> Row:
 
 def document_from_row(row: Row, collection: str) -> Document:
     """The document of a row, with rowid 0."""
-    document = documents.blank(collection, str(row["id"]), str(row.get(TEXT_FIELD[collection], "")), row["timestamp"])
+    document = stored_documents.blank(
+        collection, str(row["id"]), str(row.get(TEXT_FIELD[collection], "")), row["timestamp"]
+    )
     values: dict[str, Any] = document  # type: ignore[assignment]  # written by computed names
     for name in _COPIED:
         if name in row:  # in the type of the default: the server returns 1 for 1.0
@@ -242,7 +246,7 @@ def vectors_of(db: apsw.Connection, rowids: Sequence[int]) -> dict[int, bytes]:
     """The static vectors of these documents in the local file."""
     rows = db.execute(
         "SELECT document, value FROM vector WHERE space = ? AND document IN (SELECT value FROM json_each(?))",
-        (document_rows.STATIC_SPACE, json_text.dumps(list(rowids))),
+        (stored_documents.STATIC_SPACE, json_text.dumps(list(rowids))),
     )
     return {int(rowid): bytes(value) for rowid, value in rows}
 

@@ -22,10 +22,12 @@ from core.errors import Failure
 from core.process import background
 from core.records import Document
 from core.redaction import redact, redact_value
-from core.store import documents, events, history, sqlite
+from core.store import documents as stored_documents
+from core.store import events as stored_events
+from core.store import progress as stored_progress
+from core.store import sqlite
 from core.store.cluster import client, outbox, source
 from core.store.cluster.source import COLLECTIONS, EVENTS, TEXT_FIELD
-from core.store.sessions import segments
 
 SCHEMA_VERSION = 1
 VECTOR_SIZE = 256  # of the static vectors (`recall.static_vectors`)
@@ -99,7 +101,7 @@ def pull(config: Config, progress: Progress) -> dict[str, Any]:
     """
     with _connected(config) as (db, cluster):
         pulled = _pull(db, cluster, progress)
-        segments.catch_up(db)
+        stored_progress.renew_due_segments(db)
     return pulled
 
 
@@ -111,17 +113,19 @@ def _pull(db: apsw.Connection, cluster: "Cluster", progress: Progress) -> dict[s
             raise Failure("STORE_NOT_EMPTY", "this home already has memories", fix)
         signatures = sqlite.load_vectors(db)
         if signatures:
-            documents.ensure_signatures(db)
+            stored_documents.ensure_signatures(db)
         for name, collection in COLLECTIONS.items():
             for row in cluster.export(collection):
                 if row.get("forgotten_at") is not None:  # a tombstone of version 0.2
                     continue
                 vector = bytes(int(number) & 0xFF for number in row.get("embedding", ()))
-                documents.insert(db, _redacted(source.document_from_row(row, name)), vector, signatures=signatures)
+                stored_documents.insert(
+                    db, _redacted(source.document_from_row(row, name)), vector, signatures=signatures
+                )
                 pulled["documents"] += 1
                 progress(1)
         for row in cluster.export(EVENTS):
-            pulled["events"] += events.insert(db, source.event_from_row(row), str(row.get("search_text", "")))
+            pulled["events"] += stored_events.insert(db, source.event_from_row(row), str(row.get("search_text", "")))
             progress(1)
     return pulled
 
@@ -143,7 +147,7 @@ def _push(
         while in_time() and (entries := outbox.next_entries(db, BATCH)):
             _push_documents(db, cluster, entries, pushed)
             progress(len(entries))
-        while in_time() and (numbered := history.behind(db, outbox.state(db, "events"), most=BATCH)):
+        while in_time() and (numbered := stored_events.stored_after(db, outbox.state(db, "events"), most=BATCH)):
             _push_events(db, cluster, numbered, pushed)
             progress(len(numbered))
     except Failure as failure:
@@ -160,7 +164,7 @@ def _push_documents(db: apsw.Connection, cluster: "Cluster", entries: "Sequence[
         deleted: list[int] = []
         current: list[tuple[int, Document]] = []
         for number, document_id, _ in (entry for entry in entries if entry[2] == name):
-            document = documents.by_id(db, document_id)
+            document = stored_documents.by_id(db, document_id)
             if document is not None and document["forgotten_at"] is None:
                 current.append((number, document))
             else:

@@ -8,8 +8,7 @@ from secret_samples import POSITIVE, Sample
 
 from clients import content
 from core.records import Session
-from core.store import migrate
-from core.store.sessions import name_rows
+from core.store import sessions, sqlite
 from memory.archive import plain_text, session_archive, session_work, stuck
 
 CUTS = {
@@ -20,7 +19,7 @@ CUTS = {
     "input": session_work.READ_CHARS // 2,
     "output": session_work.READ_CHARS // 2,
     "error": session_work.READ_CHARS // 2,
-    "summary": name_rows.SUMMARY_CHARS,
+    "summary": sessions.SUMMARY_CHARS,
     "plan": session_work.STEP_CHARS * 8,
     "message": session_archive.BODY_CHARS,
 }
@@ -33,7 +32,7 @@ WORDS = "some plain words of the work and its surroundings "
 
 def kept(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
-    db = migrate.in_memory()
+    db = sqlite.open_in_memory()
     work = session_work.SessionWork({}, "/w")
     path = text if place == "file" else "/w/a.py"
     tools = [content.tool(

@@ -38,7 +38,6 @@ def test_memories_are_durable(run: Run, opened: list[bool], tmp_path: Path) -> N
         (("memory", "forget", written), None),
         (("memory", "forget", "--undo", written), None),
         (("memory", "forget", "--session", "s-1"), None),
-        (("otel", "import", "-"), ""),
     ):
         opened.clear()
         run(*words, stdin=given)
@@ -66,13 +65,13 @@ def test_what_a_model_was_paid_for_is_durable_and_the_archive_waits_for_nobody(
 ) -> None:
     made = Transcript(tmp_path / "s.jsonl")
     made.user("The staging queue drains at 14:00 UTC.")
-    whole = sqlite.be_durable
+    whole = sqlite.set_durability
 
     def watched(db: Any, durable: bool, **more: Any) -> None:
         opened.append(durable)
         whole(db, durable, **more)
 
-    monkeypatch.setattr(sqlite, "be_durable", watched)
+    monkeypatch.setattr(sqlite, "set_durability", watched)
     env = {"JOELCLAW_MODEL_COMMAND": "echo '<observations></observations>'"}
     run("memory", "observe", str(made.path), env=env)
     assert opened[:2] == [False, True]

@@ -7,8 +7,8 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import events, export_cursor, history
-from core.store.export_cursor import Cursor
+from core.store import events
+from core.store.events import new_cursor
 
 ANY: Any = {
     "any_of": (), "levels": (), "sources": (), "components": (), "session": "", "system": "", "success": None,
@@ -29,7 +29,7 @@ def put(db: apsw.Connection, *given: Any) -> None:
 
 
 def found(db: apsw.Connection, limit: int = 9, offset: int = 0, **query: Any) -> list[str]:
-    return [one["id"] for one in history.newest(db, {**ANY, **query}, limit, offset)]
+    return [one["id"] for one in events.newest(db, {**ANY, **query}, limit, offset)]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,24 @@ def test_debug_events_are_alike_on_both_sides_within_the_window(
 
 
 def test_a_cursor_comes_back_as_it_was_written(db: apsw.Connection) -> None:
-    assert export_cursor.read(db, "d") is None and export_cursor.every(db) == []
-    new = Cursor("d", "logs", "http://b")
+    assert events.read_cursor(db, "d") is None and events.cursors(db) == []
+    new = new_cursor("d", "logs", "http://b")
     assert (new.reached, new.exported, new.rejected, new.failures, new.next_try_at) == (0, 0, 0, 0, 0)
-    export_cursor.write(db, new)
-    changed = Cursor("d", "logs", "http://b", 7, 6, 1, "{}", 5, 2, "down", 4, 9)
-    export_cursor.write(db, changed)
-    assert export_cursor.read(db, "d") == changed
-    others = [Cursor("e", "traces", "http://a"), Cursor("f", "logs", "http://a")]
+    events.save_cursor(db, new)
+    changed = new.changed(
+        reached=7,
+        exported=6,
+        rejected=1,
+        totals="{}",
+        exported_at=5,
+        failures=2,
+        error="down",
+        failed_at=4,
+        next_try_at=9,
+    )
+    events.save_cursor(db, changed)
+    assert events.read_cursor(db, "d") == changed
+    others = [new_cursor("e", "traces", "http://a"), new_cursor("f", "logs", "http://a")]
     for other in others:
-        export_cursor.write(db, other)
-    assert export_cursor.every(db) == [others[1], changed, others[0]]
+        events.save_cursor(db, other)
+    assert events.cursors(db) == [others[1], changed, others[0]]

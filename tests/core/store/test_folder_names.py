@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import Run
 
-from core.store.sessions import call_rows
+from core.store import calls
 
 FOLDER = "/tmp/newuserX1Y/my_proj"
 
@@ -28,7 +28,7 @@ def names(run: Run, home: Path, tmp_path: Path) -> Callable[..., set[str]]:
         run("memory", "archive", str(made.path))
         db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
         return {name for (name,) in db.execute("SELECT name FROM name")} | {
-            line for one in call_rows.calls(db, SESSION) for line in one["passage"].splitlines()
+            line for one in calls.of_session(db, SESSION) for line in one["passage"].splitlines()
         }
 
     return archived

@@ -10,7 +10,7 @@ import pytest
 from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 
-from core.store.sessions import call_rows, name_rows, session_lists, session_rows
+from core.store import calls, places_and_names, sessions
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def forgotten(run: Run, tmp_path: Path) -> Path:
 
 def test_nothing_chooses_it(run: Run, home: Path, forgotten: Path) -> None:
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    assert session_rows.is_forgotten(db, SESSION)
+    assert sessions.is_forgotten(db, SESSION)
     assert db.execute("SELECT 1 FROM document WHERE session_id = ? AND forgotten_at IS NULL", (SESSION,)).get == 1
-    assert session_lists.latest_sessions(db, 5) == []
-    assert session_lists.sessions_beginning(db, SESSION[:8], 5) == []
+    assert sessions.latest(db, 5) == []
+    assert sessions.ids_beginning(db, SESSION[:8], 5) == []
     refused = run("lost", ok=False).json
     assert (refused["error"]["code"], "no session is archived" in refused["error"]["message"]) == (
         "SESSION_NOT_FOUND", True,
@@ -55,6 +55,6 @@ def test_a_hook_writes_nothing_to_it(run: Run, home: Path, forgotten: Path) -> N
     Transcript(forgotten, first=50).call("c2", "Bash", command="make install")
     run("hook", "claude", stdin=json.dumps(event))
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    assert name_rows.compactions(db, SESSION) == []
-    assert call_rows.calls(db, SESSION) == []
-    assert name_rows.names(db, SESSION, every=True) == []
+    assert sessions.compactions(db, SESSION) == []
+    assert calls.of_session(db, SESSION) == []
+    assert places_and_names.names(db, SESSION, every=True) == []

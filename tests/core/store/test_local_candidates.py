@@ -11,8 +11,8 @@ import apsw
 import pytest
 from conftest import NOW_MS
 
-from core.store import candidates, documents, sqlite
-from core.store.candidates import LocalCandidates
+from core.store import documents, search, sqlite
+from core.store.search import LocalCandidates
 
 ALL: Any = {"collections": [], "session": "", "projects": (), "others": (), "category": ""}
 OF_P: Any = {"projects": ("p",), "others": ("q",)}
@@ -78,12 +78,7 @@ def test_meaning_finds_the_nearest(db: apsw.Connection) -> None:
     assert LocalCandidates(db, vectors=True).semantic and not LocalCandidates(db, vectors=False).semantic
     plain = LocalCandidates(db, vectors=False).candidates([], direction(1), ALL, 9, 9)
     assert plain == []
-    assert (
-        candidates.cosines(db, 0, [1], b"x")
-        == candidates.cosines(db, 1, [], b"x")
-        == candidates.cosines(db, 1, [1], b"")
-        == {}
-    )
+    assert search.cosines(db, 0, [1], b"x") == search.cosines(db, 1, [], b"x") == search.cosines(db, 1, [1], b"") == {}
 
 
 def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,16 +87,16 @@ def test_in_a_large_memory_the_rarest_terms_are_asked_for(db: apsw.Connection, m
         add(db, f"m{number}", " ".join(words))
     source = LocalCandidates(db, vectors=False)
     assert source._selective(["often", "rare"]) == '"often" OR "rare"'
-    monkeypatch.setattr(candidates, "_AFFORDABLE", 6)
+    monkeypatch.setattr(search, "_AFFORDABLE", 6)
     assert source._selective(["often"]) == '"often"'
     assert source._selective(["often", "some", "rare", "never"]) == '"rare" OR "some"'
-    monkeypatch.setattr(candidates, "_AFFORDABLE", 5)
+    monkeypatch.setattr(search, "_AFFORDABLE", 5)
     assert source._selective(["often", "some", "rare", "never"]) == '"rare"'
-    monkeypatch.setattr(candidates, "_AFFORDABLE", 1)
+    monkeypatch.setattr(search, "_AFFORDABLE", 1)
     for enough, match in ((2, '"some" AND "rare"'), (3, '"rare"')):
-        monkeypatch.setattr(candidates, "_ENOUGH", enough)
+        monkeypatch.setattr(search, "_ENOUGH", enough)
         assert source._selective(["some", "rare"]) == match
-    monkeypatch.setattr(candidates, "_AFFORDABLE", 12)
+    monkeypatch.setattr(search, "_AFFORDABLE", 12)
     assert source._selective(["often", "never"]) == '"often" OR "never"', "so many documents are no large memory"
 
 

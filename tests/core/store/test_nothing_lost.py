@@ -20,7 +20,8 @@ import pytest
 from conftest import JOELCLAW, PATIENCE_S, Attempt, Run, attempt, clean_environment
 from faults import SLOWEST_S, patient, paused, stopped
 
-from core.store import COLLECTION_SHIFT, sqlite
+from core.store import sqlite
+from core.store.rows import COLLECTION_SHIFT
 
 WORKERS = 30
 PATIENT = {"JOELCLAW_STORE_BUSY_MS": "100000"}

@@ -26,7 +26,7 @@ def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def db(store: Path, opened_store: apsw.Connection) -> apsw.Connection:
-    sqlite.be_durable(opened_store, False, busy_ms=0)
+    sqlite.set_durability(opened_store, False, busy_ms=0)
     return opened_store
 
 
@@ -52,9 +52,9 @@ def test_a_new_store_has_every_step(store: Path) -> None:
     assert Path(f"{store}-wal").exists()
     assert db.execute("PRAGMA synchronous").get == 1
     assert stat.S_IMODE(store.stat().st_mode) == 0o600
-    sqlite.be_durable(db, True, busy_ms=0)
+    sqlite.set_durability(db, True, busy_ms=0)
     assert db.execute("PRAGMA synchronous").get == 2
-    sqlite.be_durable(db, False, busy_ms=0)
+    sqlite.set_durability(db, False, busy_ms=0)
     assert db.execute("PRAGMA synchronous").get == 1
     db.close()
 

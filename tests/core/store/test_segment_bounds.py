@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import candidates, documents, migrate
-from core.store.sessions import segments
+from core.store import documents, progress, search, sqlite
 
 TURN = 1_000
 FULL = 4_000
@@ -28,9 +27,9 @@ def first_turns(db: apsw.Connection, session: str = "s") -> list[int]:
 
 @given(st.lists(st.integers(1, 1_500), min_size=1, max_size=30))
 def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: list[int]) -> None:
-    db = migrate.in_memory()
+    db = sqlite.open_in_memory()
     rows = [say(db, "z" * length) for length in lengths]
-    segments.renew(db, "s")
+    progress.renew_segments(db, "s")
     starts = first_turns(db)
     assert starts[0] == rows[0] and set(starts) <= set(rows)
     for start, end in itertools.pairwise(starts):
@@ -44,11 +43,11 @@ def test_each_turn_is_in_one_segment_and_none_but_the_last_is_short(lengths: lis
 def test_what_came_before_a_change_is_not_indexed_anew(db: apsw.Connection) -> None:
     for _ in range(6):
         say(db, "x" * TURN)
-    segments.renew(db, "s")
+    progress.renew_segments(db, "s")
     before = list(db.execute("SELECT rowid, first FROM segment ORDER BY first"))
-    assert not segments.renew(db, "s")  # nothing has changed
+    assert not progress.renew_segments(db, "s")  # nothing has changed
     say(db, "x" * TURN)
-    assert segments.renew(db, "s")
+    assert progress.renew_segments(db, "s")
     after = list(db.execute("SELECT rowid, first FROM segment ORDER BY first"))
     assert after[0] == before[0] and len(after) == 2 and after[1][1] == before[1][1]
     assert db.execute("SELECT count(*) FROM segment_lexicon").get == 2
@@ -62,8 +61,8 @@ def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
     stray = say(db, "the crane has rust", "")
     note = say(db, "the crane has rust", "a", "observations")
     bare = say(db, "boats and nothing else", "b")
-    segments.catch_up(db)
-    around = candidates.LocalCandidates(db, vectors=False).around
+    progress.renew_due_segments(db)
+    around = search.LocalCandidates(db, vectors=False).around
     said = around([crane, rust, stray, note, bare], ["crane", "rust", "parrot"])
     assert set(said) == {crane, rust, bare}  # what is in no session, and what is no episode, has no segment
     assert said[crane] == said[rust] and said[bare] == (0.0, 0.0)
@@ -75,4 +74,4 @@ def test_what_a_segment_says_of_a_question(db: apsw.Connection) -> None:
 
 
 def indexed(db: apsw.Connection) -> int:
-    return candidates.LocalCandidates(db, vectors=False).segments()
+    return search.LocalCandidates(db, vectors=False).segments()

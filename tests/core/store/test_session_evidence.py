@@ -11,8 +11,7 @@ import pytest
 from conftest import Run
 from faults import WITHOUT_COLUMNS
 
-from core.store import migrations
-from core.store.sessions import segments
+from core.store import migrations, progress
 
 
 def talk(folder: Path, name: str, *texts: str) -> Path:
@@ -76,7 +75,7 @@ def test_a_long_session_has_several_segments(run: Run, tmp_path: Path, home: Pat
     talk(tmp_path, "long", *(f"{number} {text}" for number in range(20)))
     run("memory", "archive", str(tmp_path))
     rows = list(db_of(home).execute("SELECT first FROM segment WHERE session_id = 'long' ORDER BY first"))
-    lengths = segments.SEGMENT_CHARS // (len(text) + 2) + 1
+    lengths = progress.SEGMENT_CHARS // (len(text) + 2) + 1
     assert len(rows) == -(-20 // lengths)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from core.store import documents, events, history
+from core.store import documents, events, hook_calls, overview
 
 
 def event(identifier: str, at: int = 1, **more: Any) -> Any:
@@ -18,12 +18,12 @@ def event(identifier: str, at: int = 1, **more: Any) -> Any:
 
 def hook(db: apsw.Connection, identifier: str, at: int = 1, action: str = "hook.completed", **more: Any) -> None:
     about = {"agent": "claude", "event": "Stop", **more.pop("metadata", {})}
-    events.record_hook(db, event(identifier, at, action=action, metadata=about, **more))
+    hook_calls.record_hook(db, event(identifier, at, action=action, metadata=about, **more))
 
 
 def injected(db: apsw.Connection, identifier: str, at: int = 1, text: Any = "said", **more: Any) -> None:
     kind = more.pop("kind", "startup")
-    events.record_injection(db, event(identifier, at, injected={"kind": kind, "text": text}, **more))
+    hook_calls.record_injection(db, event(identifier, at, injected={"kind": kind, "text": text}, **more))
 
 
 OLDER = apsw.Connection(":memory:")
@@ -39,14 +39,14 @@ def test_a_hook_call_is_kept_as_it_was_told(db: apsw.Connection) -> None:
     hook(db, "d", 4, "hook.started")
     plain = {"session": "s", "client": "claude", "event": "Stop"}
     none: dict[str, Any] = {"ms": None, "error": "", "percent": None, "tokens": None, "window": None, "chars": 0}
-    assert history.hooks_of(db, "s") == [
+    assert hook_calls.of_session(db, "s") == [
         {**plain, **none, "at": 4, "kind": "", "outcome": "failed"},
         {**plain, **none, "at": 5, "kind": "", "outcome": "late"},
         {**plain, "at": 5, "kind": "turn", "ms": 1.5, "outcome": "ok", "error": "late", "percent": 12.5, "tokens": 7,
          "window": 200, "chars": 9},
     ]  # fmt: skip
-    assert history.extent(db, "s") == {"calls": 3, "first": 4, "last": 5, "client": "claude"}
-    assert history.extent(db, "t") is None and history.hooks_of(db, "t") == []
+    assert hook_calls.extent(db, "s") == {"calls": 3, "first": 4, "last": 5, "client": "claude"}
+    assert hook_calls.extent(db, "t") is None and hook_calls.of_session(db, "t") == []
 
 
 def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Connection) -> None:
@@ -57,25 +57,25 @@ def test_what_was_last_called_is_told_of_each_event_of_each_client(db: apsw.Conn
     hook(db, "e", 30)
     hook(db, "f", 19, metadata={"event": "Start"})
     hook(db, "g", 40, metadata={"event": "Later"})
-    assert history.hooks_by_event(db, 20) == [
-        history.Called("claude", "Later", 40, 1),
-        history.Called("claude", "Stop", 30, 4, (("degraded", "first"), ("failed", "last"), ("late", ""))),
-        history.Called("claude", "Start", 19, 0),
+    assert hook_calls.by_event(db, 20) == [
+        hook_calls.Called("claude", "Later", 40, 1),
+        hook_calls.Called("claude", "Stop", 30, 4, (("degraded", "first"), ("failed", "last"), ("late", ""))),
+        hook_calls.Called("claude", "Start", 19, 0),
     ]
-    assert history.hooks_by_event(db, 22)[1] == history.Called("claude", "Stop", 30, 2, (("late", ""),))
-    assert history.hooks_by_event(db, 21)[1].errors("failed") == ["last"]
+    assert hook_calls.by_event(db, 22)[1] == hook_calls.Called("claude", "Stop", 30, 2, (("late", ""),))
+    assert hook_calls.by_event(db, 21)[1].errors("failed") == ["last"]
 
 
 def test_older_hooks_and_texts_go_some_at_once(db: apsw.Connection) -> None:
     for number in range(4):
         hook(db, f"h{number}", 10 + number)
         injected(db, f"i{number}", 10 + number)
-    assert [history.delete_before(db, 13, 2) for _ in range(3)] == [4, 2, 0]
-    assert [one["at"] for one in (*history.hooks_of(db, "s"), *history.injected(db, "s"))] == [13, 13]
-    history.forget(db, "t")
-    assert len(history.hooks_of(db, "s")) == len(history.injected(db, "s")) == 1
-    history.forget(db, "s")
-    assert history.hooks_of(db, "s") == history.injected(db, "s") == []
+    assert [hook_calls.delete_before(db, 13, 2) for _ in range(3)] == [4, 2, 0]
+    assert [one["at"] for one in (*hook_calls.of_session(db, "s"), *hook_calls.injections(db, "s"))] == [13, 13]
+    hook_calls.forget(db, "t")
+    assert len(hook_calls.of_session(db, "s")) == len(hook_calls.injections(db, "s")) == 1
+    hook_calls.forget(db, "s")
+    assert hook_calls.of_session(db, "s") == hook_calls.injections(db, "s") == []
 
 
 def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
@@ -84,10 +84,10 @@ def test_a_text_is_kept_word_for_word_and_once(db: apsw.Connection) -> None:
     injected(db, "b", 6, "another")
     injected(db, "a", 5, "plain", metadata={"estimatedTokens": 1.5, "memoryIds": "m1"})
     injected(db, "c", 5, None)
-    events.record_injection(db, event("d"))
-    events.record_injection(db, event("e", injected="text"))
+    hook_calls.record_injection(db, event("d"))
+    hook_calls.record_injection(db, event("e", injected="text"))
     kept = {"session": "s", "at": 5, "kind": "startup"}
-    assert history.injected(db, "s") == [
+    assert hook_calls.injections(db, "s") == [
         {**kept, "id": "a", "text": "plain", "tokens": 0, "ms": None, "memories": []},
         {**kept, "id": "b", "text": "x" * 12_000, "tokens": 7, "ms": 2.5, "memories": ["m1", "m2"]},
     ]
@@ -111,7 +111,7 @@ def test_the_events_of_a_session_are_told_without_debug(db: apsw.Connection) -> 
         {**plain, "id": "b", "at": 5, "level": "warn", "ms": 1.5, "error": "e", "metadata": {"n": 1}},
         {**plain, "id": "a", "at": 5},
     ]
-    assert history.events(db, "s") == expected
+    assert overview.session_events(db, "s") == expected
 
 
 def say(db: apsw.Connection, text: str, at: int, **more: Any) -> None:
@@ -128,7 +128,7 @@ def test_errors_are_counted_together_where_they_are_alike(db: apsw.Connection) -
     )  # fmt: skip
     latest = {"at": 6, "component": "c", "action": "a", "error": "e", "count": 2, "sessionId": "s1"}
     fatal = {"at": 5, "component": "c", "action": "a", "error": "", "count": 1, "sessionId": "s"}
-    assert history.errors(db, 4) == [latest, fatal]
-    assert history.errors(db, 5) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
-    assert [sum(one["count"] for one in history.errors(db, since)) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
-    assert history.event_counts(db, 4) == {"a": 4} and history.event_counts(db, 8) == {}
+    assert overview.errors(db, 4) == [latest, fatal]
+    assert overview.errors(db, 5) == [{**latest, "count": 1, "sessionId": "s"}, fatal]
+    assert [sum(one["count"] for one in overview.errors(db, since)) for since in (3, 4, 5, 6, 7)] == [4, 3, 2, 1, 0]
+    assert overview.event_counts(db, 4) == {"a": 4} and overview.event_counts(db, 8) == {}

@@ -7,8 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from core.store import candidates, curation, document_rows, documents, overview, sqlite
-from core.store.sessions import session_rows
+from core.store import documents, overview, search, sessions, sqlite
 
 VECTOR = bytes(range(256))
 
@@ -83,14 +82,12 @@ def test_use_raises_the_priority_and_disuse_lowers_it(
     db: apsw.Connection, before: float, used: bool, after: float
 ) -> None:
     put(db, document("a", retrieval_priority=before, last_used_at=3))
-    assert document_rows.move_priority(db, "a", used=used, at=9) == pytest.approx(after, abs=1e-9)
+    assert documents.move_priority(db, "a", used=used, at=9) == pytest.approx(after, abs=1e-9)
     found = documents.by_id(db, "a")
     assert found is not None and (found["last_used_at"], found["updated_at"]) == (9 if used else 3, 1)
     db.execute("UPDATE document SET forgotten_at = 1")
     assert (
-        document_rows.move_priority(db, "a", used=used, at=9)
-        is document_rows.move_priority(db, "b", used=used, at=9)
-        is None
+        documents.move_priority(db, "a", used=used, at=9) is documents.move_priority(db, "b", used=used, at=9) is None
     )
 
 
@@ -103,7 +100,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
         document("c", text="x", stale=True, tags=["unpinned", "stales"]),
     )  # fmt: skip
     first, second, third = sorted(
-        candidates.LocalCandidates(db, vectors=False).traits(rows), key=lambda one: rows.index(one["rowid"])
+        search.LocalCandidates(db, vectors=False).traits(rows), key=lambda one: rows.index(one["rowid"])
     )
     assert first == {
         "rowid": rows[0], "collection": "observations", "chars": 4, "confirmed_at": 9, "recall_count": 2,
@@ -113,7 +110,7 @@ def test_what_the_ranking_knows_of_a_row(db: apsw.Connection) -> None:
     assert (second["collection"], second["chars"], second["confirmed_at"], second["stale"]) == ("knowledge", 4, 5, True)
     assert (third["stale"], third["pinned"], second["pinned"]) == (True, False, False)
     db.execute("UPDATE document SET stale = 0")
-    assert [one["stale"] for one in candidates.LocalCandidates(db, vectors=False).traits(rows[2:])] == [False]
+    assert [one["stale"] for one in search.LocalCandidates(db, vectors=False).traits(rows[2:])] == [False]
 
 
 ASKED: Any = {
@@ -132,7 +129,7 @@ ASKED: Any = {
     ],
 )  # fmt: skip
 def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked: dict[str, Any], found: str) -> None:
-    session_rows.save_session(db, {
+    sessions.save(db, {
         "id": "s", "client": "claude", "project": "p", "folder": "", "updated_at": 1, "prompts": 0, "calls": 0,
         "plan": [],
     })  # fmt: skip
@@ -144,39 +141,39 @@ def test_memories_are_listed_by_what_is_known_of_them(db: apsw.Connection, asked
         superseded_by="a"),
         document("k", 9, "knowledge", tags=["x"]),
     )  # fmt: skip
-    number, page = curation.listed(db, "observations", {**ASKED, **asked}, limit=9, offset=0)
+    number, page = documents.listed(db, "observations", {**ASKED, **asked}, limit=9, offset=0)
     assert (number, "".join(ids(page))) == (len(found), found)
 
 
 def test_one_memory_takes_the_place_of_another_and_gives_it_back(db: apsw.Connection) -> None:
     put(db, document("old"), document("new"), document("third"))
-    old, new, third = curation.every(db)
-    curation.link(db, old, new, 7)
-    old, new, third = curation.every(db)
+    old, new, third = documents.every(db)
+    documents.link(db, old, new, 7)
+    old, new, third = documents.every(db)
     assert (old["superseded_by"], old["updated_at"], new["supersedes"], new["updated_at"]) == ("new", 7, "old", 1)
-    curation.unlink(db, old, 9)
-    old, new, third = curation.every(db)
+    documents.unlink(db, old, 9)
+    old, new, third = documents.every(db)
     assert (old["superseded_by"], old["updated_at"], new["supersedes"]) == ("", 9, "")
-    curation.link(db, old, new, 10)
-    curation.link(db, third, new, 11)
-    old = next(curation.every(db))
-    curation.unlink(db, old, 12)
-    assert [one["supersedes"] for one in curation.every(db)] == ["", "third", ""]
+    documents.link(db, old, new, 10)
+    documents.link(db, third, new, 11)
+    old = next(documents.every(db))
+    documents.unlink(db, old, 12)
+    assert [one["supersedes"] for one in documents.every(db)] == ["", "third", ""]
 
 
 def test_synced_sections_are_known_by_their_file(signed: apsw.Connection) -> None:
-    synced = {"collection": "knowledge", "source": curation.SYNC}
+    synced = {"collection": "knowledge", "source": documents.SYNC}
     rows = put(
         signed, document("a", **synced, path="/n/a.md"), document("b", **synced, path="/n/a.md"),
         document("c", **synced, path="/n/b.md"), document("d", **synced, path="/n/b.md", forgotten_at=1),
         document("e", collection="knowledge", source="import", path="/n/b.md"), document("o", path="/n/b.md"),
         vector=VECTOR, signatures=True,
     )  # fmt: skip
-    assert curation.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
-    assert curation.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
-    assert ids(curation.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
+    assert documents.sections_by_file(signed) == {"/n/a.md": rows[:2], "/n/b.md": [rows[2]]}
+    assert documents.remove_sections(signed, [rows[0], rows[3], rows[2], rows[0]], signatures=True) == 2
+    assert ids(documents.every(signed, forgotten=True)) == ["o", "b", "d", "e"]
     assert signed.execute("SELECT count(*) FROM signature").get == 4
-    assert curation.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
+    assert documents.sections_by_file(signed) == {"/n/a.md": [rows[1]]}
 
 
 def test_documents_are_counted_by_verdict_and_by_group(db: apsw.Connection) -> None:

@@ -13,7 +13,8 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.store import COLLECTIONS, curation, document_rows, documents, migrations, overview
+from core.store import documents, migrations, overview
+from core.store.rows import COLLECTIONS
 from memory import reports
 
 BEFORE_TALLY = 6
@@ -61,7 +62,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     if not rows:
         return
     row = rows[which % len(rows)]
-    (one,) = document_rows.by_rowids(db, [row])
+    (one,) = documents.by_rowids(db, [row])
     if what == "replace":
         documents.replace(db, {**one, **kind}, b"", signatures=False)
     elif what == "bring back":
@@ -71,7 +72,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
     elif what == "remove":
         documents.remove(db, row, signatures=False)
     elif what == "use":
-        document_rows.count_recall(db, [one["id"]], NOW_MS)
+        documents.count_recall(db, [one["id"]], NOW_MS)
     else:  # a transaction that did not come to its end
         with pytest.raises(RuntimeError), db:
             documents.remove(db, row, signatures=False)
@@ -79,7 +80,7 @@ def act(db: apsw.Connection, what: str, which: Any, kind: Any) -> None:
 
 
 def assert_exact(db: apsw.Connection) -> None:
-    every = list(curation.every(db, forgotten=True))
+    every = list(documents.every(db, forgotten=True))
     kept = [one for one in every if one["forgotten_at"] is None]
     said = reports.stats(db)
     assert (said["total"], said["forgotten"]) == (len(kept), len(every) - len(kept))

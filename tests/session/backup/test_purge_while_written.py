@@ -17,7 +17,7 @@ from faults import snapshot
 
 from cli import stdout
 from cli.memory import forget as purging
-from core.store import document_rows, documents, sqlite
+from core.store import documents, sqlite
 from session.backup.purge import Sweep
 
 MARK = "quaggabeacon"
@@ -70,7 +70,7 @@ def test_a_memory_that_got_the_row_of_another_stays(run: Run, home: Path, meanwh
     def another_gets_its_row() -> None:
         db = apsw.Connection(str(home / "store.db"))
         rowid = db.execute("SELECT rowid FROM document WHERE id = ?", (last,)).get
-        signatures = sqlite.load_vectors(db) and document_rows.has_signatures(db)
+        signatures = sqlite.load_vectors(db) and documents.has_signatures(db)
         with sqlite.transaction(db):
             documents.remove(db, rowid, signatures=signatures)  # as the archive does with a draft
         db.close()

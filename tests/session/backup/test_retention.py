@@ -13,9 +13,8 @@ import pytest
 from claude_transcript import SESSION, Transcript
 from conftest import NOW_MS, PATIENCE_S, Run
 
-from core.store import sqlite
+from core.store import sqlite, store_file
 from core.store.cluster import outbox
-from core.store.upkeep import store_file
 from otel import log
 from otel.event import new_event
 

@@ -11,7 +11,7 @@ from claude_transcript import CWD, SESSION, Transcript
 from conftest import Run
 from secret_samples import fill
 
-from core.store.sessions import name_rows
+from core.store import sessions
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def kept(run: Run, home: Path, path: Path, answer: object) -> list[str]:
     }  # fmt: skip
     run("hook", "claude", stdin=json.dumps(event))
     db = apsw.Connection(str(home / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    return [one["summary"] for one in name_rows.compactions(db, SESSION)]
+    return [one["summary"] for one in sessions.compactions(db, SESSION)]
 
 
 def test_behind_a_long_analysis(run: Run, home: Path, path: Path) -> None:
@@ -46,6 +46,6 @@ def test_a_lone_surrogate(run: Run, home: Path, path: Path) -> None:
 def test_a_long_one_is_cut_behind_its_secrets(run: Run, home: Path, path: Path) -> None:
     secret = "ghp" + "_" + fill(36)
     words = "plain words " * 40_000
-    (summary,) = kept(run, home, path, f"<summary>{words[: name_rows.SUMMARY_CHARS - 20]}{secret} {words}</summary>")
-    assert len(summary) <= name_rows.SUMMARY_CHARS
+    (summary,) = kept(run, home, path, f"<summary>{words[: sessions.SUMMARY_CHARS - 20]}{secret} {words}</summary>")
+    assert len(summary) <= sessions.SUMMARY_CHARS
     assert secret[:8] not in summary

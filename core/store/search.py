@@ -1,20 +1,23 @@
-"""Finds the documents of the SQLite store that may answer a query, with their BM25 and cosine."""
+"""Finds the documents that may answer a query, with their BM25 and cosine. Hot path."""
 
 from __future__ import annotations
 
 from math import log
 
-from core.store import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, document_rows, marks, row_range
+from core import TYPE_CHECKING, json_text
+from core.store import documents
+from core.store.rows import BY_HAND, COLLECTION_SHIFT, COLLECTIONS, NAME_OF, marks, row_range
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     import apsw
 
     from core.records import Candidate, Document, Filters, Traits
-    from core.store.row_filter import RowFilter
+
+    Condition = tuple[str, list[Any]]
+    """SQL, and its parameters."""
 
 _CONTEXT_WEIGHT = 0.5
 _WEIGHTS = f"1.0, {_CONTEXT_WEIGHT}, 1.0"
@@ -40,7 +43,7 @@ class LocalCandidates:
 
     def __init__(self, db: apsw.Connection, *, vectors: bool) -> None:
         self._db = db
-        self.semantic = vectors and document_rows.has_signatures(db)
+        self.semantic = vectors and documents.has_signatures(db)
 
     def candidates(
         self, terms: Sequence[str], vector: bytes, filters: Filters, lexical: int, semantic: int
@@ -50,8 +53,6 @@ class LocalCandidates:
         chosen = None
         others = filters.get("projects") and filters.get("others")
         if others or any(filters.get(name) for name in ("session", "category", "tags", "between")):
-            from core.store.row_filter import RowFilter
-
             chosen = RowFilter(self._db, filters, size)
         scores: dict[int, float] = {}
         if terms and size <= _SMALL:
@@ -62,7 +63,7 @@ class LocalCandidates:
         if vector and self.semantic:
             for rowid in self._nearest(vector, filters, semantic, chosen):
                 scores.setdefault(rowid, 0.0)
-            near = cosines(self._db, document_rows.STATIC_SPACE, list(scores), vector)
+            near = cosines(self._db, documents.STATIC_SPACE, list(scores), vector)
         return [{"rowid": rowid, "bm25": score, "cosine": near.get(rowid)} for rowid, score in scores.items()]
 
     def around(self, rowids: Sequence[int], terms: Sequence[str]) -> dict[int, tuple[float, float]]:
@@ -117,7 +118,7 @@ class LocalCandidates:
 
     def documents(self, rowids: Sequence[int]) -> list[Document]:
         """The documents themselves, in the requested order."""
-        return document_rows.by_rowids(self._db, rowids)
+        return documents.by_rowids(self._db, rowids)
 
     def traits(self, rowids: Sequence[int]) -> list[Traits]:
         """What the ranking needs to know of these documents."""
@@ -210,7 +211,7 @@ class LocalCandidates:
             f"SELECT document FROM vector WHERE space = ?{chosen.where('document')} AND {_of('document', codes)}"
             " ORDER BY vec_distance_hamming(vec_quantize_binary(vec_int8(value)), vec_quantize_binary(vec_int8(?))),"
             " document LIMIT ?",
-            (document_rows.STATIC_SPACE, vector, limit),
+            (documents.STATIC_SPACE, vector, limit),
         )
         return [int(rowid) for (rowid,) in rows]
 
@@ -244,3 +245,108 @@ def _codes(filters: Filters) -> list[int]:
 
 def _of(row: str, codes: Sequence[int]) -> str:
     return f"({row} >> {COLLECTION_SHIFT}) IN ({', '.join(map(str, codes))})"
+
+
+_FEW, _MANY = 4_096, 1 / 3
+"""This many rows are never too many to collect (it takes a millisecond); nor is this share of all."""
+_GUESSED = 1 / 4  # the share of a category or a tag, which no index counts
+_ROOM = 1.5
+"""How many times as many of the best to look at as would do if matches were spread evenly."""
+_MOST = 400
+"""The nearest 200 of 100,000 signatures take three times as long as the nearest 50, and the nearest 1,000 25 times."""
+
+
+class RowFilter:
+    """The rows that a filter (of more than collections) admits, of about `size`; one at a time on a connection."""
+
+    def __init__(self, db: apsw.Connection, filters: Filters, size: int) -> None:
+        session, category = filters.get("session"), filters.get("category")
+        names = filters["projects"] if filters.get("others") else ()
+        self._db = db
+        self._gathered = False
+        self._indexed: Condition | None = None
+        self._asked: list[Condition] = []
+        asked = self._asked
+        if session:
+            asked.append(("+session_id = ?", [session]))
+            # without its second condition SQLite does not take the index of sessions, which has no row without one
+            self._indexed = "SELECT rowid FROM document WHERE session_id = ? AND session_id <> ''", [session]
+        rows = size
+        if names:
+            condition, indexed, rows = _of_projects(db, names, filters.get("apart", False))
+            asked.append(condition)
+            self._indexed = self._indexed or indexed
+        if category:
+            asked.append(("+category_id = ?", [category]))
+        between, tags = filters.get("between", ()), filters.get("tags", ())
+        if between:
+            asked.append(("+created_at BETWEEN ? AND ?", [*between]))
+        for tag in tags:  # few hold the letters, so that few lists are taken apart
+            found = "instr(tags, ?) AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
+            asked.append((found, [json_text.dumps(tag), tag]))
+        self._share = 0.0
+        if not session and rows > max(_FEW, size * _MANY):
+            self._share = rows / size * (_GUESSED if category or tags or between else 1)
+
+    def first(self, search: Callable[[int], dict[int, float]], limit: int) -> dict[int, float] | None:
+        """The first admitted rows of a search among this many of the best; None if `where` is quicker."""
+        wide = int(limit / self._share * _ROOM) + 1 if self._share and not self._gathered else 0
+        if not 0 < wide <= _MOST:
+            return None
+        best = search(wide)
+        kept = self.among(list(best))[:limit]
+        return {row: best[row] for row in kept} if len(kept) == limit or len(best) < wide else None
+
+    def among(self, rows: Sequence[int]) -> list[int]:
+        """The admitted ones of a few rows, in order."""
+        where, parameters = self._conditions()
+        found = self._db.execute(
+            f"SELECT rowid FROM document WHERE rowid IN ({marks(rows)}) AND {where}", (*rows, *parameters)
+        )
+        kept = {int(row) for (row,) in found}
+        return [row for row in rows if row in kept]
+
+    def where(self, row: str) -> str:
+        """A condition that only admitted rows meet; `row` has their number. The first call collects them."""
+        if not self._gathered:
+            rows, parameters = self._indexed or ("", [])
+            if not rows or len(self._asked) > 1:
+                where, more = self._conditions()
+                rows = f"SELECT rowid FROM document WHERE {f'rowid IN ({rows}) AND ' if rows else ''}{where}"
+                parameters = [*parameters, *more]
+            self._db.execute("PRAGMA temp_store = MEMORY")
+            self._db.execute("CREATE TABLE IF NOT EXISTS temp.admitted (id INTEGER PRIMARY KEY)")
+            self._db.execute("DELETE FROM temp.admitted")
+            self._db.execute(f"INSERT INTO temp.admitted {rows}", parameters)
+            self._gathered = True
+        return f" AND {row} IN (SELECT id FROM temp.admitted)"
+
+    def _conditions(self) -> Condition:
+        return " AND ".join(sql for sql, _ in self._asked), [value for _, values in self._asked for value in values]
+
+
+def _of_projects(db: apsw.Connection, names: Sequence[str], apart: bool) -> tuple[Condition, Condition, int]:
+    """A condition for the rows of these projects, a query for them, and (by the table `tally`) their number.
+
+    With "" among the names also what belongs to none. A memory that names no project belongs to that of its session,
+    and to none where that is not known, or with `apart` where that has none. Three queries, each with an index of its
+    own: one condition of all three stops SQLite 3.54 with "internal query planner error".
+    """
+    named = [name for name in names if name]
+    ours = f"project IN ({marks(named)})"
+    rows = f"SELECT rowid FROM document WHERE project <> '' AND {ours}"
+    count = int(
+        db.execute(f"SELECT coalesce(sum(documents), 0) FROM tally WHERE project IN ({marks(names)})", names).get
+    )
+    if len(named) == len(names):
+        return (f"+{ours}", named), (rows, named), count
+    placed = "" if apart else "project <> '' AND "
+    of_others = f"(SELECT id FROM session WHERE {placed}project NOT IN ({marks(named)}))"
+    rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id = ''"
+    rows += " UNION ALL SELECT rowid FROM document WHERE project = '' AND session_id <> ''"
+    left_out = f"SELECT count(*) FROM document WHERE project = '' AND session_id <> '' AND session_id IN {of_others}"
+    count -= int(db.execute(left_out, named).get)
+    twice = [*named, *named]
+    # `+` keeps SQLite from walking an index of all rows
+    belongs = f"(+{ours} OR +project = '' AND +session_id NOT IN {of_others})"
+    return (belongs, twice), (f"{rows} AND session_id NOT IN {of_others}", twice), count

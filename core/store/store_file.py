@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.errors import Failure
-from core.store import SCHEMA, apsw, fold_log, log_bytes, migrate, open_unchanged, sqlite
+from core.store import sqlite
+from core.store.sqlite import SCHEMA, apsw, fold_log, log_bytes, open_unchanged
 
 _MOST_FAULTS = 5
 _OWED = "wipe"
@@ -185,9 +186,9 @@ def examine(path: str) -> Examined:
     try:
         db = open_unchanged(path)
         try:
-            schema = migrate.version_of(db)
+            schema = sqlite.schema_of(db)
             if schema > SCHEMA:
-                raise migrate.too_new("the backup", schema)
+                raise sqlite.too_new("the backup", schema)
             first = str(db.execute("PRAGMA integrity_check(1)").get)
             if first != "ok":
                 raise apsw.CorruptError(first[:200])

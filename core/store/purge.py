@@ -14,12 +14,11 @@ import apsw
 
 from core import json_text
 from core.project import names_of
-from core.store import document_rows, documents, sqlite
-from core.store.sessions import forgotten, segments, transcripts
-from core.store.sessions.call_rows import FORGOTTEN_CALL
-from core.store.sessions.name_rows import PURGED_SUMMARY
-from core.store.sessions.session_rows import FORGOTTEN, PURGED_PLAN
-from core.store.upkeep import store_file
+from core.store import calls as stored_calls
+from core.store import documents as stored_documents
+from core.store import progress, sqlite, store_file
+from core.store import sessions as stored_sessions
+from core.store.sessions import PURGED_PLAN, PURGED_SUMMARY
 
 PURGED = "purged"
 """The `write_reason` of an emptied row."""
@@ -158,7 +157,9 @@ class _Search:
             values.append(asked.before)
         if asked.project:
             kept = self._rows("SELECT id, project FROM session")
-            names = names_of(asked.project, [*document_rows.projects(self._db), *{named for _, named in kept if named}])
+            names = names_of(
+                asked.project, [*stored_documents.projects(self._db), *{named for _, named in kept if named}]
+            )
             conditions.append(f"({project} IN {_LISTED} OR ({project} = '' AND {session} IN {_LISTED}))")
             sessions = sorted(asked.live.union(one for one, named in kept if named in names))
             values += [json_text.dumps(names), json_text.dumps(sessions)]
@@ -184,7 +185,7 @@ class _Search:
             where = " OR ".join("(session_id = ? AND number = ?)" for _ in self._asked.calls) or "false"
             values = [part for call in self._asked.calls for part in call]
         query = f"SELECT session_id, number, {_CALL_TEXTS} FROM call {_OF_SESSION} WHERE ({where}) AND outcome <> ?"
-        self.found.calls = self._taken(query, (*values, FORGOTTEN_CALL))
+        self.found.calls = self._taken(query, (*values, stored_calls.FORGOTTEN))
 
     def _taken(self, query: str, values: Iterable[Any]) -> list[tuple[str, int]]:
         rows = self._rows(query, values)
@@ -195,7 +196,11 @@ class _Search:
     def _sessions(self) -> None:
         asked, found = self._asked, self.found
         where, values = self._fits("id", "updated_at", "plan", "project")
-        known = dict(self._rows(f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {FORGOTTEN}", values))
+        known = dict(
+            self._rows(
+                f"SELECT id, plan FROM session WHERE ({where}) AND updated_at <> {stored_sessions.FORGOTTEN}", values
+            )
+        )
         if asked.is_whole:
             also = asked.live if asked.project else {asked.session} - {""}
             found.sessions = list(dict.fromkeys([*known, *sorted(also)]))
@@ -253,7 +258,7 @@ class _Search:
         found.files = [one for (one,) in saying("SELECT id FROM place_file WHERE true", "path")]
         plans = saying(f"SELECT id FROM session WHERE plan NOT IN ('[]', '{PURGED_PLAN}')", "plan")
         found.plans = sorted({*found.plans, *(one for (one,) in plans)})
-        own = {source for session in found.sessions for source in transcripts.sources_naming(self._db, session)}
+        own = {source for session in found.sessions for source in progress.sources_naming(self._db, session)}
         goes = f"carry <> '' AND (source IN {_LISTED} OR purge_holds(carry) OR purge_quotes(carry))"
         carries = self._rows(f"SELECT source FROM transcript WHERE {goes}", [json_text.dumps(sorted(own))])
         found.carries = [source for (source,) in carries]
@@ -267,19 +272,19 @@ def erase(
     db.execute("PRAGMA secure_delete = ON").fetchall()
     with sqlite.transaction(db):
         found = select(db, criteria)
-        signatures = vectors and document_rows.has_signatures(db)
+        signatures = vectors and stored_documents.has_signatures(db)
         for rowid in found.documents:
-            documents.forget(db, rowid, at, signatures=signatures)
+            stored_documents.forget(db, rowid, at, signatures=signatures)
         for session in sorted(found.touched):
-            segments.renew(db, session)  # before the rows lose their session
-        for one in document_rows.by_rowids(db, found.contexts):
+            progress.renew_segments(db, session)  # before the rows lose their session
+        for one in stored_documents.by_rowids(db, found.contexts):
             one["context"] = ""
-            documents.replace(db, one, vector_of(one["text"], "", one["title"]), signatures=signatures)
+            stored_documents.replace(db, one, vector_of(one["text"], "", one["title"]), signatures=signatures)
         for session in found.sessions:
-            forgotten.forget(db, session)
+            stored_sessions.forget(db, session)
         for session, number in found.calls:
             if session not in found.sessions:
-                forgotten.forget_call(db, session, number)
+                stored_calls.forget(db, session, number)
         emptied = (
             "UPDATE document SET text = '', context = '', title = '', path = '', tags = '[]', history = '[]',"
             f" fingerprint = '', session_id = '', project = '', source = '', write_reason = '{PURGED}' WHERE rowid = ?"

@@ -8,10 +8,10 @@ import apsw
 
 from core import clock, files, home_files
 from core.config import Config
-from core.store import document_rows, documents, history, row_range, sqlite
+from core.store import calls, documents, events, hook_calls, progress, sqlite, store_file
+from core.store import sessions as stored_sessions
 from core.store.cluster import outbox
-from core.store.sessions import call_rows, forgotten, segments, session_rows
-from core.store.upkeep import store_file
+from core.store.rows import row_range
 
 AT_ONCE = 1_000
 _EPISODES_AT_ONCE, _SESSIONS_AT_ONCE = 100, 20
@@ -42,8 +42,8 @@ _OLD_EPISODES = (
     f"FROM document WHERE +rowid BETWEEN {_FIRST} AND {_LAST} AND forgotten_at IS NULL AND created_at < ?"
     " AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = document.id)"
 )
-_OLD_SESSIONS = f"session WHERE updated_at < ? AND updated_at <> {session_rows.FORGOTTEN}"
-_OLD_CALLS = f"SELECT count(*) FROM call WHERE outcome <> '{call_rows.FORGOTTEN_CALL}' AND session_id IN"
+_OLD_SESSIONS = f"session WHERE updated_at < ? AND updated_at <> {stored_sessions.FORGOTTEN}"
+_OLD_CALLS = f"SELECT count(*) FROM call WHERE outcome <> '{calls.FORGOTTEN}' AND session_id IN"
 
 
 def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
@@ -51,9 +51,9 @@ def prune_events(db: apsw.Connection, before: int) -> tuple[int, int]:
     deleted = 0
     while True:
         with sqlite.transaction(db):
-            gone = history.delete_events(db, before, AT_ONCE)
-            most = max(gone, history.delete_before(db, before, AT_ONCE))
-            kept = history.count_events(db) if most < AT_ONCE else 0
+            gone = events.delete_older(db, before, AT_ONCE)
+            most = max(gone, hook_calls.delete_before(db, before, AT_ONCE))
+            kept = events.count(db) if most < AT_ONCE else 0
         deleted += gone
         if most < AT_ONCE:
             return deleted, kept
@@ -124,7 +124,7 @@ class Retention:
         names = ("events_days", "events_mb", "episodes_days", "store_mb")
         return {
             "dryRun": dry,
-            "events": {"byAge": self._events, "bySize": self._by_size, "all": history.count_events(self._db)},
+            "events": {"byAge": self._events, "bySize": self._by_size, "all": events.count(self._db)},
             "episodes": self._episodes,
             "toolCalls": self._calls,
             "hooksAndInjections": self._history,
@@ -150,7 +150,7 @@ class Retention:
     def _drop_episodes(self, before: int) -> int:
         """Some of the oldest, from this file alone: a cluster, and the machines that share it, keep theirs."""
         with sqlite.transaction(self._db):
-            signatures = self._vectors and document_rows.has_signatures(self._db)
+            signatures = self._vectors and documents.has_signatures(self._db)
             # by time: rows are numbered as they were read, and who archives all sessions at once reads the newest first
             query = f"SELECT rowid, session_id {_OLD_EPISODES} ORDER BY created_at, rowid LIMIT {_EPISODES_AT_ONCE}"
             rows: list[Any] = self._db.execute(query, (before,)).fetchall()
@@ -158,7 +158,7 @@ class Retention:
                 for rowid, _ in rows:
                     documents.remove(self._db, rowid, signatures=signatures)
             for session in {session for _, session in rows if session}:
-                segments.renew(self._db, session)
+                progress.renew_segments(self._db, session)
         self._episodes += len(rows)
         return len(rows)
 
@@ -169,7 +169,7 @@ class Retention:
     def _drop_sessions(self, sessions: list[tuple[int, str]]) -> None:
         for _, session in sessions:
             with sqlite.transaction(self._db):
-                self._calls += forgotten.drop(self._db, session)
+                self._calls += stored_sessions.drop(self._db, session)
             time.sleep(_PAUSE_S)
 
     def _prune_store(self) -> None:
@@ -203,7 +203,7 @@ class Retention:
         dropped = self._drop_events(self._oldest_events("true"))
         first = self._one("SELECT min(timestamp) FROM event")
         with sqlite.transaction(self._db):
-            more = history.delete_before(self._db, self._now + 1 if first is None else first, AT_ONCE)
+            more = hook_calls.delete_before(self._db, self._now + 1 if first is None else first, AT_ONCE)
         self._history += more
         return dropped + more
 

@@ -1,1 +1,0 @@
-"""What keeps the store whole: what is wrong with it, copies, deletion that leaves nothing, room given back."""
