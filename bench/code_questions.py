@@ -1,6 +1,6 @@
 """Questions about real coding sessions whose answer is known by construction; no model writes or judges them.
 
-`docs/recall.md` says how each kind is made. The answer is the session (all sessions) in which the text stands that the
+The answer is the session (all sessions) in which the text stands that the
 question was made from. All sessions lie in one home. Beside joelclaw stands FTS5 alone over everything that is in the
 transcripts: prompts, answers, inputs and outputs of tools.
 """

@@ -5,7 +5,7 @@
 
 Nothing of it reads the model's mind: what is handed out is held against what the agent did next. The same compactions
 are given to what joelclaw is compared with: the client's summary alone, a plain ranked list, and deja-vu where a `deja`
-command is on PATH. `docs/recovery-bench.md` defines every figure. Each session has a home of its own in a temporary
+command is on PATH. docs/figures.md has the figures. Each session has a home of its own in a temporary
 folder; the transcripts are only read, and neither the user's memory nor the clients' settings are touched.
 """
 
@@ -213,7 +213,7 @@ def each_alone(paths: list[Path], options: argparse.Namespace, stop: threading.E
 
 def arguments() -> argparse.Namespace:
     """What was typed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="docs/recovery-bench.md")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="places", nargs="+", type=Path, required=True, metavar="PATH",
                         help="transcripts (.jsonl, .jsonl.xz) or folders of them: ~/.claude/projects")  # fmt: skip
     parser.add_argument("--sessions", type=int, default=0, metavar="N", help="the first N that can be measured")

@@ -1,6 +1,6 @@
 """A real session as a list of moments, and what its compactions made the agent look up again.
 
-The definitions of `bench/recovery.py` stand here; `docs/recovery-bench.md` says them in words.
+Defines what `bench/recovery.py` counts.
 """
 
 from __future__ import annotations

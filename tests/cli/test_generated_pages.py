@@ -10,7 +10,7 @@ from cogapp import Cog  # type: ignore[import-untyped]
 from conftest import ROOT
 
 
-@pytest.mark.parametrize("page", ["cli", "configuration", "state"])
+@pytest.mark.parametrize("page", ["cli", "configuration"])
 def test_a_page_is_as_its_declarations_make_it(page: str) -> None:
     told = io.StringIO()
     with contextlib.redirect_stdout(told):

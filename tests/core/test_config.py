@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -66,11 +64,6 @@ def test_a_number_is_taken_up_to_its_documented_bounds_and_no_further(
         put(home, f"[{section}]\n{key} = {value:.12g}\n")
         told = run("recall", "anything", ok=taken)
         assert taken or told.json["error"]["code"] == "CONFIG_INVALID"
-
-
-def test_the_table_of_settings_is_current() -> None:
-    words = [sys.executable, "-m", "cogapp", "--check", "docs/configuration.md", "docs/state.md"]
-    assert subprocess.run(words, cwd=ROOT, capture_output=True).returncode == 0, "run `make docs`"
 
 
 def test_a_file_that_is_no_toml_is_told_and_left_alone(run: Run, home: Path) -> None:

@@ -1,23 +1,15 @@
-"""The state's fields: the page of the docs lists them, and what is read from JSON is written the same."""
+"""A state that is read from JSON is written the same."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
 from session.state import Damaged, SessionState
 
 KEYS = list(SessionState("s").to_json())
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_the_page_lists_every_field(key: str) -> None:
-    page = (ROOT / "docs/state.md").read_text(encoding="utf-8")
-    assert f"- `{key}`: " in page
 
 
 @given(st.dictionaries(st.sampled_from([*KEYS, "later"]), st.none() | st.text() | st.integers()))
