@@ -14,7 +14,7 @@ from core.store.purge import PURGED, folded
 from memory import curation
 from otel import log
 from recall.by_name.calls import PREFIX
-from session.session_report import listing
+from session import known_sessions
 from session.state_file import remove_state, state_path
 
 _FILTERS = ("session", "project", "before", "match")
@@ -66,7 +66,7 @@ def _session(options: dict[str, Any]) -> Answer:
     # An event of the session that waits would come behind this.
     log.store_spooled(busy_ms=config.load().get_int("store.busy_ms"))
     db, about = writing()
-    session = listing.meant(db, options["session"])
+    session = known_sessions.resolve(db, options["session"])
     remove_state(session)  # first: where it is locked, nothing has happened yet
     files.remove(*glob(escape(state_path(session)) + ".damaged-*"))
     names, kept = curation.forget_session(db, session, **about)

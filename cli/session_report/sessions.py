@@ -8,8 +8,8 @@ from core import clock, config, files, project
 from core.store import sqlite
 from core.store.sqlite import apsw
 from otel import log
-from session.session_report import listing
-from session.session_report import report as reports
+from session import known_sessions
+from session import report as reports
 from session.state import stored_id
 
 _CODE = "SESSION_INVALID_ARGS"
@@ -20,7 +20,7 @@ def list_(options: dict[str, Any]) -> Answer:
     client, hours = options["client"] or "", options["hours"]
     since = 0 if hours is None else int(clock.now_ms() - hours * clock.HOUR_MS)
     only = {"project": options["project"] or "", "client": client}
-    rows, count = listing.sessions(_store(), config.load(), limit=options["limit"], since=since, **only)
+    rows, count = known_sessions.rows(_store(), config.load(), limit=options["limit"], since=since, **only)
     actions = []
     if rows:
         about = {"description": "its id, or its beginning", "value": rows[0]["sessionId"], "required": True}
@@ -35,11 +35,11 @@ def show(options: dict[str, Any]) -> Answer:
         given, how = session_around(), "environment"
     db = _store()
     given = stored_id(given) if given else ""
-    if given and (how == "given" or listing.is_known(db, given)):
-        session = listing.meant(db, given)
+    if given and (how == "given" or known_sessions.is_known(db, given)):
+        session = known_sessions.resolve(db, given)
     else:
-        session, how = listing.newest(db, project.name_of(files.current_folder()))
-    found = reports.of_session(db, session, config.load())
+        session, how = known_sessions.newest(db, project.name_of(files.current_folder()))
+    found = reports.session_report(db, session, config.load())
     result = {**found, "chosen": how, "full": bool(options["full"])}
     actions = []
     if not options["full"] and any(not turn["moments"] for turn in found["turns"]):
@@ -51,7 +51,7 @@ def show(options: dict[str, Any]) -> Answer:
 
 def report(options: dict[str, Any]) -> Answer:
     """Report on all sessions of the last hours."""
-    found = reports.of_all(_store(), hours=options["hours"], now=clock.now_ms())
+    found = reports.hours_report(_store(), hours=options["hours"], now=clock.now_ms())
     hours = f"{found['hours']:g}"
     actions = []
     if found["errors"]["total"]:

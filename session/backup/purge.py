@@ -23,9 +23,9 @@ from core.store.sqlite import apsw
 from memory import curation
 from otel import log
 from recall.vectors import document_vector
+from session import known_sessions
 from session.backup import archive
 from session.reactions import daily_log
-from session.session_report import listing
 from session.state import Damaged, SessionState, TooNew
 from session.state_file import remove_state, state_lock
 
@@ -54,12 +54,12 @@ class Purge:
         if ids:
             self._criteria = _named(self._db, ids)
         else:
-            known = listing.known(self._db) if project else []
+            known = known_sessions.known_sessions(self._db) if project else []
             live = frozenset(one.id for one in known if projects.same(project, one.read().project))
             try:
-                session = listing.meant(self._db, session) if session else ""
+                session = known_sessions.resolve(self._db, session) if session else ""
             except Failure as failure:  # files may still name one that is not known any more
-                if failure.code != listing.NOT_FOUND:
+                if failure.code != known_sessions.NOT_FOUND:
                     raise
             self._criteria = Criteria(session=session, project=project, live=live, before=before, match=match)
         self._selection = purge.select(self._db, self._criteria)

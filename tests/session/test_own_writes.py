@@ -19,7 +19,7 @@ def machine(tmp_path: Path, server: Server) -> Machine:
     made = Machine(tmp_path / "home", server.environment(JOELCLAW_STORE_PREFIX=new_prefix(), **PATIENT))
     made.write(FIRST)
     made.result("store", "init")
-    made.sync()
+    made.push()
     return made
 
 
@@ -35,7 +35,7 @@ def test_a_memory_is_found_before_it_is_carried(machine: Machine) -> None:
     assert text in found(machine, "where is the spare tide gauge")
     assert FIRST in found(machine, "tide gauge at Vlissingen")
     assert text not in found(machine, "where is the spare tide gauge", "--collection", "knowledge")
-    machine.sync()
+    machine.push()
     assert found(machine, "where is the spare tide gauge").count(text) == 1
 
 
