@@ -16,7 +16,6 @@ import os
 from core import TYPE_CHECKING, clock, files, json_text
 from core.errors import Failure
 from otel import log
-from session import session_event
 from session.state import SessionState, role_name
 from session.state_file import LOCK_WAIT_S, has_state, load_state, read_state, state_lock, write_state
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         message: str
 
 
+COMPONENT = "session-lifecycle"
 TASK_TAGS = ("compaction-extract", "session-task")
 COOLDOWN_MS = 60_000  # no second recovery note, and no refresh, within this time (CONTRACT)
 _BUSY_MS = 400  # how long a write to the store waits for another process
@@ -147,10 +147,35 @@ class Session:
         """Keep a write to the store, which must not happen twice, until the next save."""
         self._writes.append((step, write))
 
-    def event(self, name: str, about: Mapping[str, Any]) -> Event:
-        """An event about this session; a gateway's have a prefix."""
-        name = session_event.by_role(name, self.state.role)
-        return session_event.event(name, self.state.role, self.id, about, self.now)
+    def event(self, name: str, about: Mapping[str, Any], *, component: str = COMPONENT, level: str = "info") -> Event:
+        """An event about this session; `about` is its metadata."""
+        from otel.event import new_event
+
+        role = self.state.role or "interactive"
+        if self.state.is_gateway and component == COMPONENT:
+            component = "gateway-context"
+        return new_event(
+            name, source=role, component=component, level=level, metadata=about, duration_ms=about.get("duration_ms"),
+            session=self.id, role=role, now=self.now,
+        )  # fmt: skip
+
+    def injected_event(
+        self, name: str, about: Mapping[str, Any], kind: str, text: str, *, component: str = ""
+    ) -> Event:
+        """The event of a text that the agent is given; the text itself is stored with it, unless it is excluded.
+
+        The text is redacted again, because two redacted texts side by side may form a secret.
+        """
+        is_excluded = self.is_excluded(self.state.cwd)
+        if is_excluded:
+            about = {key: value for key, value in about.items() if key != "query"}  # the user said it
+        event = self.event(name, about, component=component or COMPONENT)
+        if not is_excluded:
+            from core.redaction import redact
+
+            event["injected"] = {"kind": kind, "text": redact(text)[0]}
+        event["recalled"] = about["memoryIds"]
+        return event
 
     def store_events(self) -> None:
         """Move the events that wait in the spool to the store."""
@@ -216,8 +241,8 @@ class Session:
         if state is not None:
             self.state, self.before = state, state.copy()
         if self.set_aside:
-            about = self.state.role, self.id, self.set_aside, self.now
-            self.queue_event(session_event.set_aside("session.state.set_aside", *about))
+            about = {"file": os.path.basename(self.set_aside)}
+            self.queue_event(self.event("session.state.set_aside", about, level="warn"))
 
     def _text(self) -> str:
         return json_text.dumps(self.state.to_json())
@@ -229,7 +254,8 @@ class Session:
 
             self._switches, aside = switches.load()
             if aside:
-                self.queue_event(session_event.set_aside("switch.set_aside", "", self.id, aside, self.now))
+                about = {"file": os.path.basename(aside)}
+                self.queue_event(self.event("switch.set_aside", about, level="warn"))
         return self._switches
 
     def _known_folder(self) -> str:

@@ -93,134 +93,115 @@ def _checked(value: Any, *kinds: type) -> Any:
 
 
 def _text(most: int) -> Reader:
-    return lambda value: _checked(value, str)[:most]
+    return lambda value: "" if value is None else _checked(value, str)[:most]
 
 
 def _texts(most: int, characters: int) -> Reader:
-    return lambda value: [_checked(item, str)[:characters] for item in _checked(value, list)[-most:]]
+    return lambda value: [_checked(item, str)[:characters] for item in _checked(value or [], list)[-most:]]
 
 
-def _times(value: Any) -> dict[str, Any]:
-    last = list(_checked(value, dict).items())[-16:]
+def _times(value: Any) -> Any:
+    last = list(_checked(value or {}, dict).items())[-16:]
     return {name[:40]: _checked(at, int, float) for name, at in last}
 
 
 def _flag(value: Any) -> Any:
-    return _checked(value, bool)
+    return False if value is None else _checked(value, bool)
 
 
 def _whole(value: Any) -> Any:
-    return _checked(value, int)
+    return 0 if value is None else _checked(value, int)
 
 
 def _number(value: Any) -> Any:
-    return _checked(value, int, float)
-
-
-def _number_or_none(value: Any) -> Any:
     return None if value is None else _checked(value, int, float)
 
 
-def _read_object(fields: dict[str, tuple[Any, Reader]], value: Any, *, complete: bool = False) -> dict[str, Any]:
-    """The fields of an object within their bounds; a missing one has its first value, or is damage if `complete`."""
-    known = _checked(value, dict)
-    if complete and not known.keys() >= fields.keys():
-        raise Damaged("a field is missing")
-    found: dict[str, Any] = {}
-    for name, (first, read) in fields.items():
-        try:
-            found[name] = read(known.get(name, first))
-        except Damaged as damaged:
-            raise Damaged(f"{name}: {damaged}") from None
-    return found
+def _object(fields: dict[str, Reader]) -> Reader:
+    def read(value: Any) -> Any:
+        known = _checked(value or {}, dict)
+        found: dict[str, Any] = {}
+        for name, read_field in fields.items():
+            try:
+                found[name] = read_field(known.get(name))
+            except Damaged as damaged:
+                raise Damaged(f"{name}: {damaged}") from None
+        return found
+
+    return read
 
 
-def _object(fields: dict[str, tuple[Any, Reader]]) -> Reader:
-    return lambda value: _read_object(fields, value, complete=True)
-
-
-def _object_or_none(fields: dict[str, tuple[Any, Reader]]) -> Reader:
-    return lambda value: None if value is None else _read_object(fields, value, complete=True)
-
-
-def _objects(most: int, fields: dict[str, tuple[Any, Reader]]) -> Reader:
+def _object_or_none(fields: dict[str, Reader]) -> Reader:
     read = _object(fields)
-    return lambda value: [read(item) for item in _checked(value, list)[-most:]]
+    return lambda value: None if value is None else read(value)
 
 
-_CHECKPOINT: dict[str, tuple[Any, Reader]] = {
-    "currentTask": ("", _text(TASK_CHARS)),
-    "filesModified": ([], _texts(FILES_SHOWN, FILE_CHARS)),
-    "recallHits": ([], _texts(HITS_KEPT, 160)),
-    "recallQueries": ([], _texts(3, 160)),
-    "compactionCount": (0, _whole),
-    "contextPercentAtCapture": (None, _number_or_none),
-}
-_MEMORY = {"id": ("", _text(80)), "text": ("", _text(160)), "category": ("", _text(40)), "score": (0.0, _number)}
-_RECALLED = {
-    "query": ("", _text(160)),
-    "hash": ("", _text(80)),
-    "hits": ([], _objects(HITS_KEPT, _MEMORY)),
-    "at": (0, _whole),
-}
-_PENDING = {
-    "id": ("", _text(80)),
-    "terms": ([], _texts(TERMS_KEPT, 40)),
-    "used": (0, _whole),
-    "asked": (False, _flag),
-    "turns": (0, _whole),
-}
-_TIMER = {
-    "scheduledAt": (0, _whole),
-    "dueAt": (0, _whole),
-    "ratio": (0.0, _number),
-    "cwd": ("", _text(PATH_CHARS)),
-    "transcript": ("", _text(PATH_CHARS)),
-}
-_COUNTS: dict[str, tuple[Any, Reader]] = dict.fromkeys(
-    ("saves", "flushes", "recalls", "writes", "injections", "userMessages"), (0, _whole)
-)
-_FIELDS: dict[str, tuple[str, Any, Reader]] = {
-    "version": ("version", 0, _whole),
-    "sessionId": ("session_id", "", _text(_LONGEST_ID)),
-    "role": ("role", "", _text(_ROLE_CHARS)),
-    "agent": ("agent", "", _text(40)),
-    "cwd": ("cwd", "", _text(400)),
-    "checkpoint": ("checkpoint", {}, lambda value: _read_object(_CHECKPOINT, value)),
-    "messages": ("messages", [], _objects(MESSAGES_KEPT, {"text": ("", _text(240)), "hash": ("", _text(80))})),
-    "files": ("files", [], _texts(FILES_KEPT, FILE_CHARS)),
-    "contextTokens": ("context_tokens", None, _number_or_none),
-    "contextLimit": ("context_limit", None, _number_or_none),
-    "warmZoneEntered": ("warm_zone_entered", False, _flag),
-    "hotZoneEntered": ("hot_zone_entered", False, _flag),
-    "recallCache": ("recall_cache", [], _objects(3, _RECALLED)),
-    "taskHash": ("task_hash", "", _text(80)),
-    "recalledHash": ("recalled_hash", "", _text(80)),
-    "writtenHash": ("written_hash", "", _text(80)),
-    "taskMemoryIds": ("task_memory_ids", [], _texts(20, 80)),
-    "lastCompactionAt": ("last_compaction_at", None, _number_or_none),
-    "lastInjectionAt": ("last_injection_at", None, _number_or_none),
-    "injectedScopes": ("injected_scopes", [], _texts(40, 80)),
-    "toldNames": ("told_names", [], _texts(60, 80)),
-    "injectedKinds": ("injected_kinds", {}, _times),
-    "injectedMemories": ("injected_memories", [], _texts(40, 80)),
-    "pendingFeedback": ("pending_feedback", [], _objects(16, _PENDING)),
-    "lastMessageAt": ("last_message_at", None, _number_or_none),
-    "lastRefreshAt": ("last_refresh_at", None, _number_or_none),
-    "halfRefreshed": ("half_refreshed", False, _flag),
-    "noteOwed": ("note_owed", False, _flag),
-    "signpost": (
-        "signpost",
-        None,
-        _object_or_none({"text": ("", _text(10_000)), "memoryIds": ([], _texts(HITS_KEPT, 80))}),
+def _objects(most: int, fields: dict[str, Reader]) -> Reader:
+    read = _object(fields)
+    return lambda value: [read(item) for item in _checked(value or [], list)[-most:]]
+
+
+# What reads each field of the file: it cuts a value to its bound, or raises Damaged; None is a field that is missing.
+_MEMORY = {"id": _text(80), "text": _text(160), "category": _text(40), "score": _number}
+_FIELDS: dict[str, Reader] = {
+    "version": _whole,
+    "sessionId": _text(_LONGEST_ID),
+    "role": _text(_ROLE_CHARS),
+    "agent": _text(40),
+    "cwd": _text(400),
+    "checkpoint": _object(
+        {
+            "currentTask": _text(TASK_CHARS),
+            "filesModified": _texts(FILES_SHOWN, FILE_CHARS),
+            "recallHits": _texts(HITS_KEPT, 160),
+            "recallQueries": _texts(3, 160),
+            "compactionCount": _whole,
+            "contextPercentAtCapture": _number,
+        }
     ),
-    "idleTimer": ("idle_timer", None, _object_or_none(_TIMER)),
-    "turnBeganAt": ("turn_began_at", None, _number_or_none),
-    "counts": ("counts", {}, lambda value: _read_object(_COUNTS, value)),
-    "startedAt": ("started_at", 0, _whole),
-    "updatedAt": ("updated_at", 0, _whole),
+    "messages": _objects(MESSAGES_KEPT, {"text": _text(240), "hash": _text(80)}),
+    "files": _texts(FILES_KEPT, FILE_CHARS),
+    "contextTokens": _number,
+    "contextLimit": _number,
+    "warmZoneEntered": _flag,
+    "hotZoneEntered": _flag,
+    "recallCache": _objects(
+        3, {"query": _text(160), "hash": _text(80), "hits": _objects(HITS_KEPT, _MEMORY), "at": _whole}
+    ),
+    "taskHash": _text(80),
+    "recalledHash": _text(80),
+    "writtenHash": _text(80),
+    "taskMemoryIds": _texts(20, 80),
+    "lastCompactionAt": _number,
+    "lastInjectionAt": _number,
+    "injectedScopes": _texts(40, 80),
+    "toldNames": _texts(60, 80),
+    "injectedKinds": _times,
+    "injectedMemories": _texts(40, 80),
+    "pendingFeedback": _objects(
+        16, {"id": _text(80), "terms": _texts(TERMS_KEPT, 40), "used": _whole, "asked": _flag, "turns": _whole}
+    ),
+    "lastMessageAt": _number,
+    "lastRefreshAt": _number,
+    "halfRefreshed": _flag,
+    "noteOwed": _flag,
+    "signpost": _object_or_none({"text": _text(10_000), "memoryIds": _texts(HITS_KEPT, 80)}),
+    "idleTimer": _object_or_none(
+        {
+            "scheduledAt": _whole,
+            "dueAt": _whole,
+            "ratio": _number,
+            "cwd": _text(PATH_CHARS),
+            "transcript": _text(PATH_CHARS),
+        }
+    ),
+    "turnBeganAt": _number,
+    "counts": _object(dict.fromkeys(("saves", "flushes", "recalls", "writes", "injections", "userMessages"), _whole)),
+    "startedAt": _whole,
+    "updatedAt": _whole,
 }
-"""By key in the file: the attribute, its first value, and what cuts a value to its bound or raises Damaged."""
+# The attribute of each field: `warm_zone_entered` for warmZoneEntered.
+_ATTRIBUTES = {key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key) for key in _FIELDS}
 
 
 class SessionState:
@@ -230,7 +211,7 @@ class SessionState:
     derive from `files` and `recall_cache`.
     """
 
-    __slots__ = ({row[0] for row in _FIELDS.values()} - {"checkpoint"}) | {"compaction_count", "percent", "task"}
+    __slots__ = ({*_ATTRIBUTES.values()} - {"checkpoint"}) | {"compaction_count", "percent", "task"}
 
     version: int
     session_id: str
@@ -292,8 +273,8 @@ class SessionState:
     def to_json(self) -> dict[str, Any]:
         """The state as its file has it, every list and text within its bound."""
         value: dict[str, Any] = {}
-        for key, (attribute, _, read) in _FIELDS.items():
-            value[key] = read(getattr(self, attribute))
+        for key, read in _FIELDS.items():
+            value[key] = read(getattr(self, _ATTRIBUTES[key]))
         value["sessionId"] = self.session_id  # never cut: it names the file
         return value
 
@@ -343,14 +324,19 @@ class SessionState:
         """Whether the session works on all projects and not on one of its own."""
         return self.role == GATEWAY
 
-    def count(self, name: str, more: int = 1) -> None:
-        """Add to one of the `counts`."""
-        self.counts[name] += more
+    @property
+    def compaction_metadata(self) -> dict[str, int]:
+        """The number of compactions, under the key that the mirrored events have for it."""
+        return {"gwCompactionCount" if self.is_gateway else "compactionCount": self.compaction_count}
+
+    def compaction_event(self, name: str) -> str:
+        """The name of an event about compactions; a gateway's is `gateway.` and the name (ADR-0203)."""
+        return f"gateway.{name}" if self.is_gateway else name
 
     def _fill(self, value: dict[str, Any]) -> None:
-        for key, (attribute, first, read) in _FIELDS.items():
+        for key, read in _FIELDS.items():
             try:
-                setattr(self, attribute, read(value.get(key, first)))
+                setattr(self, _ATTRIBUTES[key], read(value.get(key)))
             except Damaged as damaged:
                 raise Damaged(f"{key}: {damaged}") from None
 

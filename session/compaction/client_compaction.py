@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 import clients
-from session import session_event
+from session.session import COMPONENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def cancelled(event: HookEvent, session: Session) -> list[Text]:
     from clients.extension_hooks import CANCEL, NOTICE
 
     about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
-    session.queue_event(session.event(ACTION, {**session_event.compaction_count(session.state), **about}))
+    name = session.state.compaction_event(ACTION)
+    session.queue_event(session.event(name, {**session.state.compaction_metadata, **about}))
     return [{"customType": CANCEL, "content": NOTHING_SINCE}, {"customType": NOTICE, "content": _SAID}]
 
 
@@ -105,8 +106,6 @@ def notify(config: Config) -> dict[str, Any]:
     is_done = ended.status == 0
     now, name = clock.now_ms(), f"compaction.notify.{'completed' if is_done else 'failed'}"
     level, why = ("info", None) if is_done else ("warn", ended.explain())
-    event = new_event(
-        name, source="interactive", component=session_event.COMPONENT, level=level, success=is_done, error=why, now=now
-    )
+    event = new_event(name, source="interactive", component=COMPONENT, level=level, success=is_done, error=why, now=now)
     log.store_spooled([event])  # nobody waits for this
     return {"delivered": is_done, "reason": "" if is_done else ended.reason or "failed"}

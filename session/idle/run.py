@@ -14,9 +14,9 @@ from core.errors import Failure
 from core.process.command import Command, Ended, Interrupts
 from otel import log
 from otel.event import new_event
-from session import session_event
 from session.compaction import client_compaction
 from session.idle import timers
+from session.session import COMPONENT
 from session.state import Damaged, SessionState, TooNew
 from session.state_file import (
     SUFFIX,
@@ -252,13 +252,13 @@ def _record(
     took: float | None = None,
 ) -> None:
     event = new_event(
-        session_event.by_role(f"compaction.idle.{what}", current.role),
+        current.compaction_event(f"compaction.idle.{what}"),
         source=current.role,
-        component=session_event.COMPONENT,
+        component=COMPONENT,
         level="error" if error else "info",
         success=not error,
         error=error or None,
-        metadata={"agent": current.agent, **about, **session_event.compaction_count(current)},
+        metadata={"agent": current.agent, **about, **current.compaction_metadata},
         duration_ms=took,
         session=current.session_id,
         role=current.role,

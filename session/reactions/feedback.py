@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TURNS = 3
 FEWEST_TERMS = 3
-_COMPONENT = "memory-feedback"
 _READ_CHARS = 50_000
 _LONGEST_TERM = 40
 _LONG_WORD = 8
@@ -71,16 +70,14 @@ def move_priorities(db: apsw.Connection, verdicts: Sequence[Verdict], session: S
     """Move the priorities of judged memories, and store an event for each, in one transaction."""
     from core.store import documents, sqlite
     from otel import log
-    from session import session_event
 
-    events, role = [], session.state.role
+    events = []
     with sqlite.transaction(db):
         for identifier, outcome, matched in verdicts:
             priority = documents.move_priority(db, identifier, used=outcome == "echo", at=session.now)
             if priority is not None:
                 about = {"memoryId": identifier, "termsMatched": matched, "priority": priority}
-                name = f"memory.{outcome}"
-                events.append(session_event.event(name, role, session.id, about, session.now, component=_COMPONENT))
+                events.append(session.event(f"memory.{outcome}", about, component="memory-feedback"))
         log.append(db, events)
 
 

@@ -9,7 +9,6 @@ from core.names import names_in_order
 from core.quoting import clip, cost, enclose, one_line
 from memory.gate import is_noise
 from recall.hit import written
-from session import session_event
 from session.reactions import Reaction
 from session.session import TASK_TAGS
 from session.state import HITS_KEPT
@@ -43,7 +42,7 @@ class Injection:
         self.about = about
         self.event_about: Mapping[str, Any] = {}
         """What the event says and the result of a command does not."""
-        self.component = session_event.COMPONENT
+        self.component = ""
         self.query = ""
         """What was recalled: if the agent says these words, that does not show that it used a memory."""
 
@@ -66,15 +65,9 @@ def give(injection: Injection, session: Session, began: float) -> Reaction:
         "duration_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
     metadata = {**about, **injection.event_about}
-    is_excluded = session.is_excluded(state.cwd)
-    if is_excluded:
-        metadata.pop("query", None)  # the user said it
-    event = session_event.event(
-        injection.event_name, state.role, session.id, metadata, session.now, component=injection.component
+    event = session.injected_event(
+        injection.event_name, metadata, injection.kind, content, component=injection.component
     )
-    if not is_excluded:
-        event["injected"] = session_event.injected(injection.kind, content)
-    event["recalled"] = identifiers
     session.queue_event(event)
     return Reaction("injected", texts=[{"customType": injection.kind, "content": content}], about=about)
 

@@ -13,7 +13,7 @@ import clients
 from core import TYPE_CHECKING
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import sessions
-from session import own_command, session_event
+from session import own_command
 from session.notes import recovery_note
 from session.notes.recovery_note import Note
 from session.reactions import NO_CHECKPOINT, NO_RESULTS, Reaction
@@ -23,6 +23,7 @@ from session.state import MESSAGE_CHARS, MESSAGES_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import apsw
 
@@ -51,12 +52,11 @@ def react(event: HookEvent, session: Session) -> Reaction:
         return _last_note(session)
     if session.before is None:
         return Reaction(NO_CHECKPOINT)
-    about = session_event.compaction_count(state)
+    about: dict[str, Any] = {**state.compaction_metadata}
     if session.is_cooling_down:
         state.note_owed = False
-        name = session_event.by_role("compaction.inject.skipped", state.role)
-        skipped = session_event.event(name, state.role, session.id, {**about, "reason": RAPID}, session.now)
-        session.queue_event(skipped)
+        skipped = state.compaction_event("compaction.inject.skipped")
+        session.queue_event(session.event(skipped, {**about, "reason": RAPID}))
         return Reaction(RAPID, about=about)
     if not (state.task or state.files or state.recall_cache or _archived(session)):
         state.note_owed = False
@@ -74,7 +74,7 @@ def react(event: HookEvent, session: Session) -> Reaction:
 
     from session.reactions.injection import Injection, give
 
-    name = session_event.by_role("compaction.inject", state.role)
+    name = state.compaction_event("compaction.inject")
     return give(Injection(_kind(state), note.content, note.memories, name, about), session, began)
 
 
@@ -118,14 +118,11 @@ def _last_note(session: Session) -> Reaction:
         return Reaction(NO_RESULTS)
     kind, content = _kind(state), note["text"]
     about = {
-        **session_event.compaction_count(state), "memoryIds": note["memoryIds"], "contentChars": len(content),
+        **state.compaction_metadata, "memoryIds": note["memoryIds"], "contentChars": len(content),
         "estimatedTokens": cost(content), "duration_ms": 0,
     }  # fmt: skip
-    repeated = session.event("compaction.inject.repeated", about)
-    if not session.is_excluded(state.cwd):
-        repeated["injected"] = session_event.injected(kind, content)
-    repeated["recalled"] = note["memoryIds"]
-    session.queue_event(repeated)
+    name = state.compaction_event("compaction.inject.repeated")
+    session.queue_event(session.injected_event(name, about, kind, content))
     return Reaction("injected", texts=[{"customType": kind, "content": content}], about=about)
 
 

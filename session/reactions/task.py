@@ -6,7 +6,6 @@ A write that is repeated after a kill replaces the memory that the session wrote
 from __future__ import annotations
 
 from core import TYPE_CHECKING
-from session import session_event
 from session.reactions import Reaction
 from session.record import record_recall, record_task_memory
 from session.session import TASK_TAGS
@@ -70,7 +69,7 @@ def _queue_events(session: Session, plan: TaskPlan, hits: int | None, memory_id:
         events.append(("compaction.extract.hot", {"percent": percent, **totals}))
     if plan.is_flush:
         last, now = state.last_compaction_at, session.now
-        about = {**session_event.compaction_count(state), "contextPercent": state.percent, **totals}
+        about = {**state.compaction_metadata, "contextPercent": state.percent, **totals}
         before = {
             "contextTokens": state.context_tokens,
             "contextLimit": state.context_limit,
@@ -87,4 +86,4 @@ def _queue_events(session: Session, plan: TaskPlan, hits: int | None, memory_id:
         }
         events += [("compaction.before", about | before), ("compaction.checkpoint", about | done)]
     for name, about in events:
-        session.queue_event(session.event(name, about))
+        session.queue_event(session.event(state.compaction_event(name), about))

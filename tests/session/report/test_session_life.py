@@ -12,9 +12,9 @@ from conftest import Run
 from lived_session import MEMORY, MINUTE, Lived, live
 from terminal import on_terminal, without_style
 
+from core.redaction import redact
 from otel import log
 from otel.event import new_event
-from session import session_event
 
 OTHER = "5a3e7c22-0000-4333-8444-555566667777"
 
@@ -116,7 +116,7 @@ def test_what_waited_in_the_spool_is_told_and_odd_lines_do_no_harm(
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
     told = new_event("memory.recall.injected", component="memory-enforcer", session=SESSION, now=one.now + 1)
     token = "ghp_" + "a1B2" * 9
-    told["injected"] = session_event.injected("memory-recall", f"the token is {token}")
+    told["injected"] = {"kind": "memory-recall", "text": redact(f"the token is {token}")[0]}
     late = new_event("hook.timeout", component="hook", session=SESSION, level="error", success=False, now=one.now + 2)
     odd: list[Any] = [
         {**late, "id": "odd-1", "hook": "x"},
