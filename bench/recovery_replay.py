@@ -29,7 +29,8 @@ from core.config import Config
 from core.process import background
 
 if TYPE_CHECKING:
-    from clients.event import Kind, Tool
+    from clients.entries import Entry
+    from clients.event import Kind
 
 PRINTED = re.compile(r"`([^`\n]*\brecall [\"'][^`\n]+)`")
 """A recall that a text offers: in backticks, with its query in quotes."""
@@ -83,7 +84,7 @@ class Replay:
         self.faults: list[str] = []
         self.now = session.began
         self.line = 0
-        self.calls = {moment.tool["call"]: moment for moment in session.moments if moment.tool}
+        self.calls = {moment.tool.call: moment for moment in session.moments if moment.tool}
         client = clients.row(session.client)
         self.turn_ends = _turn_ends(session.moments)
         self.compaction: int | None = None
@@ -245,14 +246,12 @@ class Replay:
             if place in self.turn_ends:
                 self.hook("turn", place + 1, stop_hook_active=False)
 
-    def _used(self, call: Moment, tool: Tool, place: int, result: Moment) -> None:
+    def _used(self, call: Moment, tool: Entry, place: int, result: Moment) -> None:
         if self.is_extension:
-            self.hook("tool", place, tool=tool["name"], files=[] if result.failed else tool["files"])
+            self.hook("tool", place, tool=tool.tool, files=[] if result.failed else tool.files)
             return
-        given, returned = self._raw_input(call.line, tool["call"]), self._raw_output(result)
-        self.hook(
-            "tool", place, tool_name=tool["name"], tool_input=given, tool_response=returned, tool_use_id=result.call
-        )
+        given, returned = self._raw_input(call.line, tool.call), self._raw_output(result)
+        self.hook("tool", place, tool_name=tool.tool, tool_input=given, tool_response=returned, tool_use_id=result.call)
 
     def _raw_input(self, line: int, identifier: str) -> Any:
         """The input of a tool as the client tells it to its hooks."""

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import clients
-from clients import content, entry
+from clients import content
 from clients.content import parse_timestamp
 from core import project
+from session.compaction import session_tree
 
 if TYPE_CHECKING:
-    from clients.event import Item, Tool
+    from clients.entries import Entry
 
 NEXT_CALLS = 40
 """How far the agent's work is followed after an injection, in tool calls."""
@@ -56,7 +57,7 @@ class Moment:
     kind: MomentKind
     text: str
     line: int
-    tool: Tool | None = None
+    tool: Entry | None = None
     call: str = ""
     """Of a result: the id of the call."""
     failed: bool = False
@@ -93,15 +94,17 @@ class Session:
 
     def __post_init__(self) -> None:
         self.lines = _read(self.path)
-        parsed = (entry.parsed(line) for line in self.lines)
+        parsed = (session_tree.parsed(line) for line in self.lines)
         self.records = [record if isinstance(record, dict) else {} for record in parsed]
         client = clients.detect(self.records[:_FIRST_LINES])
         if client is None:
             raise NoTranscript(f"{self.path} is no session of {clients.either(clients.keeping_files())}")
         self.client = client
-        form = clients.transcript(client)
-        is_subagents = getattr(form, "is_subagents", None)
-        if is_subagents and is_subagents(self.records[:_FIRST_LINES]):
+        heads = [
+            entries[0] for record in self.records[:_FIRST_LINES] if (entries := clients.row(client).entries(record))
+        ]
+        sides = [head.is_side for head in heads if head.is_side is not None]
+        if sides and all(sides):
             raise NoTranscript(f"{self.path} is a subagent's")
         self.id = ""
         self.moments = [moment for n, record in enumerate(self.records) for moment in self._moments_of(n, record)]
@@ -171,8 +174,8 @@ class Session:
         """
         kept = self.kept(compaction)
         calls = [moment.tool for moment in self.moments[:compaction] if moment.tool]
-        ran = {tool["command"] for tool in calls} - {""}
-        touched = {tool["target"] for tool in calls} - {""}
+        ran = {tool.command for tool in calls} - {""}
+        touched = {tool.target for tool in calls} - {""}
         lost = self.names_before(compaction) - identifiers(kept)
         came_back: set[str] = set()
         names: set[str] = set()
@@ -187,7 +190,7 @@ class Session:
                 if count > NEXT_CALLS:
                     break
                 names |= identifiers(moment.text) & lost & came_back
-                command, target = moment.tool["command"], moment.tool["target"]
+                command, target = moment.tool.command, moment.tool.target
                 if command in ran and len(command) < LONGEST_COMMAND and command not in kept:
                     commands.add(command)
                 if target in touched and os.path.basename(target) not in kept:
@@ -199,30 +202,26 @@ class Session:
         return self.moments[compaction + 1 : later[0] if later else None]
 
     def _moments_of(self, n: int, record: dict[str, Any]) -> Iterator[Moment]:
-        form = clients.transcript(self.client)
-        snapshot_of = getattr(form, "snapshot_of", None)
-        if snapshot_of and snapshot_of(record):  # the client writes no compaction, but the history that it left
-            yield Moment("compaction", "", n)
-            yield Moment("kept", "\n".join(content.texts_in(record)), n)
-        for item in form.items(record):
-            yield from self._of_item(n, item)
+        for entry in clients.row(self.client).entries(record):
+            yield from self._of_entry(n, entry)
 
-    def _of_item(self, n: int, item: Item) -> Iterator[Moment]:
-        if item["kind"] == "said":
-            if item["text"]:
-                yield Moment("prompt" if item["role"] == "user" else "said", item["text"], n)
-            for tool in item["tools"]:
-                yield Moment("call", tool["given"], n, tool)
-        elif item["kind"] == "outcome":
-            yield Moment("result", item["text"], n, call=item["call"], failed=item["failed"])
-        elif item["kind"] == "compaction":
+    def _of_entry(self, n: int, entry: Entry) -> Iterator[Moment]:
+        self.id, self.cwd = self.id or entry.session, self.cwd or entry.folder
+        if entry.kind in ("prompt", "answer") and entry.text:
+            yield Moment("prompt" if entry.kind == "prompt" else "said", entry.text, n)
+        elif entry.kind == "call":
+            yield Moment("call", content.given_text(entry.given), n, entry)
+        elif entry.kind == "result" and not entry.unrun:
+            yield Moment("result", entry.text, n, call=entry.call, failed=bool(entry.failed))
+        elif entry.kind == "history" and entry.id:  # the client records no compaction, but the history that it left
             yield Moment("compaction", "", n)
-        elif item["kind"] == "summary":
-            yield Moment("kept", item["text"], n)
-        elif item["kind"] == "started":
-            self.id, self.cwd = self.id or item["session"], self.cwd or item["cwd"]
-        elif item["kind"] == "usage":
-            self.usage[n] = item["tokens"]
+            yield Moment("kept", "\n".join(content.texts_in(entry.content)), n)
+        elif entry.kind == "compaction":
+            yield Moment("compaction", "", n)
+        elif entry.kind == "summary":
+            yield Moment("kept", entry.text, n)
+        elif entry.kind == "usage" and entry.tokens:
+            self.usage[n] = entry.tokens
 
     def _first_kept(self, line: int) -> int | None:
         """The line of the oldest message that a compaction leaves in the context."""

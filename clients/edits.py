@@ -1,29 +1,18 @@
-"""What an edit changed, as clients record it: ranges of lines, and the lines as they are then. Hot path."""
+"""Edits as clients record them (patches, diffs, whole contents), read into hunks. Hot path."""
 
 from __future__ import annotations
 
 from clients.content import rows, string, table, whole
+from clients.entries import Hunk
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.event import Hunk, Item
-
-MOST_HUNKS = 60
-_LINES = 2000
-_SIGNS = ("+", "-", " ")
-
-
-def edited(call: object, hunks: list[Hunk]) -> list[Item]:
-    """That a call edited, nothing where it changed no line."""
-    return [{"kind": "edited", "call": string(call), "hunks": hunks[:MOST_HUNKS]}] if hunks else []
+MAX_LINES = 2000  # of a new file
+SIGNS = ("+", "-", " ")
 
 
 def of_content(file: str, text: str) -> list[Hunk]:
     """A file that was written as a whole."""
-    lines = text.removesuffix("\n").split("\n", _LINES)[:_LINES]
-    return [_hunk(file, 1, [("+", line) for line in lines])] if file and text else []
+    lines = text.removesuffix("\n").split("\n", MAX_LINES)[:MAX_LINES]
+    return [Hunk(file, 1, [("+", line) for line in lines])] if file and text else []
 
 
 def of_patch(file: str, patch: object) -> list[Hunk]:
@@ -32,8 +21,8 @@ def of_patch(file: str, patch: object) -> list[Hunk]:
     for row in rows(patch):
         lines = map(string, given) if isinstance(given := row.get("lines"), list) else ()
         start = whole(row.get("newStart")) + (row.get("newLines") == 0)
-        found.append(_hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in _SIGNS]))
-    return [hunk for hunk in found if hunk["start"] and hunk["signs"].strip()]
+        found.append(Hunk(file, start, [(line[:1], line[1:]) for line in lines if line[:1] in SIGNS]))
+    return [hunk for hunk in found if hunk.start and hunk.signs.strip()]
 
 
 def of_unified(file: str, diff: str) -> list[Hunk]:
@@ -44,15 +33,15 @@ def of_unified(file: str, diff: str) -> list[Hunk]:
         if line.startswith("@@ "):
             start, left = hunk_at(line)
             found.append((start + (left == 0), []))
-        elif found and (line[:1] in _SIGNS if line else left):  # an empty line may have lost its space
+        elif found and (line[:1] in SIGNS if line else left):  # an empty line may have lost its space
             left -= line[:1] != "-"
             found[-1][1].append((line[:1] or " ", line[1:]))
-    made = (_hunk(file, start, lines) for start, lines in found if start)
-    return [hunk for hunk in made if hunk["signs"].strip()]
+    hunks = (Hunk(file, start, lines) for start, lines in found if start)
+    return [hunk for hunk in hunks if hunk.signs.strip()]
 
 
 def hunk_at(header: str) -> tuple[int, int]:
-    """Where a hunk of a unified diff begins in the new file, and how many lines of it it has: `@@ -1,2 +1,3 @@`."""
+    """Where a hunk of a unified diff begins in the new file, and how many of its lines it has: `@@ -1,2 +1,3 @@`."""
     start, comma, count = header.partition("+")[2].partition(" ")[0].partition(",")
     if not start[:8].isdecimal() or not (count or "1")[:8].isdecimal():
         return 0, 0
@@ -60,7 +49,7 @@ def hunk_at(header: str) -> tuple[int, int]:
 
 
 def of_numbered(file: str, diff: str) -> list[Hunk]:
-    """A diff whose lines have their numbers, as pi shows it: `+ 12 text`, those that are removed as of before."""
+    """A diff with numbered lines, as pi shows it: `+ 12 text`. Removed lines have their old numbers."""
     found: list[Hunk] = []
     group: list[tuple[str, str]] = []
     start = moved = 0
@@ -68,30 +57,14 @@ def of_numbered(file: str, diff: str) -> list[Hunk]:
         digits, _, text = line[1:].lstrip(" ").partition(" ")
         sign, number = line[:1], int(digits) if digits.isdecimal() and len(digits) < 8 else 0
         if sign in ("+", "-") and number:
-            if not any(one == sign for one, _ in group):
+            if all(other != sign for other, _ in group):
                 start = number if sign == "+" else start or number + moved
             group.append((sign, text))
         elif group:
-            found.append(_hunk(file, start, group))
-            moved += sum(1 if one == "+" else -1 for one, _ in group)
+            found.append(Hunk(file, start, group))
+            moved += sum(1 if sign == "+" else -1 for sign, _ in group)
             group, start = [], 0
     return found
-
-
-def _hunk(file: str, start: int, lines: Sequence[tuple[str, str]]) -> Hunk:
-    text = "\n".join([text for sign, text in lines if sign != "-"])
-    return {"file": file, "start": start, "signs": "".join([sign for sign, _ in lines]), "text": text}
-
-
-def changed_range(hunk: Hunk) -> tuple[int, int]:
-    """The first and last new line of a hunk. If it only deletes lines, both are the line after the gap."""
-    number = hunk["start"]
-    first = last = 0
-    for sign in hunk["signs"]:
-        if sign != " ":
-            first, last = first or number, max(last, number)
-        number += sign != "-"
-    return first, last
 
 
 def of_changes(changes: object) -> list[Hunk]:

@@ -1,7 +1,7 @@
-"""How full a session's context is, from the end of its transcript. Hot path.
+"""How full a session's context is, and what a compaction kept in it, from the end of its transcript. Hot path.
 
-Only what came after the latest compaction counts: the usage of an answer from before it describes a context that is no
-more, and taking it for the present one compacts a session twice, the second time to nothing.
+Only what came after the latest compaction counts. The usage of an answer from before it describes a context that no
+longer exists; taking it for the present one compacts a session twice, the second time to nothing.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from core.errors import Failure
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, BinaryIO, Literal
+    from typing import BinaryIO, Literal
 
-    from clients.event import Format
+    from clients import Client
+    from clients.entries import Entry
     from core.config import Config
     from session.session import ContextUsage
 
-MOST_BYTES = 4 * 1024 * 1024
-"""What is read of a transcript at most, from its end."""
-CHARS_PER_TOKEN = 4
-"""As pi's compaction estimates a context whose size no model has said."""
-_FIRST_BLOCK = 32 * 1024
-_LAST_BLOCK = 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024  # read of a transcript, from its end
+MAX_KEPT_BYTES = 8 * 1024 * 1024  # read to find what a compaction kept: a context holds less
+CHARS_PER_TOKEN = 4  # as in pi's own estimate of a context
+FIRST_BLOCK = 32 * 1024  # of a backward read: the newest usage is usually near the end
+LAST_BLOCK = 1024 * 1024
 
 
 def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> ContextUsage:
-    """How full the context is, by the newest usage or compaction of a transcript, of which 4 MiB are read at most."""
-    found = _Found()
+    """How full the context is, by the newest usage or compaction in the last 4 MiB of a transcript, else estimated."""
+    found = _Newest()
     try:
-        form = clients.transcript(agent)
+        client = clients.with_transcript(agent)
         if not os.path.isfile(path):
             raise OSError(path)
         with open(path, "rb") as handle:
-            found.look(handle, form)
+            found.read(handle, client)
             if found.tokens is None:
-                found.tokens, found.source = _estimated(handle, form, found.boundary), "estimate"
+                found.tokens, found.source = _estimate(handle, client, found.boundary), "estimate"
     except (OSError, ValueError, Failure):
         found.tokens, found.source = None, "none"
     tokens = found.tokens
@@ -51,8 +51,29 @@ def of_transcript(path: str, agent: str, *, model: str = "", config: Config) -> 
     return {"tokens": tokens, "window": window, "percent": percent, "source": found.source}
 
 
-class _Found:
-    """What a transcript says of the context, collected from its end backwards."""
+def kept_text(path: str, agent: str) -> str:
+    """What the last compaction left in the context word for word, if the client records its first kept entry."""
+    client = clients.row(agent)
+    texts: list[str] = []
+    first_kept = ""
+    with open(path, "rb") as handle:
+        for _, line in lines_backward(handle, MAX_KEPT_BYTES):
+            entries = client.entries(content.parsed(line) or {})
+            if not first_kept:
+                compaction = next((entry for entry in entries if entry.kind == "compaction"), None)
+                if compaction is not None and not compaction.first_kept:
+                    return ""
+                first_kept = compaction.first_kept if compaction is not None else ""
+                continue
+            texts += reversed(content.texts_in([entry.content for entry in entries]))
+            if entries and entries[0].id == first_kept:
+                return "\n".join(reversed(texts))
+        is_whole = os.fstat(handle.fileno()).st_size <= MAX_KEPT_BYTES
+    return "" if is_whole else "\n".join(reversed(texts))  # else it begins further up
+
+
+class _Newest:
+    """What the end of a transcript says about the context."""
 
     def __init__(self) -> None:
         self.tokens: int | None = None
@@ -60,81 +81,78 @@ class _Found:
         self.window = 0
         self.model = ""
         self.boundary: int | None = None
-        """Offset of the line of a compaction that does not say its tokens."""
+        """Offset of the line of a compaction that does not say how large the context is after it."""
 
-    def look(self, handle: BinaryIO, form: Format) -> None:
-        """Find the newest usage or compaction, and the window where the client writes it."""
-        window_of = getattr(form, "window_of", None)
-        snapshot_of = getattr(form, "snapshot_of", None)
+    def read(self, handle: BinaryIO, client: Client) -> None:
+        """Find the newest usage or compaction, and the window if the client writes it."""
         snapshot, written_at = "", 0
-        older = _backwards(handle)
+        older = lines_backward(handle, MAX_BYTES)
         for offset, line in older:
-            if not any(mark in line for mark in form.CONTEXT_MARKS):
+            if not any(mark in line for mark in client.context_marks):
                 continue
-            entry = content.parsed(line) or {}  # half written, or cut
-            if window_of is not None and not self.window:
-                self.window = window_of(entry)
-            if snapshot_of is not None and not snapshot:
-                snapshot, written_at = snapshot_of(entry), offset
-            if not self._decided:
-                self._record(form, entry, offset)
+            entries = client.entries(content.parsed(line) or {})  # a line may be half written
+            if not self.window:
+                self.window = max((entry.window for entry in entries), default=0)
+            if entries and entries[0].kind == "history" and not snapshot:
+                snapshot, written_at = entries[0].id, offset
+            if not self._is_decided:
+                self._take(entries, offset)
                 if self.source == "usage" and snapshot and not any(snapshot.encode() in line for _, line in older):
-                    # the history was compressed after this usage; where it only was resumed, it stands further up, too
+                    # The history was compressed after this usage. If the session was only resumed, the snapshot is
+                    # also further up.
                     self.tokens, self.source, self.boundary = None, "none", written_at
-            if self._decided and (self.window or window_of is None):
+            if self._is_decided and (self.window or not client.has_window):
                 return
-        if not self._decided and snapshot:
+        if not self._is_decided and snapshot:
             self.boundary = written_at
 
     @property
-    def _decided(self) -> bool:
+    def _is_decided(self) -> bool:
         return self.tokens is not None or self.boundary is not None
 
-    def _record(self, form: Format, entry: dict[str, Any], offset: int) -> None:
-        for item in reversed(form.items(entry)):
-            if item["kind"] == "usage":
-                self.tokens, self.source, self.model = item["tokens"], "usage", item["model"]
-                self.window = item["window"] or self.window
+    def _take(self, entries: list[Entry], offset: int) -> None:
+        for entry in reversed(entries):
+            if entry.kind == "usage" and entry.tokens:
+                self.tokens, self.source, self.model = entry.tokens, "usage", entry.model
                 return
-            if item["kind"] == "compaction":
-                self.tokens = item["tokens"]
-                if self.tokens is None:
-                    self.boundary = offset
+            if entry.kind == "compaction":
+                if entry.tokens_after:
+                    self.tokens, self.source = entry.tokens_after, "boundary"
                 else:
-                    self.source = "boundary"
+                    self.boundary = offset
                 return
 
 
-def _estimated(handle: BinaryIO, form: Format, boundary: int | None) -> int:
-    """Tokens of what was said since a compaction, and its summary; of all where there was none."""
+def _estimate(handle: BinaryIO, client: Client, boundary: int | None) -> int:
+    """Estimated tokens of what was said since a compaction, with its summary; of everything if there was none."""
     count = 0
     seen = set()
-    for offset, line in _backwards(handle):
-        entry = content.parsed(line) or {}
-        identifier = entry.get("id")
-        if isinstance(identifier, str):
-            if identifier in seen:
-                continue  # an earlier state of a message that was counted
-            seen.add(identifier)
-        count += form.context_characters(entry)
+    for offset, line in lines_backward(handle, MAX_BYTES):
+        entries = client.entries(content.parsed(line) or {})
+        identifier = entries[0].id if entries else ""
+        if identifier and identifier in seen:
+            continue  # an earlier state of a message that was counted
+        seen.add(identifier)
+        is_excluded = bool(entries) and entries[0].kind == "shell" and entries[0].is_meta
+        count += 0 if is_excluded else content.characters([entry.content for entry in entries])
         if offset == boundary:
             break
     return -(-count // CHARS_PER_TOKEN)
 
 
-def _backwards(handle: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file and their offsets, the last first; those that begin in its last 4 MiB."""
+def lines_backward(handle: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their offsets, the last first; only those that begin in its last `most` bytes."""
     at = handle.seek(0, os.SEEK_END)
-    lowest = max(0, at - MOST_BYTES)
-    block = _FIRST_BLOCK
+    lowest = max(0, at - most)
+    block = FIRST_BLOCK
     tail = b""
     while at > lowest:
         start = max(lowest, at - block)
         handle.seek(start)
         text = (handle.read(at - start) or b"") + tail
-        at, block = start, min(2 * block, _LAST_BLOCK)
+        at, block = start, min(2 * block, LAST_BLOCK)
         lines = text.split(b"\n")
-        tail = lines[0]  # its beginning may lie further up
+        tail = lines[0]  # its beginning may be further up
         offset = at + len(text)
         for line in reversed(lines[1:]):
             offset -= len(line)

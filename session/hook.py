@@ -159,17 +159,20 @@ class Hook:
         cwd = event["cwd"] or session.state.cwd
         if session.is_excluded(cwd):
             return
+        from memory.archive import Limits, Origin
+
+        origin = Origin(session.agent, session.id, cwd, now=session.now, vectors=False)
         if event["items"]:
-            session.store.archive_items(event["items"], agent=session.agent, session=session.id, cwd=cwd)
+            session.store.archive_entries(event["items"], origin)
             session.items = event["items"]
         elif event["transcript"]:
             waits_for_turn_end = event["kind"] == "tool" and not clients.row(session.agent).silent
-            session.items = session.store.archive(
-                event["transcript"], agent=session.agent, session=session.id, cwd=cwd,
+            limits = Limits(
                 until=self._started + self._seconds() * _ARCHIVE_SHARE,
                 least=ANSWERED_BYTES if waits_for_turn_end else 0,
                 most=ANSWERED_BYTES if _is_answered(event, session) else None,
-            )  # fmt: skip
+            )
+            session.items = session.store.archive(event["transcript"], origin, limits)
 
     def _seconds(self) -> float:
         return self._config.get_float("hook.deadline_ms") / 1000

@@ -13,7 +13,7 @@ from core.process import background
 from core.process.command import Model, model_from_config
 from core.store import progress, sqlite
 from memory.archive import ingest, transcript_files
-from memory.archive.known_files import Archived, File
+from memory.archive.transcript_files import Archived, File
 from memory.observe import Observer, new_report
 from otel import log
 from otel.event import new_event
@@ -88,9 +88,7 @@ def _observe(
         vectors = sqlite.load_vectors(db)
         if transcript:
             identity = stored_id if by_hand else lambda _: session
-            archived = transcript_files.ingest_all(
-                db, [File(transcript)], agent=agent, identity=identity, now=clock.now_ms(), vectors=vectors
-            ).result
+            archived = transcript_files.ingest_all(db, [File(transcript)], identity, agent=agent).result
         sqlite.set_durability(db, True, busy_ms=busy_ms)  # what the model was paid for stays
         if by_hand and archived["skipped"]:
             raise ingest.unreadable(transcript, archived["skipped"][0]["reason"])

@@ -11,7 +11,7 @@ from core.quoting import clip
 from core.store import calls as stored_calls
 from core.store import sessions
 from core.store.search import LocalCandidates
-from memory.archive.plain_text import is_error_line
+from memory.archive.texts import is_error_line
 from session.notes import command_runs
 
 _MOST_SEEN, _LONG, _WORD_CHARS, _SAID_CHARS = 3_000, 240, 80, 400

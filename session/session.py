@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Item
+    from clients.entries import Entry
     from core.config import Config
     from core.records import Event, Hit
     from core.switches import Switches
+    from memory.archive import Limits, Origin
 
     Result = TypeVar("Result")
 
@@ -89,7 +90,7 @@ class Session:
         self.usage: ContextUsage | None = None
         self.plan: TaskPlan | None = None
         """What `record` found to be due for the task."""
-        self.items: Sequence[Item] = ()
+        self.items: Sequence[Entry] = ()
         """What was newly archived of the transcript."""
         self.must_save = False
         """Save the state even if it says no more than that the session exists."""
@@ -385,38 +386,27 @@ class SessionStore:
 
         return bool(names) and self.attempt("recall", lambda db: documents.has_phrase(db, names), False)
 
-    def archive(
-        self, path: str, *, agent: str, session: str, cwd: str, until: float, least: int, most: int | None
-    ) -> Sequence[Item]:
-        """Archive what is new in a transcript, and return it; () if that failed or there is no transcript.
-
-        Args:
-            until: `time.monotonic()` after which no further piece is read.
-            least: bytes that must be new; fewer are left to the next event.
-            most: bytes that are read at most, None for no limit.
-        """
+    def archive(self, path: str, origin: Origin, limits: Limits) -> Sequence[Entry]:
+        """Archive what is new in a transcript, and return it; () if that failed or there is no transcript."""
         if not os.path.isfile(path):
             return ()
 
-        def write(db: apsw.Connection) -> Sequence[Item]:
+        def write(db: apsw.Connection) -> Sequence[Entry]:
             from memory.archive import ingest
 
-            return ingest.ingest_file(
-                db, path, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self.has_vectors, until=until,
-                least=least, most=most,
-            ).items  # fmt: skip
+            origin.vectors = self.has_vectors
+            return ingest.ingest_file(db, path, origin, limits).entries
 
         return self.attempt("archive", write, (), durable=False)
 
-    def archive_items(self, items: Sequence[Item], *, agent: str, session: str, cwd: str) -> None:
+    def archive_entries(self, entries: Sequence[Entry], origin: Origin) -> None:
         """Archive what was said in a client that has no transcript file."""
 
         def write(db: apsw.Connection) -> None:
             from memory.archive import ingest
 
-            ingest.ingest_items(
-                db, items, agent=agent, session=session, cwd=cwd, now=self._now, vectors=self.has_vectors
-            )
+            origin.vectors = self.has_vectors
+            ingest.ingest_entries(db, entries, origin)
 
         self.attempt("archive", write, None, durable=False)
 

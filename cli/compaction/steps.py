@@ -6,11 +6,12 @@ from typing import Any
 
 import clients
 from cli.answer import Answer, step
-from clients.entry import Entry, together
 from core import config, files
 from core.errors import Failure, usage
-from session.compaction import preparation, session_file, summary, summary_form
+from session.compaction import preparation, session_tree, summary, summary_form
+from session.compaction.messages import messages_of
 from session.compaction.preparation import Limits, Preparation
+from session.compaction.session_tree import Node
 
 _NOTHING_YET = "there is nothing to compact yet: this summarizes the whole conversation"
 _QUOTED = "--instructions only affects a model's summary; this one quotes the transcript"
@@ -21,7 +22,7 @@ class _Session:
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
-        self.transcript = session_file.read(options["transcript"], options["client"] or "", options.get("at") or "")
+        self.transcript = session_tree.read(options["transcript"], options["client"] or "", options.get("at") or "")
         self.settings = config.load()
         client = clients.row(self.transcript.client).compaction(self.transcript.cwd or files.current_folder())
         self.settings.suggest("compaction.reserve_tokens", client["reserve"])
@@ -110,15 +111,15 @@ def serialize(options: dict[str, Any]) -> Answer:
     """The conversation, or a part of it, as flat text."""
     asked = _Session(options)
     part = options["part"]
-    entries: Iterable[Entry]
+    entries: Iterable[Node]
     if part == "context":
         entries = preparation.context_entries(asked.transcript)
     elif part == "branch":
-        entries = [entry for entry in asked.transcript.entries if entry.kind != "compaction"]
+        entries = [entry for entry in asked.transcript.nodes if entry.kind != "compaction"]
     else:
         made = asked.prepared()
         entries = made.entries_to_summarize if part == "summarize" else made.turn_prefix_entries
-    text = summary_form.serialize(session_file.messages(asked.transcript, entries))
+    text = summary_form.serialize(messages_of(asked.transcript, entries))
     result = {
         **asked.about,
         "part": part,
@@ -139,12 +140,12 @@ def summarize(options: dict[str, Any]) -> Answer:
         parts, done, reserve = summary.parts_of(prepared), prepared.file_ops, limits.reserve
     else:
         problems.append(_NOTHING_YET)
-        messages = summary.spoken(session_file.messages(asked.transcript, asked.transcript.entries))
+        messages = summary.spoken(messages_of(asked.transcript, asked.transcript.nodes))
         if not any(block.text.strip() or block.name for message in messages for block in message.blocks):
             fix = "name a session with messages"
             raise Failure("TRANSCRIPT_EMPTY", f"nothing was said in {asked.transcript.path}", fix)
         parts, reserve = [summary.Part("history", messages)], 0
-        done = together(entry.files for entry in asked.transcript.entries)
+        done = session_tree.together(entry.files for entry in asked.transcript.nodes)
     made = summary.summarize(parts, done, asked.model(), reserve=reserve)
     if made["source"] == "extractive" and options["instructions"].strip():
         problems.append(_QUOTED)
@@ -186,7 +187,7 @@ def branch(options: dict[str, Any]) -> Answer:
         "problems": [],
     }
     if found.chosen:
-        messages = session_file.messages(asked.transcript, reversed(found.chosen))
+        messages = messages_of(asked.transcript, reversed(found.chosen))
         parts = [summary.Part("branch", summary.spoken(messages))]
         reserve = asked.settings.get_int("compaction.reserve_tokens")
         result |= summary.summarize(parts, found.file_ops, asked.model(), reserve=reserve)
@@ -194,5 +195,5 @@ def branch(options: dict[str, Any]) -> Answer:
     return Answer(result)
 
 
-def _ids(entries: Iterable[Entry]) -> list[str]:
+def _ids(entries: Iterable[Node]) -> list[str]:
     return [entry.id for entry in entries]

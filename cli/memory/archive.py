@@ -8,14 +8,14 @@ from cli.stdout import tell
 from core import TYPE_CHECKING, clock, config
 from core.errors import Failure, usage
 from core.store import sqlite
-from memory.archive import known_files
-from memory.archive.known_files import Archived, KnownFiles
+from memory.archive import transcript_files
+from memory.archive.transcript_files import Archived, KnownFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from memory.archive.known_files import File
+    from memory.archive.transcript_files import File
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -29,13 +29,13 @@ def run(options: dict[str, Any]) -> Answer:
 
         return past_sessions.offered(run)
     now = clock.now_ms()
-    files = known_files.find(options["paths"], agent, every=options["all"])
+    files = transcript_files.find(options["paths"], agent, every=options["all"])
     if options["paths"] and not files:
         raise _refused(f"there is no transcript in {options['paths'][0]}")
     known = KnownFiles(sqlite.open_reading(), agent, now)
     seen = [(file, known.of(file)) for file in files]
     new = [file for file, one in seen if one is None]
-    report = _archived(new, known, agent, now, files if options["all"] and not agent else None) if new else Archived()
+    report = _archived(new, known, agent, files if options["all"] and not agent else None) if new else Archived()
     for file, one in seen:
         if one is not None and one["client"]:
             report.take(one["client"])
@@ -59,19 +59,15 @@ def _refused(about: str) -> Failure:
     return Failure("ARCHIVE_FAILED", about, fix)
 
 
-def _archived(new: Sequence[File], known: KnownFiles, agent: str, now: int, every: Sequence[File] | None) -> Archived:
+def _archived(new: Sequence[File], known: KnownFiles, agent: str, every: Sequence[File] | None) -> Archived:
     """Take in files that are new or have changed; `every` file that there is, where that is known."""
     from cli import bulk
-    from memory.archive import transcript_files
     from session.state import stored_id
 
     db = sqlite.open_writing(busy_ms=config.load().get_int("store.busy_ms"), durable=False)
-    vectors = sqlite.load_vectors(db)
     try:
         with bulk.bar("archiving", sum(file.size for file in new), in_bytes=True) as (_, advance):
-            report = transcript_files.ingest_all(
-                db, new, agent=agent, identity=stored_id, now=now, vectors=vectors, progress=advance, note=known.note
-            )
+            report = transcript_files.ingest_all(db, new, stored_id, agent=agent, progress=advance, note=known.note)
     except KeyboardInterrupt:
         tell(f"stopped: {known.noted} of {len(new)} session files archived; run it again to go on\n")
         raise

@@ -13,7 +13,7 @@ from cli.terminal import agreed
 from core import clock, config, files, ids, shell_command
 from core.store import calls, sqlite
 from core.store import sessions as stored_sessions
-from memory.archive import known_files
+from memory.archive import transcript_files
 from recall import engine, hit
 from recall.query import Query
 from session import past_runs
@@ -29,7 +29,7 @@ _QUESTION = re.compile(r"(?:^|[.,:!?\n] *)((?:why|where|how(?! about)|what(?! if
 def found() -> dict[str, Any]:
     """How many there are, of which clients, how large they are, and how long archiving them takes."""
     db = sqlite.open_reading()
-    left = {name: known_files.not_archived(db, [name]) for name in clients.keeping_files()}
+    left = {name: transcript_files.not_archived(db, [name]) for name in clients.keeping_files()}
     size = sum(file.size for some in left.values() for file in some)
     counts = {name: len(some) for name, some in left.items() if some}
     seconds = max(1, round(size / _BYTES_A_SECOND))

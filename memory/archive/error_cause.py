@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from core.names import is_file
 from core.quoting import clip, clip_ends
-from memory.archive.plain_text import is_error_line
+from memory.archive.texts import is_error_line
 
 ERROR_CHARS = 240
 _MOST_PLACES, _TEST_CHARS = 3, 40

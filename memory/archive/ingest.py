@@ -1,8 +1,8 @@
-"""Ingesting a session: every message becomes an episode, so that all of it can be found later.
+"""Ingesting a session: every message becomes an episode, so that all of it can be found later. Hot path.
 
-What is new since the last time is read in pieces. A piece is parsed, redacted and embedded while nothing is locked. Its
-episodes and the offset behind it are stored in one transaction, unless another process has gone on from the same offset
-meanwhile: then this one begins again behind it. A kill loses and doubles nothing. Hot path.
+What is new since the last time is read in stretches. A stretch is parsed, redacted and embedded while nothing is
+locked. Its episodes and the offset after it are stored in one transaction, unless another process has advanced the
+offset meanwhile: then reading begins again at the new offset. A kill loses and doubles nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from core.redaction import redact
 from core.store import progress as stored_progress
 from core.store import sqlite
 from core.words import clean
+from memory.archive import Limits, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,61 +27,57 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Format, Item
+    from clients.entries import Entry
     from memory.archive.session_archive import Piece, SessionArchive
 
-PIECE_BYTES = 256 * 1024  # of a call with a deadline, which is looked at between two; a longer line is read, too
-LONGEST_LINE = 16 * 1024 * 1024  # a longer line is left out
-LARGE_BYTES = 64 * 1024
-"""Of a line that may take longer than a hook has; a smaller one is read in time whatever it holds."""
-_BULK_BYTES = 1048576
-_BLOCK = 256 * 1024
-_GLANCE_BYTES = 16 * 1024  # up to so many, new lines without a message are skipped unread
-_MOST_ITEMS = 400
-_HEAD_BYTES = 1024
-_MOST_TRIES = 8
+PIECE_BYTES = 256 * 1024  # of a stretch in a hook, which checks its deadline after each; a longer line is read, too
+BULK_BYTES = 1024 * 1024  # of a stretch without a deadline
+MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is left out
+LARGE_BYTES = 64 * 1024  # a larger line may take longer than a hook has
+SKIP_BLOCK = 256 * 1024  # read at once to find the end of a line that is left out
+GLANCE_BYTES = 16 * 1024  # of new lines that are skipped unread if none of them has a message
+HEAD_BYTES = 1024  # of the beginning of a file, by which it is known again
+MAX_ENTRIES = 400  # given back, for the feedback about memories
+MAX_TRIES = 8  # to store a stretch while other processes do the same
 
 
 class Ingested:
-    """What a call ingested of a client's session; without one, why (`reason`)."""
+    """What was ingested of a client's session; without a client, `reason` says why nothing was."""
 
     def __init__(self, client: str = "", reason: str = "") -> None:
-        self.client, self.reason = client, reason
+        self.client = client
+        self.reason = reason
         self.added = self.updated = self.calls = self.bytes = self.bad_lines = 0
-        self.items: list[Item] = []
-        self.is_new = False
-        """Nothing of the session's transcript was read before."""
+        self.entries: list[Entry] = []
+        self.is_new = False  # nothing of the session's transcript was read before
 
     def add(self, stored: tuple[int, int, int], piece: Piece, source: str) -> None:
-        """Count what came of a piece (`SessionArchive.store`), and note which source has outputs that are cut."""
+        """Count a stretch that was stored (`SessionArchive.store`), and note a source whose outputs were cut."""
         added, updated, calls = stored
         self.added, self.updated, self.calls = self.added + added, self.updated + updated, self.calls + calls
-        self.items = [*self.items, *piece.items][-_MOST_ITEMS:]
-        if piece.work.is_cut:
-            from memory.archive.stuck import Attempt
+        self.entries = [*self.entries, *piece.entries][-MAX_ENTRIES:]
+        if piece.calls.is_cut:
+            from memory.archive.slow_lines import Attempt
 
             Attempt(source, -1, 0.0).ended(cut=True)
 
 
 def ingest_file(
-    db: apsw.Connection, path: str, *, agent: str, session: str, cwd: str, now: int, vectors: bool,
-    until: float | None = None, least: int = 0, most: int | None = None,
+    db: apsw.Connection, path: str, origin: Origin, limits: Limits | None = None, *,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Ingested:  # fmt: skip
-    """Archive what is new in a transcript since it was read last; one that does not exist has nothing new.
+    """Archive what is new in a transcript since it was last read; a file that does not exist has nothing new.
 
     Args:
-        db: open for writing, in no transaction; `vectors`: sqlite-vec is loaded.
-        session: the id under which the session is kept; it works in `cwd`, "" where that is not known.
-        now: ms since the epoch, for messages without a time.
-        until: `time.monotonic()` at which no further piece is begun; the next call goes on.
-        least: bytes that have to be new, else they stay for the next call.
-        most: bytes that are read at most, in whole pieces; the next call goes on.
-        progress: called with the bytes of each piece.
+        db: open for writing, in no transaction.
+        limits: how much is read; the next call continues. None: to the end.
+        progress: called with the bytes of each stretch.
 
-    Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; the pieces before stay.
+    Raises Failure: TRANSCRIPT_UNREADABLE, or what the store says; stretches that were stored remain.
     """
-    ingested = Ingested(agent)
+    limits = limits or Limits()
+    until = limits.until
+    ingested = Ingested(origin.agent)
     try:
         descriptor = opened(path)
     except FileNotFoundError:
@@ -88,42 +85,40 @@ def ingest_file(
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     try:
-        source, silences, form = source_of(path), _Silences(session, cwd), clients.transcript(agent)
+        source = source_of(path)
+        lines = _Lines(descriptor, source, origin, until)
         archive: SessionArchive | None = None
         tries = 0
-        while tries < _MOST_TRIES:
-            found = stored_progress.transcript_position(db, source)
-            offset, carried = _resumed(descriptor, found)
-            # As before most prompts: the reader and the store are not imported for it, and the offset stays.
-            if _has_nothing(descriptor, offset, None if until is None else form, least):
+        while tries < MAX_TRIES:
+            position = stored_progress.transcript_position(db, source)
+            offset, carried = _resumed(descriptor, position)
+            # Before most prompts there is nothing new: then neither the reader nor the store is imported.
+            if lines.has_nothing(offset, limits.least):
                 return ingested
             if archive is None:
                 from memory.archive.session_archive import Piece, SessionArchive
 
-                archive = SessionArchive(db, agent, session, cwd, now, vectors)
-            lines, end, too_long, is_end = read(descriptor, offset, _BULK_BYTES if until is None else PIECE_BYTES)
-            if end == offset:
-                return ingested
+                archive = SessionArchive(db, origin)
             piece = Piece(archive.session, archive.folder, carried)
-            added = _added(piece, lines, form, silences, until, source, offset)
-            if added is None:  # the next hook begins with it again
+            read = lines.add_to(piece, offset)
+            if read is None:  # a large line took too long; the next hook begins with it again
                 break
-            bad, unread, ended = added
-            end -= unread
+            if read.end == offset:
+                return ingested
             try:
-                stored = archive.store(source, found, piece, end, _head(descriptor, end))
-            finally:  # a store that is busy or full is another matter; who is killed here was too slow
-                ended()
-            if stored is None:  # another process was faster: on from where it is
+                stored = archive.store(source, position, piece, read.end, _head(descriptor, read.end))
+            finally:  # the store may be busy or full, but the line itself was not too slow
+                read.ended()
+            if stored is None:  # another process was faster: continue from its offset
                 tries += 1
                 continue
             ingested.add(stored, piece, source)
-            ingested.is_new = ingested.is_new or found is None
-            ingested.bad_lines += bad + too_long
-            ingested.bytes += end - offset
-            progress(end - offset)
+            ingested.is_new = ingested.is_new or position is None
+            ingested.bad_lines += read.bad_lines
+            ingested.bytes += read.end - offset
+            progress(read.end - offset)
             is_late = until is not None and time.monotonic() >= until
-            if (is_end and not unread) or is_late or (most is not None and ingested.bytes + PIECE_BYTES > most):
+            if read.is_last or is_late or (limits.most is not None and ingested.bytes + PIECE_BYTES > limits.most):
                 break
     except OSError as error:
         raise unreadable(path, error) from None
@@ -134,38 +129,108 @@ def ingest_file(
     return ingested
 
 
-def ingest_items(
-    db: apsw.Connection, items: Sequence[Item], *, agent: str, session: str, cwd: str, now: int, vectors: bool
-) -> Ingested:
-    """Archive what a client without a transcript file gives; what it has given before changes nothing."""
+def ingest_entries(db: apsw.Connection, entries: Sequence[Entry], origin: Origin) -> Ingested:
+    """Archive what a client without a transcript sends; what it has sent before changes nothing."""
     from memory.archive.session_archive import Piece, SessionArchive, clean_name
 
-    ingested = Ingested(agent)
-    archive = SessionArchive(db, agent, session, cwd, now, vectors)
-    source = "session:" + clean_name(session)
-    for _ in range(_MOST_TRIES):
-        found = stored_progress.transcript_position(db, source)
-        piece = Piece(archive.session, archive.folder, _carried_in(found))
-        silences = _Silences(session, cwd)
-        for item in piece.new_of(items):
-            if not silences.cover(item.get("at")):
-                piece.add(item)
-        stored = archive.store(source, found, piece)
+    ingested = Ingested(origin.agent)
+    archive = SessionArchive(db, origin)
+    source = "session:" + clean_name(origin.session)
+    for _ in range(MAX_TRIES):
+        position = stored_progress.transcript_position(db, source)
+        piece = Piece(archive.session, archive.folder, _carry_of(position))
+        silences = _Silences(origin)
+        for entry in piece.new_of(entries):
+            if not silences.cover(entry.at):
+                piece.add(entry)
+        stored = archive.store(source, position, piece)
         if stored is not None:
             ingested.add(stored, piece, source)
             break
     return ingested
 
 
+class _Read:
+    """A stretch that was read: the offset after it, and whether it ends the file."""
+
+    def __init__(self, end: int, bad_lines: int, *, is_last: bool) -> None:
+        self.end = end
+        self.bad_lines = bad_lines
+        self.is_last = is_last
+        self.ended: Callable[[], None] = lambda: None  # to be called after the stretch was stored
+
+
+class _Lines:
+    """Reads the lines of a transcript in stretches and hands their entries over."""
+
+    def __init__(self, descriptor: int, source: str, origin: Origin, until: float | None) -> None:
+        self._descriptor = descriptor
+        self._source = source
+        self._client = clients.with_transcript(origin.agent)
+        self._silences = _Silences(origin)
+        self._until = until
+
+    def has_nothing(self, offset: int, least: int) -> bool:
+        """Whether the file ends less than `least` bytes after `offset`, or has no message from there on.
+
+        More than 16 KB are not searched for messages.
+        """
+        left = os.fstat(self._descriptor).st_size - offset
+        if left < least:
+            return True
+        if left == 0 or self._until is None or left > GLANCE_BYTES:
+            return left == 0
+        new = os.pread(self._descriptor, left, offset)
+        return not any(mark in new for mark in self._client.said_marks)
+
+    def add_to(self, piece: Piece, offset: int) -> _Read | None:
+        """Add the next stretch to a piece; None if its first line is large and takes too long."""
+        most = BULK_BYTES if self._until is None else PIECE_BYTES
+        lines, end, too_long, is_end = read(self._descriptor, offset, most)
+        if self._until is None or not lines or len(lines[0]) <= LARGE_BYTES:
+            bad, left = self._add(piece, lines)
+            return _Read(end - left, bad + too_long, is_last=is_end and not left)
+        from memory.archive.slow_lines import Attempt
+
+        attempt = Attempt(self._source, offset, self._until)
+        added = attempt.within(lambda: self._add(piece, lines[:1], attempt.cut))
+        if added is None:
+            return None
+        left = sum(len(line) + 1 for line in lines[1:])
+        found = _Read(end - left, added[0] + too_long, is_last=is_end and not left)
+        found.ended = attempt.ended
+        return found
+
+    def _add(
+        self, piece: Piece, lines: list[bytes], cut: Callable[[Entry], Entry] = lambda entry: entry
+    ) -> tuple[int, int]:
+        """Add lines until the deadline, but at least one. Returns how many were no object, and the bytes left."""
+        bad = 0
+        for place, line in enumerate(lines):
+            if place and self._until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= self._until):
+                return bad, sum(len(rest) + 1 for rest in lines[place:])
+            if not line.strip():
+                continue
+            value = content.parsed(line)
+            if value is None:
+                bad += 1
+                continue
+            if self._silences.all and self._silences.cover(content.parse_timestamp(value.get("timestamp"))):
+                continue
+            for number, entry in enumerate(self._client.entries(value)):
+                piece.add(cut(entry), line, number)
+        return bad, 0
+
+
 def source_of(path: str) -> str:
-    """The name under which a file's offset is stored: its real path, or a hash of one like a secret."""
+    """The name under which a file's offset is stored: its real path, or a hash of a path that looks like a secret."""
     real = os.path.realpath(path)
     plain = clean(real)
     return "hash-" + ids.fingerprint(real) if redact(plain)[1] or plain != real else plain
 
 
 def opened(path: str) -> int:
-    """A descriptor of a regular file, an OSError for what is none: a pipe must not hold a hook up."""
+    """A descriptor of a regular file. Raises OSError for anything else: a pipe must not stall a hook."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -174,17 +239,20 @@ def opened(path: str) -> int:
 
 
 def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int, bool]:
-    """The complete lines among the next `most` bytes of a file, or the one line that is longer than that."""
+    """The complete lines in the next `most` bytes of a file, or a single longer line.
+
+    Returns the lines, the offset after them, the number of lines that were left out, and whether the file ends there.
+    """
     data = os.pread(descriptor, most, offset)
     ended = len(data) < most
     last = data.rfind(b"\n")
     if last >= 0 or ended:
         return data[: last + 1].split(b"\n")[:-1], offset + last + 1, 0, ended
-    data = os.pread(descriptor, LONGEST_LINE, offset)
+    data = os.pread(descriptor, MAX_LINE_BYTES, offset)
     newline, at = data.find(b"\n"), offset + len(data)
     if newline >= 0:
         return [data[:newline]], offset + newline + 1, 0, False
-    while block := os.pread(descriptor, _BLOCK, at):
+    while block := os.pread(descriptor, SKIP_BLOCK, at):
         newline = block.find(b"\n")
         if newline >= 0:
             return [], at + newline + 1, 1, False
@@ -192,87 +260,42 @@ def read(descriptor: int, offset: int, most: int) -> tuple[list[bytes], int, int
     return [], offset, 0, True
 
 
-def _added(
-    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None, source: str, offset: int
-) -> tuple[int, int, Callable[[], None]] | None:
-    """`_add_lines`, and what to do once it is stored; None where a large line, which is read alone, takes too long."""
-    if until is None or not lines or len(lines[0]) <= LARGE_BYTES:
-        return *_add_lines(piece, lines, form, silences, until), lambda: None
-    from memory.archive.stuck import Attempt
-
-    attempt = Attempt(source, offset, until)
-    added = attempt.within(lambda: _add_lines(piece, lines[:1], form, silences, until, attempt.cut))
-    return added and (added[0], sum(len(line) + 1 for line in lines[1:]), attempt.ended)
-
-
-def _add_lines(
-    piece: Piece, lines: list[bytes], form: Format, silences: _Silences, until: float | None,
-    cut: Callable[[Item], Item] = lambda item: item,
-) -> tuple[int, int]:  # fmt: skip
-    """Add what the lines say, up to the deadline but at least one: how many were no object, and the bytes left."""
-    bad = 0
-    for place, line in enumerate(lines):
-        if place and until is not None and (len(line) > LARGE_BYTES or time.monotonic() >= until):
-            return bad, sum(len(one) + 1 for one in lines[place:])
-        if not line.strip():
-            continue
-        entry = content.parsed(line)
-        if entry is None:
-            bad += 1
-        elif not (silences.all and silences.cover(content.parse_timestamp(entry.get("timestamp")))):
-            for number, item in enumerate(form.items(entry)):
-                piece.add(cut(item), line, number)
-    return bad, 0
-
-
-def _has_nothing(descriptor: int, offset: int, form: Format | None, least: int) -> bool:
-    """Whether the file ends less than `least` bytes behind `offset`, or has no message from there on; False where that
-    is too much to look at."""
-    left = os.fstat(descriptor).st_size - offset
-    if left < least:
-        return True
-    if left == 0 or form is None or left > _GLANCE_BYTES:
-        return left == 0
-    new = os.pread(descriptor, left, offset)
-    return not any(mark in new for mark in form.SAID_MARKS)
-
-
-def _resumed(descriptor: int, found: tuple[int, str, str] | None) -> tuple[int, dict[str, Any]]:
-    """The offset and the carry to go on with; the start, where the file is shorter than before or another one."""
-    offset, head = found[:2] if found else (0, "")
+def _resumed(descriptor: int, position: tuple[int, str, str] | None) -> tuple[int, dict[str, Any]]:
+    """The offset and the carry to continue with; the start if the file is shorter than before or another one."""
+    offset, head = position[:2] if position else (0, "")
     is_same = 0 < offset <= os.fstat(descriptor).st_size and _head(descriptor, offset) == head
     if is_same and os.pread(descriptor, 1, offset - 1) == b"\n":
-        return offset, _carried_in(found)
+        return offset, _carry_of(position)
     return 0, {}
 
 
-def _carried_in(found: tuple[int, str, str] | None) -> dict[str, Any]:
-    """What the stretch before left, of a position (`transcripts.position`)."""
-    return content.parsed(found[2]) or {} if found else {}
+def _carry_of(position: tuple[int, str, str] | None) -> dict[str, Any]:
+    """What the stretch before left, from a stored position."""
+    return content.parsed(position[2]) or {} if position else {}
 
 
 def _head(descriptor: int, offset: int) -> str:
-    return ids.fingerprint(os.pread(descriptor, min(offset, _HEAD_BYTES), 0).decode("latin-1"))
+    return ids.fingerprint(os.pread(descriptor, min(offset, HEAD_BYTES), 0).decode("latin-1"))
 
 
 class _Silences:
-    """The times in which a session was switched off. What has no time is of the time of what stood before it."""
+    """The times in which a session was switched off. An entry without a time has that of the entry before it."""
 
-    def __init__(self, session: str, cwd: str) -> None:
+    def __init__(self, origin: Origin) -> None:
         self._last: int | None = None
         self.all: list[Any] = []
         if files.has_switches():
             from core import switches
 
-            self.all = list(switches.silences_of(switches.load()[0], session, cwd))
+            self.all = list(switches.silences_of(switches.load()[0], origin.session, origin.cwd))
 
-    def cover(self, at: object) -> bool:
-        """Whether what was said then is not to be kept."""
+    def cover(self, at: int | None) -> bool:
+        """Whether what was said at that time must not be stored."""
         if not self.all:
             return False
         from core.switches import is_silent
 
-        self._last = at if isinstance(at, int) else self._last
+        self._last = at if at is not None else self._last
         return is_silent(self.all, self._last)
 
 

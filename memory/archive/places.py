@@ -6,7 +6,7 @@ A place is kept as it was last seen. Whoever gives it to the agent looks it up i
 
 from __future__ import annotations
 
-from clients.edits import changed_range, hunk_at
+from clients.edits import hunk_at
 from core import TYPE_CHECKING, shell_command
 from core.names import defined_in, is_file, names_by_line
 from core.project import relative
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Hunk
+    from clients.entries import Hunk
     from core.records import Edit, Place
 
     Line = tuple[str, int, str, bool]
@@ -82,13 +82,13 @@ class SessionPlaces:
     def note_edit(self, number: int, hunks: Sequence[Hunk]) -> None:
         """Record the ranges that call `number` changed, and the names in their new lines."""
         for index, hunk in enumerate(hunks):
-            if not is_file(hunk["file"]):
+            if not is_file(hunk.file):
                 continue
-            path = self._path(hunk["file"])
+            path = self._path(hunk.file)
             first, last = changed_range(hunk)
             self._edits.append({"number": number, "file": path, "first": first, "last": last, "hunk": index})
-            rows = hunk["text"].split("\n")
-            self.note_shown(number, [(path, hunk["start"] + at, row, False) for at, row in enumerate(rows)])
+            rows = hunk.text.split("\n")
+            self.note_shown(number, [(path, hunk.start + at, row, False) for at, row in enumerate(rows)])
 
     def save(self) -> None:
         """Write what changed, inside the caller's transaction."""
@@ -110,6 +110,17 @@ class SessionPlaces:
             places = places_and_names.places(self._db, self._session, files=[path])
             self._files[path] = {place["name"]: place for place in places}
         return self._files[path]
+
+
+def changed_range(hunk: Hunk) -> tuple[int, int]:
+    """The first and last new line of a hunk. If it only deletes lines, both are the line after the gap."""
+    number = hunk.start
+    first = last = 0
+    for sign in hunk.signs:
+        if sign != " ":
+            first, last = first or number, max(last, number)
+        number += sign != "-"
+    return first, last
 
 
 def _names_in(lines: Sequence[Line]) -> Iterator[tuple[Line, str, bool]]:

@@ -1,18 +1,19 @@
-"""A piece of a session, read and stored: each message becomes an episode with its vector.
+"""A stretch of a session, read and stored: each message becomes an episode with its vector. Hot path.
 
-A draft of an episode holds redacted, bounded strings only: what was said. What tools did is `session_work`'s. The last
-draft, which the next message or a longer version of itself may still change, is stored as JSON between two calls, with
-what else the next piece needs: the carry. Hot path.
+A draft of an episode holds redacted, bounded strings only: what was said. Tool calls are `calls`'s part. What the next
+stretch needs is stored as JSON with the position, the carry: above all the last draft, which the next message or a
+longer version of itself may still change.
 """
 
 from __future__ import annotations
 
+from clients.entries import Entry
 from core import TYPE_CHECKING, ids, json_text, project
 from core.redaction import redact
 from core.store import documents, progress, sessions, sqlite
 from core.words import clean
-from memory.archive import plain_text
-from memory.archive.session_work import SessionWork
+from memory.archive import texts
+from memory.archive.calls import SessionCalls
 from recall import categories
 from recall.vectors import document_vector
 
@@ -22,44 +23,47 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import Item, Queue, Said
-    from core.records import Document
+    from core.records import Document, Session
+    from memory.archive import Origin
 
     Draft = dict[str, Any]
-    """An episode in the making: id, role, body, prompt of its turn, the texts before and after it, and its time."""
+    """An episode before it is stored: id, role, body, prompt of its turn, the texts before and after it, its time."""
     Carry = dict[str, Any]
-    """What outlives a piece: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
-    typed ahead and the model does not know yet, "" for what the client itself put there; in `handed` fingerprints of
-    what was in it and is known now, since some clients say it once more; and the `work` of `session_work`."""
+    """What outlives a stretch: the `prompt` of the turn; in `drafts` the last one, if any; the `queue` of what the user
+    typed ahead and the model does not have yet ("" for the client's own texts); in `handed` fingerprints of what was in
+    it and the model has now, since some clients write it once more; and the `work` of `SessionCalls`."""
 
 COLLECTION = "episodes"
-BODY_CHARS = 4000  # of a message: what is longer keeps its head and its tail
-PROMPT_CHARS = 500
-NEIGHBOUR_CHARS = 300
-_TAIL_CHARS = 1500
-_LONGEST_ID = 200
-_LONGEST_NAME = 400
-_LONGEST_QUEUE = 20
-_CUT = "\n[…]\n"
-_LAST_MS = 253_402_300_799_999
+MAX_BODY_CHARS = 4000  # of a message: a longer one keeps its head and its tail
+TAIL_CHARS = 1500
+PROMPT_CHARS = 500  # of the prompt, as context of the messages in its turn
+NEIGHBOUR_CHARS = 300  # of the messages before and after, as context
+MAX_ID_CHARS = 200
+MAX_NAME_CHARS = 400
+MAX_QUEUE = 20  # prompts typed ahead
+LEFT_OUT = "\n[…]\n"
+LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 class SessionArchive:
-    """Stores what one session said and did; the arguments are those of `ingest.ingest_file`."""
+    """Stores what was said and done in one session."""
 
-    def __init__(self, db: apsw.Connection, agent: str, session: str, cwd: str, now: int, vectors: bool) -> None:
+    def __init__(self, db: apsw.Connection, origin: Origin) -> None:
         self.db = db
-        self.session = clean_name(session)
-        self.project = clean_name(project.name_of(cwd))
-        self.folder = clean_name(project.folder_of(cwd))
-        self._client = clean_name(agent)
-        self._now = now
-        self._vectors = vectors
+        self.session = clean_name(origin.session)
+        self.project = clean_name(project.name_of(origin.cwd))
+        self.folder = clean_name(project.folder_of(origin.cwd))
+        self._client = clean_name(origin.agent)
+        self._now = origin.now
+        self._vectors = origin.vectors
 
     def store(
         self, source: str, found: tuple[int, str, str] | None, piece: Piece, offset: int = 0, head: str = ""
     ) -> tuple[int, int, int] | None:
-        """Store a piece and the offset behind it: what is new and changed; None where the offset moved meanwhile."""
+        """Store a stretch and the offset after it, unless the offset has moved meanwhile.
+
+        Returns how many episodes are new and changed, and how many calls are new; None if the offset has moved.
+        """
         added = updated = 0
         ready = [self._document(draft) for draft in piece.changed.values()]
         carry = json_text.dumps(piece.carried())
@@ -70,43 +74,47 @@ class SessionArchive:
                 sessions.rename_project(self.db, self.project, former, self.folder)
             if ready and self._vectors:
                 documents.ensure_signatures(self.db)
-            known = [documents.by_id(self.db, one["id"]) for one, _ in ready]
-            # of what was purged but the id is kept (`core.store.purge`)
-            purged = {one["id"] for one in known if one and one["write_reason"] == "purged" and not one["text"]}
-            if purged:  # what is said around it stays out, too
-                for one, _ in ready:
-                    one["context"] = ""
-                ready = [(one, document_vector(one["text"], "")) for one, _ in ready]
+            known = [documents.by_id(self.db, document["id"]) for document, _ in ready]
+            # of a purged episode only the id remains (`core.store.purge`)
+            purged = {row["id"] for row in known if row and row["write_reason"] == "purged" and not row["text"]}
+            if purged:  # their neighbours must not quote them
+                for document, _ in ready:
+                    document["context"] = ""
+                ready = [(document, document_vector(document["text"], "")) for document, _ in ready]
                 carry = _without(carry, purged)
-            for (one, vector), older in zip(ready, known, strict=True):
+            for (document, vector), older in zip(ready, known, strict=True):
                 if older is None:
-                    documents.insert(self.db, one, vector, signatures=self._vectors)
+                    documents.insert(self.db, document, vector, signatures=self._vectors)
                     added += 1
                 else:
-                    updated += self._grow(older, one, vector)
+                    updated += self._grow(older, document, vector)
             progress.renew_segments(self.db, self.session)
-            new_calls = piece.work.store(
-                self.db,
-                {"id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
-                 "updated_at": 0, "prompts": 0, "calls": 0, "plan": []},
-                prompts=piece.prompts, anew=found is None or piece.is_first, now=self._now,
-            )  # fmt: skip
+            is_first = found is None or piece.is_first
+            new_calls = piece.calls.store(
+                self.db, self._blank_session(), prompts=piece.prompts, is_first=is_first, now=self._now
+            )
             if found != (offset, head, carry):
                 progress.save_transcript_position(self.db, source, offset, head, carry, self._now)
         return added, updated, new_calls
 
+    def _blank_session(self) -> Session:
+        return {
+            "id": self.session, "client": self._client, "project": self.project, "folder": self.folder,
+            "updated_at": 0, "prompts": 0, "calls": 0, "plan": [],
+        }  # fmt: skip
+
     def _document(self, draft: Draft) -> tuple[Document, bytes]:
         """A draft as a document, with its vector."""
         at = draft["at"]
-        when = at if isinstance(at, int) and 0 <= at <= _LAST_MS else self._now
-        one = documents.blank(COLLECTION, draft["id"], f"{draft['role']}: {draft['body']}", when)
-        one["context"], one["observation_type"] = _context(draft), "episode"
-        one["source"], one["session_id"], one["project"] = self._client, self.session, self.project
-        one["write_confidence"], one["write_reason"] = 1.0, "archived"
-        return _derived(one), document_vector(one["text"], one["context"])
+        when = at if isinstance(at, int) and 0 <= at <= LAST_MS else self._now
+        document = documents.blank(COLLECTION, draft["id"], f"{draft['role']}: {draft['body']}", when)
+        document["context"], document["observation_type"] = _context(draft), "episode"
+        document["source"], document["session_id"], document["project"] = self._client, self.session, self.project
+        document["write_confidence"], document["write_reason"] = 1.0, "archived"
+        return _categorised(document), document_vector(document["text"], document["context"])
 
     def _grow(self, older: Document, newer: Document, vector: bytes) -> bool:
-        """Write what was added to a stored episode: reading a transcript again removes nothing."""
+        """Add to a stored episode what is new; reading a transcript again removes nothing. Returns whether it grew."""
         if older["forgotten_at"] is not None or older["collection"] != COLLECTION:
             return False
         text = older["text"] if older["text"].startswith(newer["text"]) else newer["text"]
@@ -116,87 +124,87 @@ class SessionArchive:
             return False
         if (text, context) != (newer["text"], newer["context"]):
             vector = document_vector(text, context)
-        documents.replace(self.db, _derived(grown), vector, signatures=self._vectors)
+        documents.replace(self.db, _categorised(grown), vector, signatures=self._vectors)
         return True
 
 
 class Piece:
-    """A stretch of a session, read and redacted, before it is stored; it goes on behind what was carried."""
+    """A stretch of a session, read and redacted, before it is stored; it continues what was carried."""
 
     def __init__(self, session: str, folder: str, carried: Mapping[str, Any]) -> None:
         self._session = session
         self.carry = read_carry(carried)
         self.is_first = not carried
-        self.work = SessionWork(self.carry["work"], folder)
-        self.items: list[Item] = []
+        self.calls = SessionCalls(self.carry["work"], folder)
+        self.entries: list[Entry] = []
         self._by_id: dict[str, Draft] = {draft["id"]: draft for draft in self.carry["drafts"]}
         self.changed: dict[str, Draft] = {}  # by id, the drafts that are new or say more than before
-        self.prompts = 0  # how many of the user's were new
+        self.prompts = 0  # new ones
 
-    def add(self, item: Item, line: bytes = b"", number: int = 0) -> None:
-        """Add what the `number`th item of a line says."""
-        self.items.append(item)
-        self.work.add(item, self.prompts)
-        if item["kind"] == "said":
-            self._said(item, line, number)
-        elif item["kind"] == "queue":
-            self._queue(item)
+    def add(self, entry: Entry, line: bytes = b"", number: int = 0) -> None:
+        """Add the `number`th entry of a line."""
+        self.entries.append(entry)
+        self.calls.add(entry, self.prompts)
+        if entry.kind in ("prompt", "answer"):
+            self._add_message(entry, identifier_of(entry, self._session, line, number) if entry.text else "")
+        elif entry.kind == "queue":
+            self._follow_queue(entry)
 
-    def new_of(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Those from the last known message on: a client without a file gives the same ones again."""
+    def new_of(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries from the last known message on; a client without a file sends the earlier ones again."""
         known = next(iter(self._by_id), "")
-        for place in range(len(items) - 1, -1, -1):
-            item = items[place]
-            if item["kind"] == "said" and known and identifier_of(item, self._session, b"", 0) == known:
-                return items[place:]
-        return items
+        for place in range(len(entries) - 1, -1, -1):
+            entry = entries[place]
+            if known and entry.kind in ("prompt", "answer") and identifier_of(entry, self._session, b"", 0) == known:
+                return entries[place:]
+        return entries
 
-    def _said(self, said: Said, line: bytes, number: int) -> None:
-        body = bounded(said["text"])
+    def _add_message(self, message: Entry, identifier: str) -> None:
+        body = bounded(message.text)
         if not body:
             return
-        identifier = identifier_of(said, self._session, line, number)
-        is_user = said["role"] == "user"
+        is_prompt = message.kind == "prompt"
         draft, drafts = self._by_id.get(identifier), self.carry["drafts"]
         if draft is None:
-            if is_user and self._is_handed(body):
+            if is_prompt and self._was_queued(body):
                 return
-            prompt, before = "" if is_user else self.carry["prompt"], ""
+            prompt, before = "" if is_prompt else self.carry["prompt"], ""
             if drafts:
                 last = drafts[-1]
                 before, last["after"] = last["body"][:NEIGHBOUR_CHARS], body[:NEIGHBOUR_CHARS]
                 self.changed[last["id"]] = last
-            about: Draft = {"id": identifier, "role": said["role"], "at": said["at"]}
-            draft = {**about, "prompt": prompt, "before": before, "after": ""}
+            role = "user" if is_prompt else "assistant"
+            draft = {"id": identifier, "role": role, "at": message.at, "prompt": prompt, "before": before, "after": ""}
             drafts.append(draft)
             self._by_id[identifier] = draft
-            self.prompts += is_user
-        elif draft["body"] == body:  # else the client writes a message again that grows
+            self.prompts += is_prompt
+        elif draft["body"] == body:  # else the client wrote a message again that has grown
             return
         draft["body"] = body
         self.changed[identifier] = draft
-        if is_user:
+        if is_prompt:
             self.carry["prompt"] = body[:PROMPT_CHARS]
 
-    def _queue(self, queue: Queue) -> None:
+    def _follow_queue(self, queue: Entry) -> None:
         """Follow what the user types ahead; it becomes a message when the model gets it."""
         waiting, handed = self.carry["queue"], self.carry["handed"]
-        if queue["operation"] == "enqueue":
-            waiting.append(bounded(queue["text"]))
-            del waiting[:-_LONGEST_QUEUE]
-        elif queue["operation"] == "popAll":
+        if queue.operation == "enqueue":
+            waiting.append(bounded(queue.text))
+            del waiting[:-MAX_QUEUE]
+        elif queue.operation == "popAll":
             waiting.clear()
         elif waiting:
             text = waiting.pop(0)
-            if queue["operation"] == "remove" and text:
-                # known by its text and time: lines that hand over several at once are all alike
-                at = queue["at"]
-                self._said({"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": at}, b"", 0)
+            if queue.operation == "remove" and text:
+                message = Entry("prompt", queue.at)
+                message.text = text
+                # identified by its text and time, since lines that hand over several at once are all alike
+                self._add_message(message, identifier_of(message, self._session, b"", 0))
                 handed.append(ids.fingerprint(text))
-                del handed[:-_LONGEST_QUEUE]
+                del handed[:-MAX_QUEUE]
 
-    def _is_handed(self, body: str) -> bool:
-        """Whether a message was in the queue and is known already; if it still waits there, it does so no longer."""
+    def _was_queued(self, body: str) -> bool:
+        """Whether a message was in the queue and is stored already; if it still waits there, it is taken out."""
         known, queue = ids.fingerprint(body), self.carry["queue"]
         if known in self.carry["handed"]:
             self.carry["handed"].remove(known)
@@ -206,12 +214,12 @@ class Piece:
         return False
 
     def carried(self) -> Carry:
-        """The carry without what can change no more."""
+        """The carry without what can no longer change."""
         return {**self.carry, "drafts": self.carry["drafts"][-1:]}
 
 
 def read_carry(value: Mapping[str, Any]) -> Carry:
-    """The carry as it was stored; a new one where it is none."""
+    """The carry as it was stored; a new one if it is damaged or missing."""
     try:
         drafts = value["drafts"][-1:]
         for draft in drafts:
@@ -223,46 +231,45 @@ def read_carry(value: Mapping[str, Any]) -> Carry:
         return {"prompt": "", "drafts": [], "queue": [], "handed": [], "work": {}}
 
 
-def identifier_of(said: Said, session: str, line: bytes, number: int) -> str:
-    """The message's own id, else one made of its session and its line; a secret-like or long one as a hash."""
-    given = said["id"]
+def identifier_of(message: Entry, session: str, line: bytes, number: int) -> str:
+    """The message's own id, else one made from its session and line; a hash if it is long or looks like a secret."""
+    given = message.stable_id
     if not given:
-        about = line.decode("utf-8", "replace") if line else f"{said['role']}\0{said['text']}\0{said['at']}"
+        role = "user" if message.kind == "prompt" else "assistant"
+        about = line.decode("utf-8", "replace") if line else f"{role}\0{message.text}\0{message.at}"
         return "ep-" + ids.fingerprint(f"{session}\0{number}\0{about}")
     plain = clean(given).replace("\0", "\ufffd")
-    if plain != given or len(plain) > _LONGEST_ID or plain.split() != [plain] or redact(plain)[1]:
+    if plain != given or len(plain) > MAX_ID_CHARS or plain.split() != [plain] or redact(plain)[1]:
         return "ep-" + ids.fingerprint(given)
     return plain
 
 
 def bounded(text: str) -> str:
-    """A message without secrets, its middle left out where it is too long."""
+    """A message without secrets; of a long one the middle is left out."""
     text = text.strip()
-    if len(text) > 2 * plain_text.MARGIN + BODY_CHARS:
-        from memory.archive import stuck
-
-        head = plain_text.start(text, BODY_CHARS)
-        tail = stuck.tail(text, plain_text.plain, _TAIL_CHARS, plain_text.MARGIN)
+    if len(text) > 2 * texts.MARGIN + MAX_BODY_CHARS:
+        head = texts.start(text, MAX_BODY_CHARS)
+        tail = texts.tail(text, texts.plain, TAIL_CHARS, texts.MARGIN)
     else:
-        head = tail = plain_text.plain(text)
-        if len(head) <= BODY_CHARS:
+        head = tail = texts.plain(text)
+        if len(head) <= MAX_BODY_CHARS:
             return head
-    return head[: BODY_CHARS - _TAIL_CHARS].rstrip() + _CUT + tail[-_TAIL_CHARS:].lstrip()
+    return head[: MAX_BODY_CHARS - TAIL_CHARS].rstrip() + LEFT_OUT + tail[-TAIL_CHARS:].lstrip()
 
 
 def clean_name(text: str) -> str:
     """A short field on one line, without secrets."""
-    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:_LONGEST_NAME]
+    return " ".join(redact(" ".join(clean(text).replace("\0", "").split()))[0].split())[:MAX_NAME_CHARS]
 
 
 def _context(draft: Draft) -> str:
-    """The prompt of the turn and both neighbours; it grows at its end only."""
+    """The prompt of the turn and both neighbours; it only grows at its end."""
     parts = [draft["prompt"], draft["before"] if draft["before"] != draft["prompt"] else "", draft["after"]]
     return "\n".join(part for part in parts if part)
 
 
 def _without(carry: str, purged: set[str]) -> str:
-    """The carry of a piece in which something was purged."""
+    """The carry without the texts that may quote purged episodes."""
     left = read_carry(json_text.loads(carry))
     left["prompt"], left["queue"] = "", []
     kept = (draft for draft in left["drafts"] if draft["id"] not in purged)
@@ -270,7 +277,7 @@ def _without(carry: str, purged: set[str]) -> str:
     return json_text.dumps(left)
 
 
-def _derived(document: Document) -> Document:
+def _categorised(document: Document) -> Document:
     document["fingerprint"] = ids.fingerprint(document["text"].lower())
     document["category_id"], document["category_confidence"] = categories.classify(document["text"])
     matched = document["category_confidence"] > categories.FALLBACK_CONFIDENCE

@@ -1,78 +1,215 @@
-"""Transcripts that lie on disk: telling whose they are, and ingesting many. Off the hot path."""
+"""Transcripts on disk: finding them, telling whose they are and which have changed, and ingesting many. Not hot.
+
+A file is not opened if its size, its times of change and its number in the file system are as they were when the
+archive had all of it. A file that changed less than two seconds before it was read may change again within the same
+tick of a coarse clock, so its state is not stored.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from stat import S_ISREG
 
 import clients
 from clients import content
-from core import TYPE_CHECKING
+from core import TYPE_CHECKING, clock, ids
 from core import files as home_files
-from core.errors import Failure
+from core.errors import Failure, usage
 from core.store import documents, sqlite
 from core.store import progress as stored_progress
 from core.store.sqlite import fold_log
-from memory.archive import ingest
+from memory.archive import Origin, ingest
 from memory.archive.ingest import Ingested
-from memory.archive.known_files import SUBAGENT, Archived
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     import apsw
 
-    from memory.archive.known_files import File
+    from clients.entries import Entry
 
-_NO_LINES = "no JSON lines"
-_NO_CLIENT = "no transcript of a known client"
-_LASTING = (SUBAGENT, _NO_LINES, _NO_CLIENT)  # reasons for which a file is left out until it changes
-_LOOK_BYTES = 256 * 1024
-_LAST_LINES = 20
-_BYTES_FOR_PROCESSES = 8_000_000  # from so many on, they are read in several processes: each costs 50 ms
-_MOST_PROCESSES = 4
-_LOOK_S = 2.0  # how often each of them looks whether its parent is there
-_BUSY_MS = 60_000  # of those processes, which wait for each other
+SUBAGENT = "a subagent's transcript"
+NO_LINES = "no JSON lines"
+NO_CLIENT = "no transcript of a known client"
+LASTING = (SUBAGENT, NO_LINES, NO_CLIENT)  # reasons for which a file is skipped until it changes
+SETTLED_NS = 2_000_000_000  # after its last change, a file's state is reliable
+MAX_LISTED = 20  # files that were skipped, in the answer of the command
+LOOK_BYTES = 256 * 1024  # read at each end of a file to find out whose it is
+LAST_LINES = 20
+PARALLEL_BYTES = 8_000_000  # from which on several processes read: each takes 50 ms to start
+MAX_PROCESSES = 4
+PARENT_CHECK_S = 2.0  # how often each of them checks that its parent is alive
+BUSY_MS = 60_000  # how long each of them waits for the others
+
+
+class File:
+    """A file and its state when it was found; `stamp` is "" if it is gone or not a regular file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.key = ids.fingerprint(os.path.realpath(path))
+        self.changed = self.settles = self.size = 0
+        self.stamp = ""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return
+        self.changed = status.st_mtime_ns
+        self.settles = max(status.st_mtime_ns, status.st_ctime_ns) + SETTLED_NS
+        if S_ISREG(status.st_mode):
+            self.size = status.st_size
+            self.stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+class Archived:
+    """What became of the files, as the command answers; up to twenty of the skipped files with the reason."""
+
+    def __init__(self) -> None:
+        self.result: dict[str, Any] = {
+            "transcripts": 0, "unchanged": 0, "agents": {}, "episodes": {"added": 0, "updated": 0}, "calls": 0,
+            "bytes": 0, "badLines": 0, "subagents": 0, "excluded": 0, "skippedCount": 0, "skipped": [],
+        }  # fmt: skip
+        self.has_new = False  # one of them has messages of a session that the archive did not know
+
+    def take(self, client: str, new: Ingested | None = None) -> None:
+        """Count a transcript of a client, and what is new in it."""
+        result = self.result
+        result["transcripts"] += 1
+        result["agents"][client] = result["agents"].get(client, 0) + 1
+        result["unchanged"] += new is None or not new.bytes
+        if new is not None:
+            self.has_new = self.has_new or (new.is_new and new.added > 0)
+            result["episodes"]["added"] += new.added
+            result["episodes"]["updated"] += new.updated
+            for name, count in (("calls", new.calls), ("bytes", new.bytes), ("badLines", new.bad_lines)):
+                result[name] += count
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Count a file that was skipped; without a reason its session ran in an excluded folder."""
+        if not reason or reason == SUBAGENT:
+            self.result["subagents" if reason else "excluded"] += 1
+            return
+        self.result["skippedCount"] += 1
+        if len(self.result["skipped"]) < MAX_LISTED:
+            self.result["skipped"].append({"path": path, "reason": reason})
+
+
+class KnownFiles:
+    """What the archive knows about files before they are read; `agent` is named as their writer, or ""."""
+
+    def __init__(self, db: apsw.Connection | None, agent: str, now: int) -> None:
+        self._agent = agent
+        self._now = now
+        self.noted = 0
+        self._new: dict[str, dict[str, Any]] = {}
+        self._seen = stored_progress.seen_files(db) if db is not None else {}
+
+    def of(self, file: File) -> dict[str, Any] | None:
+        """What is known about a file that has not changed. A skipped file is tried again after a day, since a later
+        version may know its form."""
+        seen = self._seen.get(file.key)
+        if seen is None or not file.stamp or (seen["stamp"], seen["asked"]) != (file.stamp, self._agent):
+            return None
+        return seen if seen["client"] or 0 <= self._now - seen["seen_at"] < clock.DAY_MS else None
+
+    def note(self, file: File, client: str, reason: str) -> None:
+        """Note that the archive has all of a client's transcript, or the reason for which it skipped a file."""
+        self.noted += 1
+        if file.stamp and file.settles <= self._now * 1_000_000:
+            self._new[file.key] = {
+                "path": file.key, "stamp": file.stamp, "asked": self._agent, "client": client, "reason": reason,
+                "seen_at": self._now,
+            }  # fmt: skip
+
+    def save(self, db: apsw.Connection, every: Iterable[File] | None) -> None:
+        """Store what was noted; with `every` file that exists, forget the others."""
+        gone = set() if every is None else self._seen.keys() - {file.key for file in every}
+        if self._new or gone:
+            with sqlite.transaction(db):
+                stored_progress.note_seen(db, self._new.values(), gone)
+
+
+def find(given: Iterable[str], agent: str, *, every: bool) -> list[File]:
+    """The transcripts in the given files and folders, and with `every` also those that the clients keep.
+
+    The file that changed last comes first: whoever stops early has what is fresh.
+    """
+    paths: list[str] = []
+    for name in ([agent] if agent else clients.keeping_files()) if every else ():
+        client = clients.row(name)
+        folder, _, pattern = client.transcripts.rpartition("/")
+        paths += _below(os.path.join(client.home(), folder), pattern)
+    for path in given:
+        if not os.path.exists(path):
+            raise usage("MEMORY_INVALID_ARGS", f"there is no file {path}", "name a transcript, or a folder of them")
+        paths += _below(path, "*.jsonl") if os.path.isdir(path) else [path]
+    found = {file.key: file for file in map(File, paths)}
+    return sorted(found.values(), key=lambda file: file.changed, reverse=True)
+
+
+def not_archived(db: apsw.Connection | None, names: Iterable[str]) -> list[File]:
+    """The transcripts of these clients of which nothing was ever read, without subagents."""
+    read, known = stored_progress.sources(db) if db is not None else set(), KnownFiles(db, "", clock.now_ms())
+    every = (file for name in names if name in clients.keeping_files() for file in find((), name, every=True))
+    return [
+        file
+        for file in every
+        if file.size and f"{os.sep}subagents{os.sep}" not in file.path
+        and known.of(file) is None and ingest.source_of(file.path) not in read
+    ]  # fmt: skip
+
+
+def _below(folder: str, pattern: str) -> Iterator[str]:
+    """The files at any depth below a folder whose names match a pattern with one star."""
+    begin, _, end = pattern.partition("*")
+    for here, _, names in os.walk(folder):
+        yield from (os.path.join(here, name) for name in names if name.startswith(begin) and name.endswith(end))
 
 
 def look_at(path: str, agent: str = "") -> tuple[str, str, str]:
-    """Whose transcript a file is: client, session, and the folder that it worked in, "" where it says none."""
+    """Whose transcript a file is: the client, the session, and the folder that it worked in, "" if unknown.
+
+    Raises TRANSCRIPT_UNREADABLE.
+    """
     if "subagents" in path.split(os.sep):
         raise ingest.unreadable(path, SUBAGENT)
     first, last = _ends_of(path)
     if not first:
-        raise ingest.unreadable(path, _NO_LINES)
+        raise ingest.unreadable(path, NO_LINES)
     agent = agent or clients.detect(first) or ""
     if not agent:
-        raise ingest.unreadable(path, _NO_CLIENT)
-    form = clients.transcript(agent)
-    if getattr(form, "is_subagents", lambda _: False)(first):
+        raise ingest.unreadable(path, NO_CLIENT)
+    client = clients.with_transcript(agent)
+    heads = [entries[0] for line in first if (entries := client.entries(line))]
+    sides = [head.is_side for head in heads if head.is_side is not None]
+    if sides and all(sides):
         raise ingest.unreadable(path, SUBAGENT)
-    started: list[Any] = [item for entry in first for item in form.items(entry) if item["kind"] == "started"]
-    session, cwd = _named(started, "session"), _named(started, "cwd") or _named(first, "cwd")
+    session = _first_session(heads)
     name = os.path.splitext(os.path.basename(path))[0]
-    if clients.row(agent).named_by_file:
-        # A fork begins with lines of the session that it is of. Of a copy under another name the last line tells.
+    if client.named_by_file:
+        # A fork begins with lines of its parent. In a copy under another name, the last line decides.
         lengths = [len(part) for part in name.split("-")]
         is_uuid = lengths == [8, 4, 4, 4, 12] and not name.lower().strip("0123456789abcdef-")
-        is_own = is_uuid or any(entry.get("sessionId") == name for entry in first)
-        session = name if is_own else _named(last[::-1], "sessionId") or session
-    return agent, session or _named(first, "sessionId") or name, cwd
+        tails = [entries[0] for line in reversed(last) if (entries := client.entries(line))]
+        is_own = is_uuid or any(head.session == name for head in heads)
+        session = name if is_own else _first_session(tails) or session
+    return agent, session or name, next((head.folder for head in heads if head.folder), "")
 
 
-def _named(entries: Sequence[dict[str, Any]], name: str) -> str:
-    return next((entry[name] for entry in entries if isinstance(entry.get(name), str) and entry[name]), "")
+def _first_session(heads: Iterable[Entry]) -> str:
+    return next((head.session for head in heads if head.session), "")
 
 
 def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The objects in the first lines of a file, and in the last ones."""
+    """The objects in the first and in the last lines of a file."""
     try:
         descriptor = ingest.opened(path)
         try:
-            first = ingest.read(descriptor, 0, _LOOK_BYTES)[0]
-            behind = max(0, os.fstat(descriptor).st_size - _LOOK_BYTES)
-            last = os.pread(descriptor, _LOOK_BYTES, behind).split(b"\n")[-_LAST_LINES:]
+            first = ingest.read(descriptor, 0, LOOK_BYTES)[0]
+            behind = max(0, os.fstat(descriptor).st_size - LOOK_BYTES)
+            last = os.pread(descriptor, LOOK_BYTES, behind).split(b"\n")[-LAST_LINES:]
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
@@ -83,13 +220,22 @@ def _ends_of(path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def ingest_all(
-    db: apsw.Connection, files: Sequence[File], *, agent: str = "", identity: Callable[[str], str], now: int,
-    vectors: bool, progress: Callable[[int], None] = lambda _: None,
-    note: Callable[[File, str, str], None] = lambda *_: None,
+    db: apsw.Connection, files: Sequence[File], identity: Callable[[str], str], *, agent: str = "",
+    progress: Callable[[int], None] = lambda _: None, note: Callable[[File, str, str], None] = lambda *_: None,
 ) -> Archived:  # fmt: skip
-    """Archive each file to its end. Idempotent; what was stored stays when it is stopped, and the next run goes on."""
+    """Archive each file to its end. If it is stopped, what was stored remains, and the next run continues.
 
-    def work(db: apsw.Connection, file: File, progress: Callable[[int], None] = lambda _: None) -> Ingested:
+    Args:
+        identity: the id under which a session is stored, from the client's own.
+        agent: who wrote the files; "" to find out.
+        progress: called with bytes that were read.
+        note: called with each file whose state can be relied on, the client, and the reason for skipping it.
+    """
+    now = clock.now_ms()
+
+    def work(
+        db: apsw.Connection, file: File, vectors: bool, progress: Callable[[int], None] = lambda _: None
+    ) -> Ingested:
         try:
             writer, session, cwd = look_at(file.path, agent)
             if home_files.has_switches():
@@ -97,24 +243,22 @@ def ingest_all(
 
                 if switches.is_excluded(switches.load()[0], cwd):
                     return Ingested()
-            done = ingest.ingest_file(
-                db, file.path, agent=writer, session=identity(session), cwd=cwd, now=now, vectors=vectors,
-                progress=progress,
-            )  # fmt: skip
+            origin = Origin(writer, identity(session), cwd, now=now, vectors=vectors)
+            ingested = ingest.ingest_file(db, file.path, origin, progress=progress)
         except Failure as failure:
             if failure.code != "TRANSCRIPT_UNREADABLE":
                 raise
             return Ingested(reason=failure.message.removeprefix(f"{file.path}: "))
-        done.items = []  # they would be handed from process to process
-        return done
+        ingested.entries = []  # they would be sent from process to process
+        return ingested
 
     report = Archived()
-    for file, result in _results(db, files, work, vectors, progress):
+    for file, result in _results(db, files, work, progress):
         if result.client:
             report.take(result.client, result)
         else:
             report.leave_out(file.path, result.reason)
-        if result.client or result.reason in _LASTING:
+        if result.client or result.reason in LASTING:
             note(file, result.client, result.reason)
     stored_progress.renew_due_segments(db)
     if report.result["episodes"]["added"] >= documents.MERGE_AFTER:
@@ -126,16 +270,16 @@ def ingest_all(
 
 
 def _results(
-    db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], vectors: bool,
-    progress: Callable[[int], None],
-) -> Iterator[tuple[File, Ingested]]:  # fmt: skip
-    """What became of each file: one after another, or, of many bytes, in a few forked processes beside each other."""
-    # macOS's own libraries do not bear a fork
+    db: apsw.Connection, files: Sequence[File], work: Callable[..., Ingested], progress: Callable[[int], None]
+) -> Iterator[tuple[File, Ingested]]:
+    """What became of each file: one after another or, for many bytes, in a few forked processes."""
+    vectors = sqlite.load_vectors(db)
+    # the system libraries of macOS do not survive a fork
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-    count = min(processors, _MOST_PROCESSES, len(files))
-    if count < 2 or sum(file.size for file in files) < _BYTES_FOR_PROCESSES:
+    count = min(processors, MAX_PROCESSES, len(files))
+    if count < 2 or sum(file.size for file in files) < PARALLEL_BYTES:
         for file in files:
-            result = work(db, file, progress)
+            result = work(db, file, vectors, progress)
             progress(max(0, file.size - result.bytes))
             yield file, result
         return
@@ -149,25 +293,25 @@ def _results(
             yield file, found
 
 
-_own: list[Any] = []  # of a forked process: what it does with a file, and its own connection
+_process: list[Any] = []  # of a forked process: what it does with a file, its connection, whether that has vectors
 
 
 def _begin(work: Callable[..., Ingested], vectors: bool) -> None:
     import signal
 
     parent = os.getppid()
-    signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # a parent that was killed
-    signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    db = sqlite.open_writing(busy_ms=_BUSY_MS, durable=False)
+    signal.signal(signal.SIGALRM, lambda *_: os.getppid() == parent or os._exit(1))  # the parent was killed
+    signal.setitimer(signal.ITIMER_REAL, PARENT_CHECK_S, PARENT_CHECK_S)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    db = sqlite.open_writing(busy_ms=BUSY_MS, durable=False)
     if vectors:
         sqlite.load_vectors(db)
-    _own[:] = [work, db]
+    _process[:] = [work, db, vectors]
 
 
 def _do(file: File) -> tuple[File, Ingested | tuple[str, str, str]]:
-    work, db = _own
+    work, db, vectors = _process
     try:
-        return file, work(db, file)
-    except Failure as failure:  # its pickle would lack all but the message
+        return file, work(db, file, vectors)
+    except Failure as failure:  # its pickle would only have the message
         return file, (failure.code, failure.message, failure.fix)

@@ -32,7 +32,7 @@ def cancelled(event: HookEvent, session: Session) -> list[Text]:
     """What the extension is told if the compaction is to be left out, with an event; [] if it is not."""
     if event["said"] != 0 or not clients.row(session.agent).takes_summary:
         return []
-    from clients.extension_hooks import CANCEL, NOTICE
+    from clients.extension import CANCEL, NOTICE
 
     about = {"reason": NOTHING_SINCE, "instructed": bool(event["instructions"])}
     name = session.state.compaction_event(ACTION)
@@ -48,7 +48,7 @@ def summary(event: HookEvent, session: Session) -> list[Text]:
     has_model = bool(config.get_str("model.command").strip())
     if event["instructions"].strip() and not has_model:
         return []
-    from clients.extension_hooks import SUMMARY
+    from clients.extension import SUMMARY
 
     asked = config.get_int("model.timeout_seconds") * 1000 * _MODEL_CALLS if has_model else 0
     return [{"customType": SUMMARY, "content": str(_EXTRACT_MS + asked)}]
@@ -61,7 +61,7 @@ def announce(agent: str, config: Config) -> list[Text]:
     if not config.get_bool("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
         return []
     if clients.row(agent).extension:
-        from clients.extension_hooks import NOTICE
+        from clients.extension import NOTICE
 
         said = _notice(config)
         return [{"customType": NOTICE, "content": said}] if said else []

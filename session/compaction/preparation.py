@@ -4,10 +4,20 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import clients
-from clients.entry import NO_FILES, SAID, Entry, FileOperations, Message, Problems, Transcript, path_to, together
 from core.config import Config
 from core.errors import usage
-from session.compaction import session_file
+from session.compaction.messages import Message, messages_of, sizes
+from session.compaction.session_tree import (
+    NO_FILES,
+    SAID,
+    FileOperations,
+    Node,
+    Problems,
+    Transcript,
+    path_to,
+    together,
+    unknown_entry,
+)  # fmt: skip
 
 
 class ContextTokens(NamedTuple):
@@ -55,24 +65,24 @@ def reason(transcript: Transcript, *, window: int, reserve: int, enabled: bool =
     return "above-threshold" if enabled else "switched-off"
 
 
-def context_entries(transcript: Transcript) -> tuple[Entry, ...]:
+def context_entries(transcript: Transcript) -> tuple[Node, ...]:
     """The entries whose messages the model sees: the latest summary, what it left as it was, and what came after."""
     at = transcript.last_compaction()
-    shown = list(transcript.entries[at + 1 :])
+    shown = list(transcript.nodes[at + 1 :])
     if at >= 0:
-        compaction = transcript.entries[at].compaction
+        compaction = transcript.nodes[at].compaction
         first = compaction.first_kept if compaction is not None else ""
-        before = transcript.entries[:at]
+        before = transcript.nodes[:at]
         start = next((index for index, entry in enumerate(before) if first and entry.id == first), at)
         kept = [entry for entry in before[start:] if entry.kind != "compaction"]
-        shown = [transcript.entries[at], *kept, *shown]
+        shown = [transcript.nodes[at], *kept, *shown]
     # As in pi, an empty summary of a branch is not shown.
     return tuple(entry for entry in shown if entry.kind != "branch_summary" or entry.tokens != 0)
 
 
 def said_since_compaction(transcript: Transcript) -> int:
     """How many messages were said since the latest compaction, or at all."""
-    later = transcript.entries[transcript.last_compaction() + 1 :]
+    later = transcript.nodes[transcript.last_compaction() + 1 :]
     return sum(entry.kind == "message" and entry.role in SAID for entry in later)
 
 
@@ -82,18 +92,18 @@ def context_size(transcript: Transcript) -> ContextTokens:
     A usage from before the latest compaction does not count: it would cause a second compaction, which drops all that
     the first one kept. Without a newer one everything is estimated.
     """
-    later = transcript.entries[transcript.last_compaction() + 1 :]
+    later = transcript.nodes[transcript.last_compaction() + 1 :]
     for index in range(len(later) - 1, -1, -1):
         used, group = later[index].used, later[index].group
         if used:
             # not counted by it: what came after it, and results between its own lines
             first = next(at for at, entry in enumerate(later) if at == index or (group and entry.group == group))
             after = [entry for entry in later[first + 1 :] if not group or entry.group != group]
-            rest = sum(session_file.sizes(transcript, after))
+            rest = sum(sizes(transcript, after))
             return ContextTokens(used + rest, used, rest, None)
     shown = context_entries(transcript)
     stale = next((entry.used for entry in reversed(shown) if entry.used), None)
-    estimated = sum(session_file.sizes(transcript, shown))
+    estimated = sum(sizes(transcript, shown))
     return ContextTokens(estimated, 0, estimated, stale)
 
 
@@ -113,13 +123,13 @@ class Preparation(NamedTuple):
     first_kept_entry_id: str | None = None
     is_split_turn: bool = False
     previous_summary: str = ""
-    entries_to_summarize: tuple[Entry, ...] = ()
-    turn_prefix_entries: tuple[Entry, ...] = ()
+    entries_to_summarize: tuple[Node, ...] = ()
+    turn_prefix_entries: tuple[Node, ...] = ()
     file_ops: FileOperations = NO_FILES
 
-    def messages(self, entries: Iterable[Entry]) -> tuple[Message, ...]:
+    def messages(self, entries: Iterable[Node]) -> tuple[Message, ...]:
         """The messages of some of its entries, read from the session file."""
-        return tuple(session_file.messages(self.transcript, entries))
+        return tuple(messages_of(self.transcript, entries))
 
 
 class Branch(NamedTuple):
@@ -127,8 +137,8 @@ class Branch(NamedTuple):
 
     leaf: str
     common_ancestor: str | None
-    entries: tuple[Entry, ...]
-    chosen: tuple[Entry, ...]
+    entries: tuple[Node, ...]
+    chosen: tuple[Node, ...]
     tokens: int
     file_ops: FileOperations
     problems: tuple[str, ...]
@@ -136,7 +146,7 @@ class Branch(NamedTuple):
 
 def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
     """The cut behind `start`, the first entry that may be summarised, so that `keep_recent` tokens stay."""
-    entries = transcript.entries
+    entries = transcript.nodes
     points = [index for index in range(start, len(entries)) if entries[index].can_cut]
     if not points:
         return CutPoint(start, -1)
@@ -148,17 +158,17 @@ def find_cut(transcript: Transcript, start: int, keep_recent: int) -> CutPoint:
     return CutPoint(cut, -1 if is_turn else turn_start(entries, cut, start))
 
 
-def turn_start(entries: Sequence[Entry], index: int, start: int) -> int:
+def turn_start(entries: Sequence[Node], index: int, start: int) -> int:
     """The entry at or before `index` that began its turn, -1 where none from `start` on did."""
     return next((i for i in range(index, start - 1, -1) if entries[i].starts_turn), -1)
 
 
 def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_recent: int) -> int:
     # Only messages count, as in pi: not the texts of extensions and of summaries.
-    entries = transcript.entries
+    entries = transcript.nodes
     newest = [index for index in range(len(entries) - 1, start - 1, -1) if entries[index].kind == "message"]
     kept = 0
-    for index, size in zip(newest, session_file.sizes(transcript, [entries[one] for one in newest]), strict=True):
+    for index, size in zip(newest, sizes(transcript, [entries[one] for one in newest]), strict=True):
         kept += size
         if kept >= keep_recent:
             # Where the newest results alone fill the budget, nothing behind them can be first. pi then keeps all; other
@@ -168,7 +178,7 @@ def _by_budget(transcript: Transcript, points: Sequence[int], start: int, keep_r
     return points[0]
 
 
-def _with_calls(entries: Sequence[Entry], start: int, cut: int) -> int:
+def _with_calls(entries: Sequence[Node], start: int, cut: int) -> int:
     """Move the cut back to a call whose result would be kept without it, with all lines of its answer."""
     called: dict[str, int] = {}
     needed: list[tuple[int, int]] = []  # result, call: an id may be used again, a result belongs to its latest call
@@ -184,7 +194,7 @@ def _with_calls(entries: Sequence[Entry], start: int, cut: int) -> int:
 
 def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     """The compaction of a session that keeps so many tokens; `reason` tells whether there is anything to summarise."""
-    entries = transcript.entries
+    entries = transcript.nodes
     tokens = context_size(transcript).total
     previous = transcript.last_compaction()
     if said_since_compaction(transcript) == 0:
@@ -216,27 +226,27 @@ def prepare(transcript: Transcript, *, keep_recent: int) -> Preparation:
     )
 
 
-def _speaking(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _speaking(entries: Iterable[Node]) -> tuple[Node, ...]:
     return tuple(entry for entry in entries if entry.role is not None and entry.kind != "compaction")
 
 
 def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: int) -> Branch:
     """The branch that is left when a session goes from the entry `leaf` ("": its newest) to `target`."""
-    leaf = leaf or (transcript.entries[-1].id if transcript.entries else "")
+    leaf = leaf or (transcript.nodes[-1].id if transcript.nodes else "")
     for identifier in (leaf, target):
         if identifier not in transcript.tree:
-            raise session_file.unknown_entry(transcript.path, identifier)
+            raise unknown_entry(transcript.path, identifier)
     problems = Problems()
     left = path_to(leaf, transcript.tree, problems)
     there = {entry.id for entry in path_to(target, transcript.tree, problems)}
     common = next((entry.id for entry in reversed(left) if entry.id in there), None)
     own = tuple(entry for entry in left if entry.id not in there)
-    chosen: list[Entry] = []
-    walked: list[Entry] = []
+    chosen: list[Node] = []
+    walked: list[Node] = []
     total = 0
     # the calls of tool results stand for them
     speaking = [entry for entry in reversed(own) if entry.role is not None and entry.role != "tool_result"]
-    for entry, size in zip(speaking, session_file.sizes(transcript, speaking), strict=True):
+    for entry, size in zip(speaking, sizes(transcript, speaking), strict=True):
         walked.append(entry)
         fits = budget <= 0 or total + size <= budget
         if fits or (entry.kind in ("compaction", "branch_summary") and total < budget * 0.9):
@@ -246,4 +256,4 @@ def prepare_branch(transcript: Transcript, leaf: str, target: str, *, budget: in
             break
     listed = [entry.files for entry in own if entry.kind == "branch_summary"]
     done = together([*listed, *(entry.files for entry in walked if entry.kind == "message")])
-    return Branch(leaf, common, own, tuple(chosen), total, done, problems.told())
+    return Branch(leaf, common, own, tuple(chosen), total, done, problems.first())

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from clients.content import OURS
-from clients.entry import Block, FileOperations, Message
 from core.errors import Failure
 from core.quoting import as_code, clip, cost, one_line
 from core.redaction import redact
@@ -12,7 +11,9 @@ from core.shell_command import only_looks
 from core.words import clean
 from memory.gate import is_own
 from session.compaction import summary_form as form
+from session.compaction.messages import Block, Message
 from session.compaction.preparation import Preparation
+from session.compaction.session_tree import FileOperations
 
 QUOTED_TOKENS = 2_000
 """Bound of quotes, without the lists of files."""

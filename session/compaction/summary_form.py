@@ -7,9 +7,9 @@ writes the form. The lists of files are never the model's.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from clients.entry import Block, Message, first_units, json_of, units
 from core.errors import Failure
 from core.ids import fingerprint
+from session.compaction.messages import Block, Message, json_of, units
 
 GOAL = "Goal"
 CONSTRAINTS = "Constraints & Preferences"
@@ -255,6 +255,13 @@ def _heading(line: str) -> tuple[str, str]:
 def serialize(messages: Iterable[Message]) -> str:
     """The text of messages; what the user kept out of the context is left out."""
     return "\n\n".join(paragraph for message in messages if not message.excluded for paragraph in _of(message))
+
+
+def first_units(text: str, count: int) -> str:
+    """The first `count` UTF-16 units of a text; a surrogate pair is not cut in two."""
+    if text.isascii() or len(text) * 2 <= count:
+        return text[:count]
+    return text.encode("utf-16-le", "surrogatepass")[: count * 2].decode("utf-16-le", "ignore")
 
 
 def _of(message: Message) -> Iterator[str]:

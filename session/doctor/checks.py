@@ -24,7 +24,7 @@ from core.store.cluster import client
 from core.store.cluster.client import SearchClient
 from core.store.hook_calls import Called
 from core.store.sqlite import fold_log, log_bytes
-from memory.archive import known_files
+from memory.archive import transcript_files
 from otel import export, log
 from session import own_command
 from session.backup import archive
@@ -323,7 +323,7 @@ def check_history(examination: Examination) -> Iterator[Finding]:
     """Whether the clients have sessions that were never archived."""
     left = []
     with suppress(Failure):  # `check_store` reports it
-        left = known_files.not_archived(examination.facts.db, examination.clients)
+        left = transcript_files.not_archived(examination.facts.db, examination.clients)
     if left:
         megabytes = sum(file.size for file in left) / 1e6
         sessions = "1 past session" if len(left) == 1 else f"{len(left):,} past sessions"

@@ -23,7 +23,7 @@ from core.errors import Failure
 from core.process.command import Command, Ended
 from core.store import hook_calls, sqlite
 from core.store.hook_calls import Called
-from memory.archive import known_files
+from memory.archive import transcript_files
 from otel import log
 from session import own_command
 from session.doctor.facts import Finding, error, note, warning
@@ -208,7 +208,7 @@ def check_calls(client: Client, calls: Sequence[Called], checked: Checked, silen
     if checked.since is None:
         return
     last_call = max((called.last for called in own), default=0)
-    transcripts = known_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
+    transcripts = transcript_files.find((), client.name, every=True) if client.name in clients.keeping_files() else ()
     written = max((file.changed // 1_000_000 for file in transcripts), default=0)
     if written and switches.is_silent(silences, written):
         return

@@ -207,15 +207,15 @@ def told(path: str, agent: str) -> tuple[str, int | None]:
     client = clients.row(agent)
     if not client.session_file or client.silent or not os.path.isfile(path):
         return "", None
-    form, folder, compactions = client.transcript(), "", 0
+    folder, compactions = "", 0
     with suppress(OSError), open(path, "rb") as file:
         for number, line in enumerate(file):
-            if number >= _LINES_READ and not any(mark in line for mark in form.CONTEXT_MARKS):
+            if number >= _LINES_READ and not any(mark in line for mark in client.context_marks):
                 continue
-            for item in form.items(parsed(line.decode("utf-8", "replace")) or {}):
-                if item["kind"] == "started" and not folder and os.path.isdir(item["cwd"]):
-                    folder = item["cwd"]
-                compactions += item["kind"] == "compaction"
+            for entry in client.entries(parsed(line.decode("utf-8", "replace")) or {}):
+                if entry.folder and not folder and os.path.isdir(entry.folder):
+                    folder = entry.folder
+                compactions += entry.kind == "compaction"
     return folder, compactions
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from clients.event import HookEvent, Item, Said
+    from clients.entries import Entry
+    from clients.event import HookEvent
     from session.session import Session
     from session.state import Memory, Pending, SessionState
 
@@ -97,7 +98,7 @@ def await_use(state: SessionState, memories: Sequence[Memory], query: str) -> No
 
 
 def judge(
-    pending: list[Pending], items: Sequence[Item], *, turn_ended: bool = True
+    pending: list[Pending], items: Sequence[Entry], *, turn_ended: bool = True
 ) -> tuple[list[Pending], list[Verdict]]:
     """The memories that are still pending after new items of the transcript, and the verdicts on the others.
 
@@ -106,12 +107,11 @@ def judge(
     """
     verdicts: list[Verdict] = []
     for item in items if pending else ():
-        if item["kind"] != "said":
-            continue
-        if item["role"] == "assistant":
+        if item.kind in ("answer", "call"):
             pending = _after_answer(pending, _words_used(item), verdicts)
-        elif not is_own(item["text"]):  # a prompt ends the turn before it, and its words show no use any more
-            prompt = _words_of(item["text"])
+        elif item.kind == "prompt" and item.text and not is_own(item.text):
+            # a prompt ends the turn before it, and its words show no use any more
+            prompt = _words_of(item.text)
             left = [_without_terms(entry, prompt) for entry in _without_fizzled(pending, verdicts)]
             pending = [
                 {**entry, "asked": True} for entry in left if len(entry["terms"]) + entry["used"] >= FEWEST_TERMS
@@ -142,11 +142,10 @@ def _without_fizzled(pending: list[Pending], verdicts: list[Verdict]) -> list[Pe
     return [entry for entry in pending if entry["turns"] < TURNS]
 
 
-def _words_used(said: Said) -> set[str]:
+def _words_used(entry: Entry) -> set[str]:
     """The words of what the assistant said and did; looking a memory up, or quoting our frame, is no use of it."""
-    texts = [] if DELIMITER in said["text"] else [said["text"]]
-    for tool in said["tools"]:
-        texts += [*tool["files"], "" if "joelclaw" in tool["command"] else tool["command"]]
+    texts = [] if DELIMITER in entry.text else [entry.text]
+    texts += [*entry.files, "" if "joelclaw" in entry.command else entry.command]
     return {word for text in texts for word in _words_of(text)}
 
 

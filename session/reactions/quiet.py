@@ -24,7 +24,7 @@ def summary(event: HookEvent, session: Session) -> Reaction:
 
     def write(db: apsw.Connection) -> None:
         from core.store import sessions, sqlite
-        from memory.archive.plain_text import start
+        from memory.archive.texts import start
 
         text = start(event["summary"], sessions.SUMMARY_CHARS)
         with sqlite.transaction(db):

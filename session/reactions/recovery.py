@@ -6,10 +6,8 @@ task, its files, memories, and its last requests as queries that are known to ha
 
 from __future__ import annotations
 
-import os
 import time
 
-import clients
 from core import TYPE_CHECKING
 from core.quoting import clip, clip_evenly, clip_path, cost, enclose, one_line
 from core.store import sessions
@@ -128,15 +126,12 @@ def _last_note(session: Session) -> Reaction:
 
 def _kept_by_client(event: HookEvent, session: Session) -> str:
     """What the client left in the context word for word, if its session file says so."""
-    client = clients.row(session.agent)
-    kept_of = getattr(client.transcript(), "kept_of", None) if client.session_file else None
-    if kept_of is None or not event["transcript"]:
+    if not event["transcript"]:
         return ""
-    with fault_boundary(session.faults, "kept"), open(event["transcript"], "rb") as file:
-        begin = max(0, os.fstat(file.fileno()).st_size - _SESSION_FILE_BYTES)
-        file.seek(begin)
-        text: str = kept_of(file.read(_SESSION_FILE_BYTES), whole=not begin)
-        return text[-_CONTEXT_CHARS:]
+    with fault_boundary(session.faults, "kept"):
+        from session.context_usage import kept_text
+
+        return kept_text(event["transcript"], session.agent)[-_CONTEXT_CHARS:]
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import clients
-from clients import extension_hooks
+from clients import extension
 
 PI, CLAUDE = clients.row("pi"), clients.row("claude")
 
@@ -38,24 +38,22 @@ def test_an_entry_with_its_tools_and_their_outcomes() -> None:
     ]
     event = read(entries=[{"role": "system", "text": "x"},
                           {"role": "assistant", "text": "I look", "id": "e1", "at": 5, "tools": tools}])  # fmt: skip
-    made = {"files": [], "command": "", "target": "", "given": ""}
-    assert event["items"] == [
-        {
-            "kind": "said", "id": "pi:e1", "role": "assistant", "text": "I look", "at": 5,
-            "tools": [
-                {**made, "call": "e1/0", "name": "bash", "files": ["a"], "command": "ls", "target": "a"},
-                {**made, "call": "e1/1", "name": "read", "given": "p\n[redacted:password]"},
-                {**made, "call": "e1/2", "name": "edit"},
-            ],
-        },
-        {"kind": "outcome", "call": "e1/0", "text": "no such file", "failed": True},
-        {"kind": "outcome", "call": "e1/2", "text": "done", "failed": False},
-    ]  # fmt: skip
+    answer, *others = event["items"]
+    assert (answer.kind, answer.stable_id, answer.text, answer.at) == ("answer", "pi:e1", "I look", 5)
+    found = [(one.kind, one.call, one.tool, one.command, one.target, one.text, one.failed) for one in others]
+    assert found == [
+        ("call", "e1/0", "bash", "ls", "a", "", False),
+        ("call", "e1/1", "read", "", "", "", False),
+        ("call", "e1/2", "edit", "", "", "", False),
+        ("result", "e1/0", "", "", "", "no such file", True),
+        ("result", "e1/2", "", "", "", "done", False),
+    ]
+    assert others[1].given == "p\n[redacted:password]"
 
 
 def test_the_answer_of_our_extension_keeps_notices_apart() -> None:
     text: Any = {"customType": "refresh", "content": "a memory"}
-    notice: Any = {"customType": extension_hooks.NOTICE, "content": "compacting"}
+    notice: Any = {"customType": extension.NOTICE, "content": "compacting"}
     assert json.loads(PI.answer(read(), [])) == json.loads(PI.empty_answer) == {"messages": []}
     both = json.loads(PI.answer(read(), [notice, text, {**notice, "content": "later"}]))
     assert both == {"messages": [{**text, "display": False}], "notice": "compacting"}

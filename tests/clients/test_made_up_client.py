@@ -1,4 +1,4 @@
-"""A further client is one folder and one row: everything else asks those."""
+"""Another client is one module and its name: everything else asks its row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from conftest import ROOT, clean_environment
 import clients
 
 ROOMS = ("cli", "clients", "core", "memory", "otel", "recall", "session")
-FOLDER = {
-    "__init__.py": '''
+MODULE = """
 from clients import Client
+from clients.entries import Entry, usage_entry, with_node
 
 
 class Quill(Client):
@@ -33,70 +33,26 @@ class Quill(Client):
     transcripts = "scrolls/*.jsonl"
     events = {"Opened": "start", "Asked": "prompt", "Shrinks": "before_compaction", "Closed": "end"}
     session_file = "scroll"
+    said_marks = (b\'"says"\',)
+    context_marks = (b\'"used"\', b\'"shrunk"\')
     has_entries = True
     window = 50_000
-''',
-    "transcript.py": '''
-from clients import content
 
-SAID_MARKS = (b'"says"',)
-CONTEXT_MARKS = (b'"used"', b'"shrunk"')
+    def wrote(self, line):
+        return "quill" in line
 
-
-def wrote(entry):
-    return "quill" in entry
-
-
-def files_of(tool_name, tool_input):
-    return []
-
-
-def items(line):
-    entry = content.table(line)
-    if "scroll" in entry:
-        return [{"kind": "started", "session": entry["scroll"], "cwd": entry["cwd"]}]
-    if "shrunk" in entry:
-        return [{"kind": "compaction", "tokens": None, "at": None}]
-    if "says" not in entry:
-        return []
-    said = {"kind": "said", "id": "", "role": entry["by"], "text": entry["says"], "tools": [], "at": entry["quill"]}
-    usage = {"kind": "usage", "tokens": entry.get("used"), "window": None, "model": ""}
-    return [said, usage] if "used" in entry else [said]
-
-
-def context_characters(entry):
-    return content.characters(entry.get("says"))
-''',
-    "entries.py": '''
-from clients.entry import Block, Entry, Message, tokens
-
-
-class Reader:
-    def __init__(self):
-        self.model = ""
-        self.window = 0
-
-    def entry(self, line, value, problems, /):
-        if "says" not in value:
-            return None
-        user = value["by"] == "user"
-        return Entry(
-            str(line.number), str(line.number - 1), "message", line.number, line.offset, line.size, value["by"],
-            can_cut=True, starts_turn=user, used=value.get("used", 0),
-        )
-
-    def branch(self, entries, tree, problems, /):
-        return entries
-
-
-def messages(value, entry):
-    yield Message(entry.id, entry.role, (Block("text", value["says"]),))
-
-
-def size(value, entry):
-    return tokens(len(value["says"]))
-''',
-}  # fmt: skip
+    def entries(self, line):
+        found = []
+        if "shrunk" in line:
+            found = [Entry("compaction")]
+        elif "says" in line:
+            said = Entry("prompt" if line["by"] == "user" else "answer", line["quill"])
+            said.text = said.content = line["says"]
+            found = [said, usage_entry(line, ("used",))] if "used" in line else [said]
+        found = with_node(found, line.get("quill"))
+        found[0].session, found[0].folder = line.get("scroll", ""), line.get("cwd", "")
+        return found
+"""
 SCROLL = [
     {"quill": 1, "scroll": "q-1", "cwd": "/w/harbour"},
     {"quill": 2, "by": "user", "says": "sort the tide tables by harbour"},
@@ -121,9 +77,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = at.read_text()
     assert '"OpenCode"}' in text
     at.write_text(text.replace('"OpenCode"}', '"OpenCode", "quill": "Quill"}'))
-    (folder / "clients" / "quill").mkdir()
-    for name, source in FOLDER.items():
-        (folder / "clients" / "quill" / name).write_text(source)
+    (folder / "clients" / "quill.py").write_text(MODULE)
     script = folder / "joelclaw"
     script.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path[0] = {str(folder)!r}\nfrom cli.start import start\nstart()\n"

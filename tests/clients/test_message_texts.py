@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clients import content, entry
+from clients import content
+from clients.entries import plan_entries
 
 OURS = "<joelclaw-memory kind='x'>\nm\n</joelclaw-memory>"
 
@@ -36,13 +37,12 @@ def test_only_our_own_frame_is_taken_out_of_what_a_call_returned() -> None:
     assert content.without_ours("a<joelclaw-memory cut") == "a"
 
 
-def test_a_plan_has_the_steps_that_say_something() -> None:
+def test_a_plan_has_the_steps_with_a_text() -> None:
     steps = [{"text": "", "content": "one", "status": "done"}, {"text": 7}, "two", {"text": "three", "status": 1}]
-    assert content.plan("c1", steps, "text", "content") == [{
-        "kind": "plan", "call": "c1", "whole": True,
-        "steps": [{"id": "1", "text": "one", "status": "done"}, {"id": "3", "text": "three", "status": ""}],
-    }]  # fmt: skip
-    assert content.plan("", {"text": "x"}, "text") == content.plan("", [{"text": ""}], "text") == []
+    (plan,) = plan_entries("c1", steps, "text", "content")
+    assert (plan.call, plan.whole) == ("c1", True)
+    assert [(step.id, step.text, step.status) for step in plan.steps] == [("1", "one", "done"), ("3", "three", "")]
+    assert plan_entries("", {"text": "x"}, "text") == plan_entries("", [{"text": ""}], "text") == []
 
 
 def test_the_characters_of_a_value_are_those_of_its_texts() -> None:
@@ -61,7 +61,3 @@ def test_a_time_is_milliseconds_since_the_epoch() -> None:
         ("x", None), (1.9, 1), (-1, None), (True, None), (253_402_300_800_000, None), (float("nan"), None), ([], None),
     ):  # fmt: skip
         assert content.parse_timestamp(value) == ms, value
-
-
-def test_lengths_are_those_of_javascript() -> None:
-    assert [entry.units(text) for text in ("", "abc", "日本", "😀", "\ud800")] == [0, 3, 2, 2, 1]

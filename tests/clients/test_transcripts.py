@@ -1,4 +1,4 @@
-"""Reading what agents write of their sessions: what was said and done, each once, and nothing else."""
+"""The lines of each client's transcript become entries: each thing that was said and done, once."""
 
 from __future__ import annotations
 
@@ -14,80 +14,97 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import clients
-from clients.claude import transcript as claude
-from clients.codex import transcript as codex
-from clients.gemini import transcript as gemini
-from clients.pi import transcript as pi
+from clients.entries import Entry
 
-MODULES = {"claude": claude, "codex": codex, "gemini": gemini, "pi": pi}
+CLAUDE, CODEX, GEMINI, PI = (clients.row(name) for name in ("claude", "codex", "gemini", "pi"))
 STAMP = "2027-03-04T05:06:07.089Z"
 AT = 1_804_136_767_089
 OURS = '<joelclaw-memory kind="recovery">\n- the buoy sends in bursts\n</joelclaw-memory>'
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 
 
-def said(items: list[Any]) -> list[tuple[str, str]]:
-    return [(item["role"], item["text"]) for item in items if item["kind"] == "said"]
+def said(entries: list[Entry]) -> list[tuple[str, str]]:
+    return [(entry.kind, entry.text) for entry in entries if entry.kind in ("prompt", "answer") and entry.text]
 
 
-def kinds(items: list[Any]) -> list[str]:
-    return [item["kind"] for item in items]
+def kinds(entries: list[Entry]) -> list[str]:
+    return [entry.kind for entry in entries]
 
 
-# -- Claude Code
+def outcomes(entries: list[Entry]) -> list[tuple[str, bool | None, str]]:
+    return [
+        (entry.text, entry.failed, entry.process) for entry in entries if entry.kind == "result" and not entry.unrun
+    ]
 
 
-def of_claude(kind: str, **fields: Any) -> dict[str, Any]:
+def of_claude(kind: str, given: Any = "", **fields: Any) -> dict[str, Any]:
     whole = {"parentUuid": "u-0", "isSidechain": False, "type": kind, "uuid": "u-1", "timestamp": STAMP}
-    return {**whole, "cwd": "/home/ada/orchard", "sessionId": "s-1", "version": "2.1.329", **fields}
+    message = {"role": kind, "content": given}
+    return {**whole, "cwd": "/home/ada/orchard", "sessionId": "s-1", "message": message, **fields}
 
 
-def claude_user(given: Any, **fields: Any) -> dict[str, Any]:
-    return of_claude("user", message={"role": "user", "content": given}, **fields)
-
-
-def claude_answer(*blocks: dict[str, Any], usage: Any = None, **fields: Any) -> dict[str, Any]:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
-    return of_claude("assistant", message={**message, "content": list(blocks), "usage": usage}, **fields)
-
-
-def test_claude_what_nobody_said() -> None:
-    rows: list[Any] = [
-        claude_user("hello", isSidechain=True),
-        claude_user("Caveat: …", isMeta=True),
-        claude_user("This session is being continued from a previous conversation that ran out of context."),
-        claude_user("Stop hook feedback:\n- [lint.sh]: two findings"),
-        claude_user("<task-notification>\n<task-id>b-1</task-id>\n<status>running</status>\n</task-notification>"),
-        claude_user("<command-name>/compact</command-name>"),
-        claude_user("<local-command-stdout>done</local-command-stdout>"),
-        claude_user([{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
-        claude_user(OURS),
-        claude_answer({"type": "text", "text": "in a side room"}, usage={"input_tokens": 9}, isSidechain=True),
-        claude_answer({"type": "text", "text": "API Error: 529"}, isApiErrorMessage=True),
+@pytest.mark.parametrize(
+    "line",
+    [
+        of_claude("user", "hello", isSidechain=True),
+        of_claude("user", "Caveat: …", isMeta=True),
+        of_claude("user", "This session is being continued from a previous conversation that ran out of context."),
+        of_claude("user", "Stop hook feedback:\n- [lint.sh]: two findings"),
+        of_claude("user", "<task-notification>\n<task-id>b-1</task-id>\n<status>running</status>"),
+        of_claude("user", "<command-name>/compact</command-name>"),
+        of_claude("user", [{"type": "text", "text": "<system-reminder>\nbe kind\n</system-reminder>"}]),
+        of_claude("user", OURS),
+        of_claude("assistant", [{"type": "text", "text": "in a side room"}], isSidechain=True),
+        of_claude("assistant", [{"type": "text", "text": "API Error: 529"}], isApiErrorMessage=True),
         {"type": "last-prompt", "lastPrompt": "hello", "sessionId": "s-1"},
         of_claude("attachment", attachment={"type": "hook_additional_context", "content": ["x"]}),
+    ],
+)
+def test_claude_what_nobody_said_is_a_node_without_content(line: dict[str, Any]) -> None:
+    (node,) = CLAUDE.entries(line)
+    assert (node.kind, node.text, node.session) == ("node", "", "s-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "failed", "outcome"),
+    [
+        ("fine", True, ("fine", True, "")),
+        ("<tool_use_error>no such file</tool_use_error>", True, ("no such file", True, "")),
+        *(
+            (text, False, (text.strip(), False, process))
+            for text, process in (
+                ("Command running in background with ID: b-1. Output", "b-1"),
+                ("Command running in background with ID:  ", ""),
+                ("said <status>failed</status>", ""),
+            )
+        ),
+    ],
+)
+def test_claude_the_outcome_of_a_call(text: str, failed: bool, outcome: tuple[str, bool, str]) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": failed}
+    assert outcomes(CLAUDE.entries(of_claude("user", [result]))) == [outcome]
+
+
+def test_claude_words_that_reject_a_call_are_a_prompt_and_no_outcome() -> None:
+    text = (
+        "The user doesn't want to proceed with this tool use. the user said:\nuse make\n\nNote: The user's next message"
+    )
+    result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": True}
+    entries = CLAUDE.entries(of_claude("user", [result]))
+    assert [(entry.kind, entry.unrun, entry.stable_id) for entry in entries] == [
+        ("result", True, ""),
+        ("prompt", False, "claude:u-1:0"),
     ]
-    for line in rows:
-        assert claude.items(line) == []
-
-
-# -- Codex
+    assert said(entries) == [("prompt", "use make")]
 
 
 def of_codex(payload: dict[str, Any], kind: str = "response_item", **fields: Any) -> dict[str, Any]:
     return {"timestamp": STAMP, "ordinal": 4, "type": kind, "payload": payload, **fields}
 
 
-def codex_message(role: str, text: str, **fields: Any) -> dict[str, Any]:
+def codex_message(role: str, text: str) -> dict[str, Any]:
     part = "output_text" if role == "assistant" else "input_text"
-    payload = {"type": "message", "role": role, "content": [{"type": part, "text": text}], **fields}
-    return of_codex(payload, metadata={"history_sequence": 3})
-
-
-def codex_count(total: int, window: int | None = 19_000) -> dict[str, Any]:
-    last = {"input_tokens": total - 10, "output_tokens": 10, "total_tokens": total}
-    info = {"total_token_usage": {"total_tokens": 999_999}, "last_token_usage": last, "model_context_window": window}
-    return of_codex({"type": "token_count", "info": info, "rate_limits": None}, "event_msg")
+    return of_codex({"type": "message", "role": role, "content": [{"type": part, "text": text}]})
 
 
 PATCH = """*** Begin Patch
@@ -101,7 +118,6 @@ PATCH = """*** Begin Patch
 *** Delete File: old.txt
 *** End Patch
 """
-PATCHED = ["apiary/hive.py", "apiary/hives.py", "docs/queen bee.md", "old.txt"]
 
 
 def test_codex_each_message_once() -> None:
@@ -110,119 +126,140 @@ def test_codex_each_message_once() -> None:
         codex_message("developer", "be brief"),
         codex_message("user", "<environment_context>\n  <cwd>/x</cwd>"),
         codex_message("user", "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>…"),
-        codex_message("user", "<user_instructions>…</user_instructions>"),
         codex_message("user", "Count the hives."),
         of_codex({"type": "user_message", "message": "Count the hives."}, "event_msg"),
-        of_codex({"type": "item_completed", "item": {"type": "UserMessage", "content": []}}, "event_msg"),
         of_codex({"type": "agent_reasoning", "text": "hm"}, "event_msg"),
-        of_codex({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}),
         of_codex({"type": "agent_message", "message": "There are nine."}, "event_msg"),
         codex_message("assistant", "There are nine."),
         of_codex({"type": "task_complete", "last_agent_message": "There are nine."}, "event_msg"),
     ]
-    found = [item for line in lines for item in codex.items(line)]
-    assert found[0] == {"kind": "started", "session": "c-1", "cwd": "/home/ada/apiary"}
-    assert said(found[1:]) == [("user", "Count the hives."), ("assistant", "There are nine.")]
-    assert [item["at"] for item in found[1:]] == [AT, AT, AT]
-    assert found[-1]["kind"] == "turn_ended"
+    start, *entries = [entry for line in lines for entry in CODEX.entries(line)]
+    assert (start.session, start.folder) == ("c-1", "/home/ada/apiary")
+    assert said(entries) == [("prompt", "Count the hives."), ("answer", "There are nine.")]
+    assert [entry.at for entry in entries] == [AT, AT, AT]
+    assert entries[-1].kind == "turn_end"
 
 
 def test_an_interrupted_turn_has_ended() -> None:
-    interrupted = {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user for tool use]"}]}
-    assert claude.items(of_claude("user", message=interrupted)) == [{"kind": "turn_ended", "at": AT}]
-    assert codex.items(of_codex({"type": "turn_aborted", "reason": "interrupted"}, "event_msg")) == [
-        {"kind": "turn_ended", "at": AT}
-    ]
-    stopped = {"role": "assistant", "content": [], "stopReason": "aborted"}
-    assert pi.items({"type": "message", "id": "1", "timestamp": STAMP, "message": stopped})[-1]["kind"] == "turn_ended"
+    interrupted = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    aborted = {"role": "assistant", "content": [], "stopReason": "aborted"}
+    for entries in (
+        CLAUDE.entries(of_claude("user", interrupted)),
+        CODEX.entries(of_codex({"type": "turn_aborted", "reason": "interrupted"}, "event_msg")),
+        PI.entries({"type": "message", "id": "1", "timestamp": STAMP, "message": aborted}),
+    ):
+        assert (entries[-1].kind, entries[-1].at) == ("turn_end", AT)
 
 
-def test_codex_a_part_that_the_client_put_there() -> None:
+def test_codex_a_part_that_the_client_added() -> None:
     line = codex_message("user", "Count the hives.")
     line["payload"]["content"].append({"type": "input_text", "text": "a hook says: nine"})
-    told = [{"provenance": {"type": "user"}}, {"provenance": {"type": "harness", "hook": True}}]
-    line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_metadata": told}
-    assert said(codex.items(line)) == [("user", "Count the hives.")]
+    sources = [{"provenance": {"type": "user"}}, {"provenance": {"type": "harness", "hook": True}}]
+    line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_metadata": sources}
+    assert said(CODEX.entries(line)) == [("prompt", "Count the hives.")]
 
 
-def test_codex_the_files_of_a_patch() -> None:
-    rows: list[Any] = [
+@pytest.mark.parametrize(
+    ("tool", "given_input"),
+    [
         ("apply_patch", {"command": PATCH}),
-        ("apply_patch", {"input": PATCH}),
         ("apply_patch", PATCH),
-        ("Bash", {"command": f"cd x && apply_patch <<'EOF'\n{PATCH}EOF\n"}),
         ("exec_command", {"cmd": f"apply_patch <<'EOF'\r\n{PATCH}EOF".replace("\n", "\r\n")}),
-        ("shell", {"command": ["apply_patch", PATCH]}),
         ("shell", {"command": ["bash", "-lc", f'apply_patch "{PATCH}"']}),
-    ]
-    for name, given_input in rows:
-        assert codex.files_of(name, given_input) == PATCHED
+    ],
+)
+def test_codex_the_files_of_a_patch(tool: str, given_input: Any) -> None:
+    patched = ["apiary/hive.py", "apiary/hives.py", "docs/queen bee.md", "old.txt"]
+    assert CODEX.written_files(tool, given_input) == patched
 
 
-# -- Gemini CLI
+HEAD = "Chunk ID: 1\nWall time: 0\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        (f"{HEAD}Process exited with code 0\nOutput:\nnine", ("nine", False, "")),
+        (f"{HEAD}Process exited with code 1\nProcess exited with code 0\nOutput:\n", ("", True, "")),
+        (f"{HEAD}Exit code: 3 \nOutput:\nx", ("x", True, "")),
+        (f"{HEAD}Process running with session ID 7 \nOutput:\nx", ("x", False, "7")),
+        ("Process exited with code 1", ("Process exited with code 1", False, "")),
+        ("exec_command failed: no", ("exec_command failed: no", True, "")),
+        ("it said exec_command failed", ("it said exec_command failed", False, "")),
+        ({"output": "x", "success": True}, ("x", False, "")),
+        ({"content": "x", "metadata": {"exit_code": 1}}, ("x", True, "")),
+        (' {"output" half', (' {"output" half', False, "")),
+        ('{"output": "a\\nOutput:\\nb", "metadata": {"exit_code": 2}}', ("b", True, "")),
+    ],
+)
+def test_codex_the_outcome_of_a_call(output: Any, outcome: tuple[str, bool, str]) -> None:
+    line = of_codex({"type": "local_shell_call_output", "call_id": "c", "output": output})
+    assert outcomes(CODEX.entries(line)) == [outcome]
 
 
 def of_gemini(kind: str, given_content: Any, identifier: str = "g-1", **fields: Any) -> dict[str, Any]:
     return {"id": identifier, "timestamp": STAMP, "type": kind, "content": given_content, **fields}
 
 
-def gemini_call(status: str = "success", name: str = "write_file", **response: Any) -> dict[str, Any]:
-    result = [{"functionResponse": {"id": "w-1", "name": name, "response": response}}]
-    return {"id": "w-1", "name": name, "args": {"file_path": "/b/loaf.py"}, "result": result, "status": status}
+def gemini_outcome(name: str, *answers: Any, status: str = "success") -> list[Any]:
+    rows = [{"functionResponse": {"response": answer}} for answer in answers]
+    call = {"id": "w", "name": name, "args": {}, "result": rows, "status": status}
+    return outcomes(GEMINI.entries({"type": "gemini", "toolCalls": [call], "timestamp": STAMP}))
 
 
 def test_gemini_prompts_and_what_is_none() -> None:
     prompt = [{"text": "Bake two."}, {"text": f"<hook_context>{OURS}</hook_context>"}]
-    assert said(gemini.items(of_gemini("user", prompt))) == [("user", "Bake two.")]
-    assert said(gemini.items(of_gemini("user", "Bake two."))) == [("user", "Bake two.")]
-    assert said(gemini.items(of_gemini("gemini", [{"text": "plan", "thought": True}, {"text": "Done."}]))) == [
-        ("assistant", "Done.")
-    ]
-    session = {"sessionId": "s-1", "projectHash": "0a", "startTime": STAMP, "kind": "main"}
-    assert gemini.items(session) == [{"kind": "started", "session": "s-1", "cwd": ""}]
-    history = [of_gemini("user", [{"text": "Bake two."}])]
+    assert said(GEMINI.entries(of_gemini("user", prompt))) == [("prompt", "Bake two.")]
+    thought = [{"text": "plan", "thought": True}, {"text": "Done."}]
+    assert said(GEMINI.entries(of_gemini("gemini", thought))) == [("answer", "Done.")]
+    (head,) = GEMINI.entries({"sessionId": "s-1", "projectHash": "0a", "startTime": STAMP, "kind": "main"})
+    assert (head.kind, head.session) == ("node", "s-1")
     for line in (
-        {"$set": {"messages": history, "lastUpdated": STAMP}},
+        {"$set": {"messages": [of_gemini("user", [{"text": "Bake two."}])], "lastUpdated": STAMP}},
         {"$set": {"sessionId": "s-1"}},
         of_gemini("user", [{"text": "<session_context>\nToday is …"}]),
-        of_gemini("user", [{"text": "<state_snapshot>…</state_snapshot>"}]),
         of_gemini("info", "Request cancelled."),
-        of_gemini("error", "quota"),
     ):
-        assert gemini.items(line) == []
+        assert said(GEMINI.entries(line)) == []
 
 
-# -- pi
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        ("Exit Code: 0", False), ("Exit Code: 2", True), ("Exit Code: (none)", False), ("x", False),
+        ("Exit Code: 2\nExit Code: 0", False), (" Exit Code: 1", True), ("said Exit Code: 1", False),
+    ],
+)  # fmt: skip
+def test_gemini_the_last_exit_code_decides_whether_a_command_failed(text: str, failed: bool) -> None:
+    assert gemini_outcome("run_shell_command", {"output": text}) == [(text.strip(), failed, "")]
+    assert gemini_outcome("read_file", {"output": text}) == [(text.strip(), False, "")]
 
 
-def of_pi(message: dict[str, Any], identifier: str = "0badcafe") -> dict[str, Any]:
-    return {"type": "message", "id": identifier, "parentId": "00000001", "timestamp": STAMP, "message": message}
+def test_gemini_the_outcome_of_a_call() -> None:
+    assert gemini_outcome("x", {"output": "a"}, {"error": "b"}, {}) == [("a\nb", True, "")]
+    assert gemini_outcome("x", {"output": "<untrusted_context> a </untrusted_context>"}) == [("a", False, "")]
+    assert gemini_outcome("x", {"output": "a"}, status="error") == [("a", True, "")]
+    assert gemini_outcome("x", {"output": "a"}, status="cancelled") == gemini_outcome("x") == []
 
 
-def pi_answer(*blocks: dict[str, Any], stop: str = "stop", **used: int) -> dict[str, Any]:
-    usage = {"input": 0, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, **used}
-    return of_pi({"role": "assistant", "content": list(blocks), "model": "mock-1", "usage": usage, "stopReason": stop})
+def of_pi(message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "id": "0badcafe", "parentId": "00000001", "timestamp": STAMP, "message": message}
 
 
 SAMPLES = {
-    "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, claude_user("hello")],
-    "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello"), codex_count(5)],
+    "claude": [{"type": "queue-operation", "sessionId": "s", "operation": "enqueue"}, of_claude("user", "hello")],
+    "codex": [of_codex({"id": "c-1", "cwd": "/x"}, "session_meta"), codex_message("user", "hello")],
     "gemini": [
         {"sessionId": "s", "projectHash": "0", "startTime": STAMP},
         {"$set": {"sessionId": "s"}},
-        of_gemini("gemini", "hello", tokens={"input": 5}, toolCalls=[gemini_call(output="x")]),
+        of_gemini("gemini", "hello", tokens={"input": 5}),
     ],
-    "pi": [
-        {"type": "session", "version": 3, "id": "p", "cwd": "/x"},
-        of_pi({"role": "user", "content": "hello"}),
-        pi_answer({"type": "toolCall", "id": "c", "name": "edit", "arguments": {"path": "x"}}, input=5),
-    ],
+    "pi": [{"type": "session", "version": 3, "id": "p", "cwd": "/x"}, of_pi({"role": "user", "content": "hello"})],
 }
 
 
 @pytest.mark.parametrize("agent", clients.keeping_files())
-def test_a_format_is_known_by_its_shape(agent: str) -> None:
-    assert clients.transcript(agent) is MODULES[agent]
+def test_a_transcript_is_known_by_its_form(agent: str) -> None:
     assert clients.detect(SAMPLES[agent]) == agent
     assert clients.detect([None, 7, {"type": "novel"}, *SAMPLES[agent]]) == agent
     assert clients.detect(SAMPLES[agent][1:]) == agent
@@ -250,36 +287,28 @@ trees = st.recursive(
 )
 
 
-def written(line: Any) -> bytes:
-    return json.dumps(line).encode()
-
-
-def read_everything(line: Any) -> None:
-    clients.detect([line])
-    for module in MODULES.values():
-        found = module.items(line)
-        assert isinstance(found, list)
-        json.dumps(found, allow_nan=False)  # only plain values come out
-        for item in found:
-            if item["kind"] == "said":
-                assert not item["text"].startswith("<joelclaw-memory")
-                assert item["text"] or item["tools"]
-            if item["kind"] == "usage":
-                assert item["tokens"] > 0
-        if not any(mark in written(line) for mark in module.SAID_MARKS):
-            assert not {"said", "outcome", "summary"} & set(kinds(found))
-        if isinstance(line, dict):
-            assert module.context_characters(line) >= 0
-    for module in MODULES.values():
-        for name in ("Edit", "edit", "apply_patch", "Bash", "bash", "replace", "run_shell_command", "patch"):
-            assert all(isinstance(path, str) and path for path in module.files_of(name, line))
+def check_marks(client: clients.Client, line: Any) -> None:
+    """A line without any of a client's marks has nothing of what they stand for."""
+    data = json.dumps(line).encode()
+    found = client.entries(line)
+    if not any(mark in data for mark in client.said_marks):
+        assert not said(found) and not {"result", "summary", "call"} & set(kinds(found))
+    if not any(mark in data for mark in client.context_marks):
+        assert not {"usage", "compaction"} & set(kinds(found))
 
 
 @settings(deadline=None)
 @given(trees)
 @example({"type": [], "payload": {"type": {}}, "message": [[]]})
 def test_arbitrary_json_raises_nothing(tree: Any) -> None:
-    read_everything(tree)
+    clients.detect([tree])
+    for client in (CLAUDE, CODEX, GEMINI, PI):
+        if isinstance(tree, dict):
+            for entry in client.entries(tree):
+                assert not entry.text.startswith("<joelclaw-memory") or entry.kind not in ("prompt", "result")
+            check_marks(client, tree)
+        for tool in ("Edit", "edit", "apply_patch", "Bash", "replace"):
+            assert all(isinstance(path, str) and path for path in client.written_files(tool, tree))
 
 
 def transcripts() -> list[Path]:
@@ -291,33 +320,27 @@ def test_a_recorded_transcript(path: Path) -> None:
     agent = path.parent.name
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert clients.detect(lines) == agent
-    module = clients.transcript(agent)
-    found = [item for line in lines for item in module.items(line)]
+    client = clients.row(agent)
+    found = [entry for line in lines for entry in client.entries(line)]
     texts = said(found)
-    prompts = [text for role, text in texts if role == "user"]
+    prompts = [text for kind, text in texts if kind == "prompt"]
     assert len(prompts) == len(set(prompts)) == 4
-    answers = {item["id"] or item["text"] for item in found if item["kind"] == "said" and item["role"] == "assistant"}
-    assert len(answers) >= 9
+    assert len({entry.stable_id or entry.text for entry in found if entry.kind == "answer"}) >= 9
     assert not any(mark in text for _, text in texts for mark in ("<environment_context", "state_snapshot", "several"))
-    calls = {tool["call"] for item in found if item["kind"] == "said" for tool in item["tools"]}
-    outcomes = [item["call"] for item in found if item["kind"] == "outcome"]
-    assert sorted(outcomes) == sorted(calls)
-    assert all(item["at"] for item in found if item["kind"] == "said")
-    compactions = kinds(found).count("compaction")
-    assert compactions == (0 if agent == "gemini" else 1)  # gemini writes none down
+    calls = {entry.call for entry in found if entry.kind == "call"}
+    assert sorted(entry.call for entry in found if entry.kind == "result") == sorted(calls)
+    assert all(entry.at for entry in found if entry.kind in ("prompt", "answer", "call"))
+    assert kinds(found).count("compaction") == (0 if agent == "gemini" else 1)  # gemini records none
     for line in lines:
-        if not any(mark in written(line) for mark in module.CONTEXT_MARKS):
-            assert not {"usage", "compaction"} & set(kinds(module.items(line)))
-        if not any(mark in written(line) for mark in module.SAID_MARKS):
-            assert not {"said", "outcome", "summary"} & set(kinds(module.items(line)))
+        check_marks(client, line)
 
 
-@pytest.mark.parametrize("agent", [*clients.keeping_files(), ""])
-def test_reading_imports_nothing_dear_and_no_other_client(agent: str) -> None:
-    module = f"clients.{agent}.transcript" if agent else "clients"
+@pytest.mark.parametrize("agent", [*clients.NAMES, ""])
+def test_reading_imports_nothing_slow_and_no_other_client(agent: str) -> None:
+    module = f"clients.{agent}" if agent else "clients"
     code = f"import sys; before = set(sys.modules); import {module}; print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"re", "json", "typing", "datetime", "dataclasses", "collections.abc", "pathlib"}
-    others = {f"clients.{other}.transcript" for other in clients.keeping_files() if other != agent}
+    others = {f"clients.{name}" for name in clients.NAMES} - {module, "clients.claude"}  # Codex has Claude's events
     assert not loaded & others

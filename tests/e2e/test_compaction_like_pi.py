@@ -19,8 +19,9 @@ from conftest import JOELCLAW, ROOT, clean_environment
 from hypothesis import HealthCheck, currently_in_test_context, event, given, settings
 from hypothesis import strategies as st
 
-from clients.entry import FileOperations, Transcript
-from session.compaction import preparation, session_file
+from session.compaction import preparation, session_tree
+from session.compaction.messages import messages_of, sizes
+from session.compaction.session_tree import FileOperations, Transcript
 from session.compaction.summary_form import serialize
 
 from .conftest import chosen
@@ -265,18 +266,16 @@ def separates(path: list[dict[str, Any]], start: int, cut: int) -> bool:
 
 def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     """Everything but branches."""
-    assert len(ours.entries) == theirs["branch"]
+    assert len(ours.nodes) == theirs["branch"]
     assert not ours.problems
-    sizes = zip(ours.entries, session_file.sizes(ours, ours.entries), strict=True)
-    messages = [size if entry.kind == "message" else None for entry, size in sizes]
+    measured = zip(ours.nodes, sizes(ours, ours.nodes), strict=True)
+    messages = [size if entry.kind == "message" else None for entry, size in measured]
     assert messages == theirs["tokens"]
-    assert serialize(session_file.messages(ours, preparation.context_entries(ours))) == without_halves(
-        theirs["context"]
-    )
+    assert serialize(messages_of(ours, preparation.context_entries(ours))) == without_halves(theirs["context"])
     # ON PURPOSE: usage from before the latest compaction, and of providers that count nothing, tells nothing.
     assert preparation.context_size(ours).total == theirs["withoutStale"]
     raw = {one.get("id", f"line-{n}"): one for n, one in enumerate(map(json.loads, path.read_text().splitlines()), 1)}
-    branch_ = [raw[entry.id] for entry in ours.entries]
+    branch_ = [raw[entry.id] for entry in ours.nodes]
     compare_cut(branch_, theirs, ours, keep_recent)
     compare_preparation(branch_, theirs, ours, keep_recent)
 
@@ -284,7 +283,7 @@ def compare(path: Path, theirs: dict[str, Any], ours: Transcript, keep_recent: i
 def compare_cut(path: list[dict[str, Any]], theirs: dict[str, Any], ours: Transcript, keep_recent: int) -> None:
     start, cut = theirs["from"], theirs["cut"]
     found = preparation.find_cut(ours, start, keep_recent)
-    starts = [preparation.turn_start(ours.entries, index, start) for index in range(len(ours.entries))]
+    starts = [preparation.turn_start(ours.nodes, index, start) for index in range(len(ours.nodes))]
     assert starts == theirs["turnStarts"]
     if separates(path, start, cut["firstKeptEntryIndex"]):
         # ON PURPOSE: pi cuts at an extension's text between a call and its result; we go back to the call.
@@ -307,7 +306,7 @@ def compare_preparation(path: list[dict[str, Any]], theirs: dict[str, Any], ours
     if separates(path, theirs["from"], theirs["cut"]["firstKeptEntryIndex"]):
         return  # ON PURPOSE: another cut, as above, takes other messages
     note("prepared alike, split" if wanted["isSplitTurn"] else "prepared alike")
-    assert made.first_kept_entry_id == ours.entries[wanted["firstKept"]].id
+    assert made.first_kept_entry_id == ours.nodes[wanted["firstKept"]].id
     assert made.is_split_turn == wanted["isSplitTurn"]
     assert made.previous_summary == wanted["previousSummary"]
     assert made.tokens_before == theirs["withoutStale"]
@@ -330,7 +329,7 @@ def compare_branch(path: Path, pi: Asked, ours: Transcript, leaf: str, target: s
     assert made.common_ancestor == theirs["commonAncestorId"]
     assert [entry.id for entry in made.entries] == theirs["ids"]
     assert (len(made.chosen), made.tokens) == (theirs["messages"], theirs["tokens"])
-    assert serialize(session_file.messages(ours, reversed(made.chosen))) == without_halves(theirs["text"])
+    assert serialize(messages_of(ours, reversed(made.chosen))) == without_halves(theirs["text"])
     assert files(made.file_ops) == theirs["fileOps"]
     assert lists(made.file_ops) == theirs["lists"]
 
@@ -354,7 +353,7 @@ def test_generated_sessions(
 ) -> None:
     path = write(tmp_path / "session.jsonl", entries)
     theirs = pi(path, keepRecent=keep_recent)
-    ours = session_file.read(str(path))
+    ours = session_tree.read(str(path))
     compare(path, theirs, ours, keep_recent)
     if entries:
         ids = st.sampled_from([entry["id"] for entry in entries])
@@ -367,14 +366,14 @@ def test_generated_sessions(
 def test_recorded_sessions(pi: Asked, path: Path, keep_recent: int, tmp_path: Path) -> None:
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    compare(copy, pi(copy, keepRecent=keep_recent), session_file.read(str(copy)), keep_recent)
+    compare(copy, pi(copy, keepRecent=keep_recent), session_tree.read(str(copy)), keep_recent)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
 def test_recorded_branches(pi: Asked, path: Path, tmp_path: Path) -> None:
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    ours = session_file.read(str(copy))
+    ours = session_tree.read(str(copy))
     ids = list(ours.tree)
     for target in ids[:: max(1, len(ids) // 7)]:
         for budget in (0, 100, 700):
@@ -387,7 +386,7 @@ def test_every_moment_of_a_recorded_session(pi: Asked, path: Path, tmp_path: Pat
     copy = tmp_path / path.name
     for end in range(2, len(lines) + 1):
         copy.write_bytes(b"".join(lines[:end]))
-        compare(copy, pi(copy, keepRecent=300), session_file.read(str(copy)), 300)
+        compare(copy, pi(copy, keepRecent=300), session_tree.read(str(copy)), 300)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: "-".join(path.parts[-2:]))
@@ -425,7 +424,7 @@ def test_the_threshold(pi: Asked, tmp_path: Path) -> None:
     usage = {"input": 900, "output": 100, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1000}
     writer.message("assistant", content=[{"type": "text", "text": "x"}], stopReason="stop", usage=usage)
     path = write(tmp_path / "session.jsonl", writer.entries)
-    ours = session_file.read(str(path))
+    ours = session_tree.read(str(path))
     said = []
     for window in range(1498, 1503):
         said.append(preparation.reason(ours, window=window, reserve=500) == "above-threshold")

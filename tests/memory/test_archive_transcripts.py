@@ -12,10 +12,9 @@ import pytest
 from claude_transcript import SESSION, Transcript, long
 from conftest import JOELCLAW, PATIENCE_S, Run, clean_environment
 
-from clients import content
-from clients.event import Item
+from clients.entries import Entry, call_entry, result_entry
 from core.store import documents, progress, sqlite
-from memory.archive import ingest
+from memory.archive import Limits, Origin, ingest
 
 
 @pytest.fixture
@@ -188,91 +187,99 @@ def test_two_processes_at_once_take_each_message_once(run: Run, tmp_path: Path, 
 # --- the functions that hooks call ----------------------------------------------------------------------------------
 
 
-def said(identifier: str, role: str, text: str, **more: Any) -> Item:
-    item: Any = {"kind": "said", "id": identifier, "role": role, "text": text, "tools": [], "at": 1000, **more}
-    one: Item = item
-    return one
+def said(identifier: str, role: str, text: str) -> Entry:
+    entry = Entry("prompt" if role == "user" else "answer", 1000)
+    entry.stable_id, entry.text = identifier, text
+    return entry
+
+
+class Archive:
+    """An open store, into which sessions are archived."""
+
+    def __init__(self) -> None:
+        self.db = sqlite.open_writing(busy_ms=400, durable=False)
+        self.vectors = sqlite.load_vectors(self.db)
+
+    def origin(self, agent: str) -> Origin:
+        return Origin(agent, SESSION, "/w/p", now=5, vectors=self.vectors)
+
+    def file(self, path: Path, agent: str = "claude", limits: Limits | None = None) -> ingest.Ingested:
+        return ingest.ingest_file(self.db, str(path), self.origin(agent), limits)
+
+    def entries(self, *entries: Entry) -> ingest.Ingested:
+        return ingest.ingest_entries(self.db, entries, self.origin("opencode"))
+
+    def stored(self) -> dict[str, tuple[str, str]]:
+        return {one["id"]: (one["text"], one["context"]) for one in documents.every(self.db)}
 
 
 @pytest.fixture
-def how(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def open_archive(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     monkeypatch.setenv("JOELCLAW_HOME", str(home))
-    db = sqlite.open_writing(busy_ms=400, durable=False)
-    return {
-        "db": db, "agent": "claude", "session": SESSION, "cwd": "/w/p", "now": 5, "vectors": sqlite.load_vectors(db),
-    }  # fmt: skip
+    return Archive()
 
 
-def stored(how: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {one["id"]: (one["text"], one["context"]) for one in documents.every(how["db"])}
-
-
-def test_a_hook_leaves_new_lines_in_which_nobody_says_anything_to_a_later_one(
-    how: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_hook_leaves_new_lines_without_a_message_to_a_later_one(open_archive: Archive, tmp_path: Path) -> None:
     made = long(tmp_path / "long.jsonl", 3)
-    ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    position = progress.transcript_position(how["db"], ingest.source_of(str(made.path)))
+    soon = Limits(until=time.monotonic() + 60)
+    open_archive.file(made.path, limits=soon)
+    position = progress.transcript_position(open_archive.db, ingest.source_of(str(made.path)))
     with made.path.open("a") as file:
         file.write('{"type":"system","subtype":"stop_hook_summary","userType":"external"}\n')
-    silent = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert silent.bytes == 0
-    assert progress.transcript_position(how["db"], ingest.source_of(str(made.path))) == position
+    assert open_archive.file(made.path, limits=soon).bytes == 0
+    assert progress.transcript_position(open_archive.db, ingest.source_of(str(made.path))) == position
     made.user("and now the tide tables")
-    heard = ingest.ingest_file(path=str(made.path), until=time.monotonic() + 60, **how)
-    assert [item["text"] for item in heard.items if item["kind"] == "said"] == ["and now the tide tables"]
+    heard = open_archive.file(made.path, limits=soon)
+    assert [entry.text for entry in heard.entries if entry.kind == "prompt"] == ["and now the tide tables"]
 
 
-def test_items_without_a_file(how: dict[str, Any]) -> None:
-    how["agent"] = "opencode"
+def test_messages_of_a_client_without_a_file(open_archive: Archive) -> None:
     first = [said("o1", "user", "why is it slow?"), said("o2", "assistant", "I measure.")]
-    assert ingest.ingest_items(items=first, **how).added == 2
-    # the same ones again, the last of them grown, and a new one
-    call = content.tool("k", "bash", [], "time make", {})
-    again = [first[0], said("o2", "assistant", "I measure. It is the linker.", tools=[call])]
-    outcome: Item = {"kind": "outcome", "call": "k", "text": "real 3m1s", "failed": False}
-    taken = ingest.ingest_items(items=[*again, outcome, said("o3", "assistant", "Use mold.")], **how)
+    assert open_archive.entries(*first).added == 2
+    # the same messages again, the last of them grown, and a new one
+    again = [
+        first[0],
+        said("o2", "assistant", "I measure. It is the linker."),
+        call_entry("k", "bash", {}, [], "time make"),
+    ]
+    taken = open_archive.entries(*again, result_entry("k", "real 3m1s", False), said("o3", "assistant", "Use mold."))
     assert (taken.added, taken.updated) == (1, 1)
-    assert stored(how) == {
+    assert open_archive.stored() == {
         "o1": ("user: why is it slow?", "I measure."),
         "o2": ("assistant: I measure. It is the linker.", "why is it slow?\nUse mold."),
         "o3": ("assistant: Use mold.", "why is it slow?\nI measure. It is the linker."),
     }
-    assert ingest.ingest_items(items=[*again, said("o3", "assistant", "Use mold.")], **how).updated == 0
+    assert open_archive.entries(*again, said("o3", "assistant", "Use mold.")).updated == 0
 
 
-def test_a_message_that_grows_within_a_read_is_one(how: dict[str, Any]) -> None:
-    how["agent"] = "opencode"
+def test_a_message_that_grows_within_a_read_is_one(open_archive: Archive) -> None:
     grows = [said("o2", "assistant", "I"), said("o2", "assistant", "I measure.")]
-    items = [said("o1", "user", "why is it slow?"), *grows, said("o3", "assistant", "Use mold.")]
-    assert ingest.ingest_items(items=items, **how).added == 3
-    assert stored(how)["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
+    assert (
+        open_archive.entries(said("o1", "user", "why is it slow?"), *grows, said("o3", "assistant", "Use mold.")).added
+        == 3
+    )
+    assert open_archive.stored()["o2"] == ("assistant: I measure.", "why is it slow?\nUse mold.")
 
 
-def test_messages_without_ids_are_known_again(how: dict[str, Any], tmp_path: Path) -> None:
+def test_messages_without_ids_are_recognised(open_archive: Archive, tmp_path: Path) -> None:
     rollout = tmp_path / "rollout.jsonl"
-    entries = [
+    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]}
+    lines = [
         {"type": "session_meta", "timestamp": "2026-09-20T10:00:00.000Z", "payload": {"id": "cx", "cwd": "/w/p"}},
         *(
-            {
-                "type": "response_item",
-                "timestamp": f"2026-09-20T10:00:0{number}.000Z",
-                "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on"}]},
-            }
+            {"type": "response_item", "timestamp": f"2026-09-20T10:00:0{number}.000Z", "payload": message}
             for number in range(3)
         ),
     ]
-    rollout.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    how["agent"] = "codex"
-    assert ingest.ingest_file(path=str(rollout), **how).added == 3
-    moved = rollout.rename(tmp_path / "moved.jsonl")
-    taken = ingest.ingest_file(path=str(moved), **how)
-    assert (taken.added, taken.updated, len(stored(how))) == (0, 0, 3)
+    rollout.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert open_archive.file(rollout, "codex").added == 3
+    taken = open_archive.file(rollout.rename(tmp_path / "moved.jsonl"), "codex")
+    assert (taken.added, taken.updated, len(open_archive.stored())) == (0, 0, 3)
 
 
 @pytest.mark.parametrize("given", ["i" * 201, "a b", "a\0b", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"])
-def test_an_id_that_is_long_or_like_a_secret_is_kept_as_a_hash(how: dict[str, Any], given: str) -> None:
+def test_a_long_or_secret_id_is_stored_as_a_hash(open_archive: Archive, given: str) -> None:
     for _ in range(2):
-        ingest.ingest_items(items=[said(given, "user", "hello")], **how)
-    (kept,) = stored(how)
+        open_archive.entries(said(given, "user", "hello"))
+    (kept,) = open_archive.stored()
     assert kept.startswith("ep-") and given not in kept

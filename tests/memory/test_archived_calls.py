@@ -16,7 +16,7 @@ from faults import paused
 from core import names
 from core.store import calls as stored_calls
 from core.store import places_and_names, sessions, sqlite
-from memory.archive import error_cause, plain_text, session_work
+from memory.archive import Origin, calls, error_cause, texts
 
 AT = "2026-09-20T10:00:00.000Z"
 
@@ -454,9 +454,8 @@ def test_however_it_is_cut_it_comes_to_the_same(
     db = sqlite.open_writing(busy_ms=400, durable=False)
     monkeypatch.setattr(ingest, "PIECE_BYTES", size)
     for _ in range(2):  # the second time as if an older version had read it
-        ingest.ingest_file(
-            db, str(transcript.path), agent="claude", session=SESSION, cwd=CWD, now=1, vectors=sqlite.load_vectors(db)
-        )
+        origin = Origin("claude", SESSION, CWD, now=1, vectors=sqlite.load_vectors(db))
+        ingest.ingest_file(db, str(transcript.path), origin)
         db.execute("UPDATE transcript SET head = ''")
     cut = everything(db)
     for table in ("call", "name", "compaction"):
@@ -495,10 +494,10 @@ def test_bounds_hold(run: Run, home: Path, transcript: Transcript, store: Callab
     run("memory", "archive", str(transcript.path))
     db = store()
     for one in stored_calls.of_session(db, SESSION, passages=True):
-        assert len(one["command"]) <= session_work.COMMAND_CHARS
+        assert len(one["command"]) <= calls.MAX_COMMAND_CHARS
         assert len(one["file"]) <= 1000
         assert len(one["error"]) <= error_cause.ERROR_CHARS
-        assert len(one["passage"]) <= 2 * plain_text.PASSAGE_CHARS + 1000
+        assert len(one["passage"]) <= 2 * texts.MAX_PASSAGE_CHARS + 1000
     assert len(places_and_names.names(db, SESSION, every=True)) <= 3 * names.MOST
     assert "lastName" in {one["name"] for one in places_and_names.names(db, SESSION)}
     assert (home / "store.db").stat().st_size < 4_000_000

@@ -6,22 +6,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_samples import POSITIVE, Sample
 
-from clients import content
+from clients.entries import Entry, Step, call_entry, result_entry, summary_entry
 from core.records import Session
 from core.store import sessions, sqlite
-from memory.archive import plain_text, session_archive, session_work, stuck
+from memory.archive import calls, session_archive, texts
 
 CUTS = {
-    "tool": session_work.TOOL_CHARS,
-    "file": session_work.FILE_CHARS,
-    "command": session_work.COMMAND_CHARS,
-    "raw command": session_work.COMMAND_CHARS * 4,
-    "input": session_work.READ_CHARS // 2,
-    "output": session_work.READ_CHARS // 2,
-    "error": session_work.READ_CHARS // 2,
+    "tool": calls.MAX_TOOL_CHARS,
+    "file": calls.MAX_FILE_CHARS,
+    "command": calls.MAX_COMMAND_CHARS,
+    "raw command": calls.MAX_COMMAND_CHARS * 4,
+    "input": calls.MAX_READ_CHARS // 2,
+    "output": calls.MAX_READ_CHARS // 2,
+    "error": calls.MAX_READ_CHARS // 2,
     "summary": sessions.SUMMARY_CHARS,
-    "plan": session_work.STEP_CHARS * 8,
-    "message": session_archive.BODY_CHARS,
+    "plan": calls.MAX_STEP_CHARS * 8,
+    "message": session_archive.MAX_BODY_CHARS,
 }
 ABOUT: Session = {
     "id": "s", "client": "claude", "project": "p", "folder": "/w", "updated_at": 0, "prompts": 0, "calls": 0,
@@ -33,18 +33,20 @@ WORDS = "some plain words of the work and its surroundings "
 def kept(place: str, text: str) -> str:
     """Everything that is stored of a session in which a text stands at a place."""
     db = sqlite.open_in_memory()
-    work = session_work.SessionWork({}, "/w")
+    work = calls.SessionCalls({}, "/w")
     path = text if place == "file" else "/w/a.py"
-    tools = [content.tool(
-        "c1", text if place == "tool" else "Bash", ["a.py"], text if "command" in place else "",
-        {"file_path": path, "text": text if place == "input" else ""},
-    )]  # fmt: skip
-    work.add({"kind": "said", "id": "", "role": "assistant", "text": "", "tools": tools, "at": 1}, 0)
-    work.add(content.outcome("c1", text if place in ("output", "error") else "fine", place == "error", ""), 0)
-    [plan] = content.plan("c", [{"content": text if place == "plan" else "x", "status": "pending"}], "content")
-    work.add(plan, 0)
-    work.add({"kind": "summary", "text": text if place == "summary" else "none", "at": 1}, 0)
-    work.store(db, {**ABOUT, "plan": []}, prompts=0, anew=True, now=1)
+    given = {"file_path": path, "text": text if place == "input" else ""}
+    tool, command = text if place == "tool" else "Bash", text if "command" in place else ""
+    plan = Entry("plan")
+    plan.steps = [Step("1", text if place == "plan" else "x", "pending")]
+    for entry in (
+        call_entry("c1", tool, given, ["a.py"], command),
+        result_entry("c1", text if place in ("output", "error") else "fine", place == "error"),
+        plan,
+        summary_entry(text if place == "summary" else "none", 1),
+    ):
+        work.add(entry, 0)
+    work.store(db, {**ABOUT, "plan": []}, prompts=0, is_first=True, now=1)
     rows = [list(db.execute(f"SELECT * FROM {table}")) for table in ("session", "call", "name", "compaction")]
     return repr(rows) + (session_archive.bounded(text) if place == "message" else "")
 
@@ -75,12 +77,12 @@ def test_no_half_of_a_secret_is_left(sample: Sample, place: str, share: float) -
 @settings(max_examples=40, deadline=None)
 def test_a_text_full_of_secrets_is_cut_no_worse(sample: Sample, most: int, share: float, many: int) -> None:
     """Redaction shortens a text: what stood far behind the cut comes to stand before it."""
-    size = most + plain_text.MARGIN
+    size = most + texts.MARGIN
     text = (sample.text + "\n") * (size // (len(sample.text) + 1) * many + 2)
     shift = "x " * int(share * len(sample.text) / 2)
     for cut in (
-        plain_text.start(shift + text, most),
-        stuck.tail(text + shift, plain_text.plain, most, plain_text.MARGIN),
+        texts.start(shift + text, most),
+        texts.tail(text + shift, texts.plain, most, texts.MARGIN),
     ):
         assert len(cut) <= most
         for part in halves(sample.secret):
@@ -89,6 +91,6 @@ def test_a_text_full_of_secrets_is_cut_no_worse(sample: Sample, most: int, share
 
 def test_what_holds_no_secret_is_cut_where_it_was() -> None:
     text = WORDS * 3000
-    assert plain_text.start(text, 1000) == text[:1000]
-    assert stuck.tail(text, plain_text.plain, 1000, plain_text.MARGIN) == text[-1000:]
-    assert plain_text.start("short", 1000) == "short"
+    assert texts.start(text, 1000) == text[:1000]
+    assert texts.tail(text, texts.plain, 1000, texts.MARGIN) == text[-1000:]
+    assert texts.start("short", 1000) == "short"

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pi_session import PiSession
 
 from core.errors import Failure
-from session.compaction import preparation, session_file
+from session.compaction import preparation, session_tree
+from session.compaction.messages import messages_of
 from session.compaction.summary_form import serialize
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
@@ -116,7 +117,7 @@ def half_a_character(session: PiSession) -> None:
         (no_json, [f"line {number} is not a JSON object" for number in (4, 5, 6, 7)]),
         (no_parent, ["gone, the parent of e003, is not in the file; the branch begins there"]),
         (twice, ["line 4 has the id of line 2 and replaces it"]),
-        (newer, ["the session has version 9; it was read as version 3", "'oracle'"]),
+        (newer, []),
         (half_a_character, ["line 5 has the id of line 4 and replaces it"]),
     ],
 )
@@ -189,7 +190,7 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"\n".join(lines))
     try:
-        ours = session_file.read(str(path), client)
+        ours = session_tree.read(str(path), client)
     except Failure as failure:
         assert failure.code.startswith("TRANSCRIPT_")
         return
@@ -197,7 +198,7 @@ def test_any_damage(tmp_path: Path, data: st.DataObject, client: str) -> None:
     made = preparation.prepare(ours, keep_recent=50)
     serialize(made.messages(made.entries_to_summarize))
     serialize(made.messages(made.turn_prefix_entries))
-    serialize(session_file.messages(ours, preparation.context_entries(ours)))
+    serialize(messages_of(ours, preparation.context_entries(ours)))
     if ours.tree:
         some = data.draw(st.sampled_from(sorted(ours.tree)))
         assert preparation.prepare_branch(ours, some, some, budget=0).entries == ()

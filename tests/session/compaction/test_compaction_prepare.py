@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pi_session import PiSession, call
 
-from clients.entry import Entry
-from clients.entry import Transcript as SessionFile
-from session.compaction import preparation, session_file
+from session.compaction import preparation, session_tree
+from session.compaction.session_tree import Node
+from session.compaction.session_tree import Transcript as SessionFile
 
 PAYLOADS = ROOT / "tests" / "agents" / "payloads"
 KEYS = {
@@ -74,7 +74,7 @@ def test_recorded_sessions_before_their_compaction(run: Run, tmp_path: Path, cli
     path = before_compaction(tmp_path, client)
     result = run("compaction", "prepare", str(path), "--keep-recent", "1").result
     assert (result["client"], result["reason"], result["problems"]) == (client, "ready", [])
-    entries = session_file.read(str(path)).tree
+    entries = session_tree.read(str(path)).tree
     said = [entries[one] for one in (*result["messagesToSummarize"], *result["turnPrefixMessages"])]
     assert result["firstKeptEntryId"] not in {entry.id for entry in said}
     assert sum(entry.role == "user" for entry in said) == 3
@@ -126,7 +126,7 @@ def test_claude_lines_of_one_answer_stay_together(run: Run, tmp_path: Path) -> N
             assert result["firstKeptEntryId"] in ("u-00000003", "a1")
         else:
             assert result["firstKeptEntryId"] == "u-00000001"
-    everything = session_file.read(str(made.path)).entries
+    everything = session_tree.read(str(made.path)).nodes
     assert [entry.id for entry in everything if entry.kind == "message"][-5:] == ["a1", "a2", "a3", "r1", "r2"]
 
 
@@ -162,8 +162,8 @@ def test_codex_calls_patches_and_rollbacks(run: Run, tmp_path: Path) -> None:
     assert result["firstKeptEntryId"] == "u3"
 
 
-def entry(number: int, role: Any, **more: Any) -> Entry:
-    return Entry(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, 100, **more)
+def entry(number: int, role: Any, **more: Any) -> Node:
+    return Node(f"e{number}", f"e{number - 1}", "message", number, 0, 0, role, 100, **more)
 
 
 ROLES = st.sampled_from(["user", "call", "call", "result", "result", "answer", "custom", "other"])
@@ -173,7 +173,7 @@ ROLES = st.sampled_from(["user", "call", "call", "result", "result", "answer", "
 def test_the_cut_never_parts_a_call_from_its_result(
     kinds: list[str], keep: int, start: int, client: st.DataObject
 ) -> None:
-    entries: list[Entry] = []
+    entries: list[Node] = []
     open_: list[str] = []
     for number, kind in enumerate(kinds, 1):
         if kind == "call":
@@ -184,10 +184,10 @@ def test_the_cut_never_parts_a_call_from_its_result(
         elif kind == "user":
             entries.append(entry(number, "user", can_cut=True, starts_turn=True))
         elif kind == "custom":
-            one = Entry(f"e{number}", "", "custom_message", number, 0, 0, "custom", 50, can_cut=True, starts_turn=True)
+            one = Node(f"e{number}", "", "custom_message", number, 0, 0, "custom", 50, can_cut=True, starts_turn=True)
             entries.append(one)
         else:
-            entries.append(Entry(f"e{number}", "", "other", number, 0, 0))
+            entries.append(Node(f"e{number}", "", "other", number, 0, 0))
     start = min(start, len(entries))
     whose = client.draw(st.sampled_from(["pi", "claude", "codex"]))
     cut = preparation.find_cut(SessionFile(whose, "/s", tuple(entries), {}), start, keep)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.entry import NO_FILES, Block, Message
 from core.quoting import cost
 from session.compaction import summary
 from session.compaction import summary_form as form
+from session.compaction.messages import Block, Message
+from session.compaction.session_tree import NO_FILES
 
 QUOTES = summary.Model(None, "", 1_000_000, strict=False)
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

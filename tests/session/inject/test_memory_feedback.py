@@ -12,6 +12,7 @@ from conftest import NOW_MS, Run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clients import entries
 from core import words
 from core.config import Config
 from session.reactions import feedback
@@ -19,7 +20,7 @@ from session.session import Session
 from session.state import TERMS_KEPT, SessionState
 
 if TYPE_CHECKING:
-    from clients.event import Item
+    from clients.entries import Entry
     from session.state import Memory, Pending
 
 LEASE = "Renew the lease each 10 s: a unique index on webhook_id deadlocks with the archiver (0093_unique_attempt.sql)."
@@ -42,20 +43,27 @@ def pending(*memories: Memory, said: tuple[str, ...] = ()) -> list[Pending]:
     return state.pending_feedback
 
 
-def user(text: str) -> Item:
-    return {"kind": "said", "id": "", "role": "user", "text": text, "tools": [], "at": None}
+def user(text: str) -> Entry:
+    return message("prompt", text)
 
 
-def agent(text: str = "", command: str = "", *files: str) -> Item:
-    tools = [{"call": "c", "name": "t", "files": list(files), "command": command}] if command or files else []
-    return {"kind": "said", "id": "", "role": "assistant", "text": text, "tools": tools, "at": None}  # type: ignore[typeddict-item]
+def agent(text: str = "", command: str = "", *files: str) -> Entry:
+    entry = message("answer", text)
+    entry.command, entry.files = command, list(files)
+    return entry
 
 
-def result(text: str) -> Item:
-    return {"kind": "outcome", "call": "c", "text": text, "failed": False}
+def message(kind: entries.Kind, text: str) -> Entry:
+    entry = entries.Entry(kind)
+    entry.text = text
+    return entry
 
 
-def judged(state: list[Pending], *items: Item) -> list[tuple[str, str]]:
+def result(text: str) -> Entry:
+    return entries.result_entry("c", text, False)
+
+
+def judged(state: list[Pending], *items: Entry) -> list[tuple[str, str]]:
     return [(identifier, outcome) for identifier, outcome, _ in feedback.judge(state, items)[1]]
 
 
@@ -83,7 +91,7 @@ def test_commands_and_files_count_as_what_the_agent_says() -> None:
     ],
     ids=["the user said it", "a tool printed it", "our frame quoted", "our own command", "too few of the words"],
 )
-def test_what_is_no_use_of_a_memory_is_no_echo(items: list[Item]) -> None:
+def test_what_is_no_use_of_a_memory_is_no_echo(items: list[Entry]) -> None:
     assert judged(pending(), user("go on"), *items) == []
 
 
@@ -169,7 +177,7 @@ spoken = st.lists(st.one_of(said.map(user), said.map(agent), said.map(result)), 
 
 
 @given(spoken, st.lists(st.integers(0, 14), max_size=4))
-def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[Item], cuts: list[int]) -> None:
+def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[Entry], cuts: list[int]) -> None:
     whole_state, whole = feedback.judge(pending(), items)
     state, pieces = pending(), []
     edges = [0, *sorted(min(cut, len(items)) for cut in cuts), len(items)]
@@ -182,7 +190,7 @@ def test_it_does_not_matter_in_how_many_pieces_the_transcript_comes(items: list[
 
 
 @given(st.lists(st.text(max_size=60), max_size=30), spoken)
-def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Item]) -> None:
+def test_any_text_is_kept_within_bounds_and_judged_at_most_once(texts: list[str], items: list[Entry]) -> None:
     given_memories = [memory(text, f"m{at}") for at, text in enumerate(texts)]
     asked = blank("a word")
     feedback.await_use(asked, given_memories, "known")

@@ -1,12 +1,14 @@
-"""OpenCode, in which our plugin runs (`extension.js`)."""
+"""OpenCode, in which our plugin runs. It keeps its sessions in a database of its own. Hot path."""
+
+from __future__ import annotations
 
 import os
 
-from clients.extension_hooks import ExtensionClient
+from clients.extension import ExtensionClient
 
 
 class OpenCode(ExtensionClient):
-    """It keeps its sessions in a database of its own."""
+    """Its plugin sends what was said with each event."""
 
     name = "opencode"
     title = "OpenCode"
@@ -16,7 +18,7 @@ class OpenCode(ExtensionClient):
     settings_file = "plugin/joelclaw.js"
 
     def home(self) -> str:
-        """Its configuration folder: without its own variable, below the folder of all configuration."""
+        """Its configuration folder; without its own variable it is below `XDG_CONFIG_HOME`, if that is set."""
         if os.environ.get("XDG_CONFIG_HOME") and not os.environ.get(self.home_variable):
             return os.path.join(os.environ["XDG_CONFIG_HOME"], "opencode")
         return super().home()

@@ -1,0 +1,155 @@
+"""A client is a coding agent that joelclaw serves: facts about it, its hooks' payloads, its transcript. Hot path."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from clients.entries import Entry
+    from clients.event import CompactionSettings, HookEvent, Kind, Text
+    from core.config import Config
+
+LONG_WINDOW = 1_000_000  # tokens, of a model whose name ends so
+LONG_WINDOW_MARKS = ("[1m]", "-1m")
+# Part of a model's name and its window in tokens; for GPT-5 and Codex's models what remains for the input.
+WINDOWS = (
+    ("claude", 200_000), ("gemini", 1_048_576), ("gpt-5", 272_000), ("codex", 272_000), ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000), ("o4-mini", 200_000), ("o3", 200_000), ("deepseek", 128_000),
+)  # fmt: skip
+MAX_TEXT_CHARS = 20_000  # of a text in a payload
+MAX_SUMMARY_CHARS = 300_000  # three times what the store keeps, which cuts it after redaction
+
+
+class Client:
+    """A client whose hooks have the form that Claude Code, Codex and Gemini CLI share. Subclasses set what differs."""
+
+    name = ""  # on the command line, and of its module
+    title = ""  # as its makers write it
+    events: Mapping[str, Kind] = {}  # its hook events, and their kind here
+    extension = False  # our own extension runs in it
+    silent = False  # no event and no line of its transcript records a compaction; only the context shrinks
+    empty_answer = ""  # what a hook without an answer prints
+    takes_summary = False  # it accepts a summary of ours for a compaction, and can be told to leave a compaction out
+
+    # its files
+    home_variable = ""  # environment variable that names its configuration folder
+    home_folder = ""  # that folder below the user's home, if the variable is not set
+    project_folder = ""  # its configuration folder in a project, if not `home_folder`
+    settings_file = ""  # below that folder: the settings with hooks, or our extension
+    hook_timeout = 0  # after which the client ends a hook, in its own unit; 0 if it loads our extension
+    edit_tools = ""  # matcher of the tools that write files: our hook is entered for no other; "" for all tools
+    transcripts = ""  # below that folder, at any depth: the pattern of its transcripts
+
+    # its transcript
+    session_file = ""  # its makers' word for the file with a session; "" if it has none
+    named_by_file = False  # a session's id is the name of its file; lines of a fork still name the first session
+    said_marks: tuple[bytes, ...] = ()  # a line without any of these says nothing and returns nothing
+    context_marks: tuple[bytes, ...] = ()  # a line without any of these has no usage and no compaction
+    has_window = False  # the transcript names the model's context window
+
+    # its compactions, for `joelclaw compaction`
+    has_entries = False  # the tools can compact its sessions
+    is_tree = False  # entries name their parent; else they follow one another
+    parallel_calls = False  # the result of a parallel call is no ancestor of what follows
+    own_rules = False  # as pi: summaries list files, prompts count in full, images in them do not
+
+    # how it runs
+    window = 200_000  # tokens in the context of its usual model
+    window_variable = ""  # environment variable in which the user sets the window
+    long_window = 0  # the window of a session that does not fit into `window`
+    compact_command = ""  # compacts a session from outside, if that was seen to work
+    session_variable = ""  # environment variable in which its commands find the session's id
+    login_shell = False  # it runs commands in a login shell, whose PATH differs from that of its hooks
+
+    def event(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """An event with the fields that all clients name alike; the rest is empty."""
+        return {
+            "kind": self.events.get(name, "ignored"),
+            "name": name,
+            "session": text_field(payload, "session_id"),
+            "source": text_field(payload, "source"),
+            "cwd": text_field(payload, "cwd"),
+            "transcript": text_field(payload, "transcript_path"),
+            "model": text_field(payload, "model"),
+            "messages": [], "files": [], "items": [], "summary": "", "instructions": "",
+            "said": None, "percent": None, "tokens": None, "window": None,
+        }  # fmt: skip
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a hook's payload; `name` is the event's name if the payload does not hold it."""
+        event = self.event(payload, text_field(payload, "hook_event_name") or name)
+        if event["kind"] == "start" and event["source"] == "compact":  # the client starts again after a compaction
+            event["kind"] = "after_compaction"
+        elif event["kind"] in ("prompt", "summary", "tool"):
+            self._read_content(event, payload)
+        return event
+
+    def _read_content(self, event: HookEvent, payload: dict[str, Any]) -> None:
+        from clients import content
+
+        if event["kind"] == "prompt":
+            prompt = content.typed(text_field(payload, "prompt"))  # clients add what hooks returned before
+            event["messages"] = [prompt] if prompt else []
+        elif event["kind"] == "summary":  # the transcript does not hold it yet
+            answer = content.string(payload.get("last_assistant_message"))
+            summary, end, _ = answer.partition("<summary>")[2].partition("</summary>")
+            is_summary = end and not text_field(payload, "agent_type")  # else another subagent has stopped
+            event["summary"] = summary.strip()[:MAX_SUMMARY_CHARS] if is_summary else ""
+            event["kind"] = "summary" if event["summary"] else "ignored"
+        elif event["kind"] == "tool":
+            given = content.table(payload.get("tool_input"))
+            event["files"] = self.written_files(text_field(payload, "tool_name"), given)
+
+    def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:
+        """What a hook prints to give the model these texts; "" if there are none or the event cannot reach it."""
+        # measured; docs/hooks.md
+        if not texts or event["kind"] not in ("start", "after_compaction", "prompt", "tool"):
+            return ""
+        from core import json_text
+
+        context = "\n\n".join(text["content"] for text in texts)
+        return json_text.dumps({"hookSpecificOutput": {"hookEventName": event["name"], "additionalContext": context}})
+
+    def wrote(self, line: dict[str, Any]) -> bool:  # noqa: ARG002  # for subclasses
+        """Whether a line of a transcript has a form that only this client writes."""
+        return False
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:  # noqa: ARG002  # for subclasses
+        """The entries of a line of its transcript; the first is the line's node. Empty for a line of no meaning."""
+        return []
+
+    def written_files(self, tool: str, given: object) -> list[str]:  # noqa: ARG002  # for subclasses
+        """The files that a tool call writes; none for a tool that only reads."""
+        return []
+
+    def home(self) -> str:
+        """Its configuration folder."""
+        given = os.environ.get(self.home_variable) or os.path.join("~", self.home_folder)
+        return os.path.abspath(os.path.expanduser(given))
+
+    def compaction(self, folder: str) -> CompactionSettings:  # noqa: ARG002  # for subclasses
+        """What its own settings say about compactions, for a session in a folder."""
+        return {"reserve": None, "keep": None, "enabled": True, "dropped": ()}
+
+    def context_window(self, models: Sequence[str], used: int, config: Config) -> int:
+        """The window in tokens: from our settings, the client's own variable, or the model's name, in this order."""
+        if chosen := config.get_int("context.window"):
+            return chosen
+        given = os.environ.get(self.window_variable, "").strip() if self.window_variable else ""
+        if given.isascii() and given.isdigit() and int(given[:12]) > 0:
+            return int(given[:12])
+        names = [model.lower() for model in models if model]
+        if any(mark in name for name in names for mark in LONG_WINDOW_MARKS):
+            return LONG_WINDOW
+        window = next((window for name in names for part, window in WINDOWS if part in name), self.window)
+        return self.long_window if self.long_window and window < used else window
+
+
+def text_field(payload: dict[str, Any], key: str) -> str:
+    """A string in a payload, cut to 20,000 characters; "" if it is anything else."""
+    value = payload.get(key)
+    return value[:MAX_TEXT_CHARS] if isinstance(value, str) else ""

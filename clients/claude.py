@@ -1,0 +1,287 @@
+"""Claude Code (2.1): its row and its transcript. Hot path.
+
+`uuid` and `parentUuid` make a tree; each block of an answer is a line of its own. A compaction is a boundary whose
+logical parent is the last entry before it, followed by a line with the summary. What it kept as it was comes before the
+boundary and is named there.
+"""
+
+from __future__ import annotations
+
+from clients.base import Client
+from clients.content import INTERRUPTED, parse_timestamp, paths, rows, string, table, text_of, typed, whole
+from clients.entries import (
+    Entry,
+    Step,
+    call_entry,
+    edit_entries,
+    plan_entries,
+    process_end,
+    result_entry,
+    summary_entry,
+    usage_entry,
+    with_node,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINE_TYPES = ("user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "last-prompt")
+WRITING_TOOLS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+READING_TOOLS = ("Read", "NotebookRead")
+PLANNING_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList")
+STOPPING_TOOLS = {"KillShell": "shell_id", "KillBash": "shell_id", "TaskStop": "task_id"}  # and what names the process
+BACKGROUND_MARKS = ("Command running in background with ID: ", "Async agent launched successfully.\nagentId: ")
+STILL_RUNNING = "<status>running</status>"
+REJECTED_MARKS = ("The user doesn't want to ", INTERRUPTED, "Permission to use ")
+NOT_RUN = "<tool_use_error>Sibling tool call errored"
+SUMMARY_BEGIN = "This session is being continued from a previous conversation"
+SUMMARY_ENDS = (
+    "\nIf you need specific details from before compaction",
+    "\nPlease continue the conversation from where we left it off",
+    "\nContinue the conversation from where it left off",
+)
+USAGE_KEYS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+class Claude(Client):
+    """What PreCompact prints goes into the summariser's prompt, so nothing is printed there (2.1.329)."""
+
+    name = "claude"
+    title = "Claude Code"
+    home_variable = "CLAUDE_CONFIG_DIR"
+    home_folder = ".claude"
+    settings_file = "settings.json"
+    hook_timeout = 5  # seconds
+    edit_tools = "Edit|Write|MultiEdit|NotebookEdit"
+    transcripts = "projects/*.jsonl"
+    events = {
+        "SessionStart": "start",
+        "UserPromptSubmit": "prompt",
+        "PostToolUse": "tool",
+        "Stop": "turn",
+        "PreCompact": "before_compaction",
+        "SubagentStop": "summary",
+        "SessionEnd": "end",
+    }
+    session_file = "transcript"
+    said_marks = (b'"user"', b'"assistant"', b'"queued_command"', b'"queue-operation"')
+    context_marks = (b'"usage"', b"compact_boundary")
+    has_entries = True
+    is_tree = True
+    parallel_calls = True
+    named_by_file = True
+    window_variable = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
+    long_window = 1_000_000
+    compact_command = 'claude -p "/compact" --resume {session}'  # seen to work with 2.1.329
+    session_variable = "CLAUDE_CODE_SESSION_ID"
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line has a session's id and a type of Claude Code."""
+        return isinstance(line.get("sessionId"), str) and ("parentUuid" in line or line.get("type") in LINE_TYPES)
+
+    def written_files(self, tool: str, given: object) -> list[str]:
+        """The file that a tool call writes."""
+        return paths(given, "notebook_path", "file_path") if tool in WRITING_TOOLS else []
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line. What subagents said, and what is not for the model, is a node without text."""
+        kind, at = line.get("type"), parse_timestamp(line.get("timestamp"))
+        is_meta = bool(line.get("isMeta") or line.get("isVisibleInTranscriptOnly"))
+        found: list[Entry] = []
+        parent = line.get("parentUuid")
+        if line.get("isSidechain"):
+            pass
+        elif line.get("isCompactSummary"):
+            found = [summary_entry(text_of(table(line.get("message")).get("content")), at)]
+            found[0].summary = _bare_summary(found[0].text)
+        elif is_meta:
+            found = [Entry("node")]
+            found[0].content = table(line.get("message")).get("content")
+        elif kind == "user":
+            found = _user_entries(line, at)
+        elif kind == "assistant" and not _is_synthetic(line):
+            found = self._answer_entries(line, at)
+        elif kind == "attachment":  # newer versions: what the user typed while a turn ran
+            found = _prompt(line, _queued_prompt(line), at)
+        elif kind == "queue-operation":
+            found = _queue_entries(line, at)
+        elif kind == "system" and line.get("subtype") == "compact_boundary":
+            found = [_boundary(table(line.get("compactMetadata")))]
+            parent = line.get("logicalParentUuid") or parent
+        elif kind == "system" and line.get("subtype") in ("stop_hook_summary", "turn_duration"):
+            found = [Entry("turn_end")]
+            found[0].is_stop = True
+        found = with_node(found, at, line.get("uuid"), parent)
+        head = found[0]
+        head.session, head.folder, head.is_meta = string(line.get("sessionId")), string(line.get("cwd")), is_meta
+        head.is_side = bool(line["isSidechain"]) if "isSidechain" in line else None
+        return found
+
+    def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
+        message = table(line.get("message"))
+        given, model = message.get("content"), string(message.get("model"))
+        answer = Entry("answer", at)
+        answer.text, answer.content, answer.stable_id = text_of(given), given, _stable_id(line)
+        answer.group, answer.model = string(message.get("id")), model
+        found, others = [answer], []
+        for part in rows(given):
+            if part.get("type") != "tool_use":
+                continue
+            tool, fields = string(part.get("name")), table(part.get("input"))
+            # the text of a plan is an entry of its own
+            about = {key: value for key, value in fields.items() if tool not in PLANNING_TOOLS and key != "output_mode"}
+            command = fields.get("command") if tool == "Bash" else ""
+            call = call_entry(part.get("id"), tool, about, self.written_files(tool, fields), command)
+            call.at, call.whole = at, tool == "Write"
+            if tool in READING_TOOLS:
+                call.read_files = paths(fields, "notebook_path", "file_path")
+            if tool == "BashOutput":
+                call.process = string(fields.get("bash_id"))
+            elif tool in STOPPING_TOOLS:
+                process = string(fields.get(STOPPING_TOOLS[tool])) or string(fields.get("shell_id"))
+                others.append(process_end(process, "", None))
+            found.append(call)
+            others += _plan(call.call, tool, fields)
+        usage = usage_entry(message.get("usage"), USAGE_KEYS, model)
+        usage.tokens_used += whole(table(message.get("usage")).get("output_tokens"))
+        return [*found, *others, usage] if usage.tokens_used else [*found, *others]
+
+
+def _stable_id(line: dict[str, Any], part: str = "") -> str:
+    own = string(line.get("uuid"))
+    return f"claude:{own}{part}" if own else ""
+
+
+def _is_synthetic(line: dict[str, Any]) -> bool:
+    """Whether Claude Code itself wrote an answer: an error or an interruption."""
+    return bool(line.get("isApiErrorMessage")) or table(line.get("message")).get("model") == "<synthetic>"
+
+
+def _queued_prompt(line: dict[str, Any]) -> object:
+    about = table(line.get("attachment"))
+    is_prompt = about.get("type") == "queued_command" and about.get("commandMode", "prompt") == "prompt"
+    return about.get("prompt") if is_prompt else None
+
+
+def _prompt(line: dict[str, Any], given: object, at: int | None) -> list[Entry]:
+    """What the user typed, with images; empty if all of it is the client's."""
+    prompt = Entry("prompt", at)
+    prompt.text, prompt.content, prompt.stable_id = typed(given), given, _stable_id(line)
+    return [prompt] if prompt.text or any(part.get("type") == "image" for part in rows(given)) else []
+
+
+def _user_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
+    message = table(line.get("message"))
+    if message.get("role", "user") != "user":
+        return []
+    given = message.get("content")
+    found = _prompt(line, given, at) or _ended_process(string(given), "task-id", "summary")
+    if text_of(given).startswith(INTERRUPTED):
+        found.append(Entry("turn_end", at))
+    for number, part in enumerate(rows(given)):
+        if part.get("type") == "tool_result":
+            found += _result_entries(line, part, number, at)
+    return found
+
+
+def _result_entries(line: dict[str, Any], part: dict[str, Any], number: int, at: int | None) -> list[Entry]:
+    """What a call returned, what it edited, and what the user said when rejecting it."""
+    call, text, failed = part.get("tool_use_id"), text_of(part.get("content")), part.get("is_error") is True
+    # if the user interrupted a command, the exit code in front says nothing
+    bare = text.partition("\n")[2] if text.startswith("Exit code ") else text
+    if failed and bare.startswith(REJECTED_MARKS):
+        result = result_entry(call, text, failed, part.get("content"))
+        result.unrun = True
+        words = text.partition("the user said:\n")[2].partition("\n\nNote: The user's next message")[0]
+        found = [result]
+        if words := typed(words):
+            prompt = Entry("prompt", at)
+            prompt.text, prompt.call, prompt.stable_id = words, result.call, _stable_id(line, f":{number}")
+            found.append(prompt)
+        return found
+    if text.startswith("<status>"):
+        failed = failed or _tag(text, "exit_code") not in ("", "0")
+    shown = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>").strip()
+    result = result_entry(call, shown, failed, part.get("content"))
+    if text.startswith(NOT_RUN):
+        result.unrun = True
+        return [result]
+    process = next((text[len(mark) :].split()[:1] for mark in BACKGROUND_MARKS if text.startswith(mark)), [])
+    if text.startswith(STILL_RUNNING):  # BashOutput's answer about the process that the call named
+        process = [STILL_RUNNING]
+    result.process = "".join(process).rstrip(".,")
+    return [result, *_edits(call, table(line.get("toolUseResult"))), *_ended_process(shown, "task_id", "output")]
+
+
+def _edits(call: object, result: dict[str, Any]) -> list[Entry]:
+    """What a call changed; a new file has its content instead of a patch."""
+    if "structuredPatch" not in result:
+        return []
+    from clients import edits
+
+    file = string(result.get("filePath"))
+    hunks = edits.of_patch(file, result["structuredPatch"])
+    if not hunks and result.get("type") == "create":
+        hunks = edits.of_content(file, string(result.get("content")))
+    return edit_entries(call, hunks)
+
+
+def _ended_process(text: str, id_tag: str, text_tag: str) -> list[Entry]:
+    """The end of a background process: a notification in place of a prompt, or the output of TaskOutput."""
+    if not text.startswith(("<task-notification>", "<retrieval_status>")):
+        return []
+    process, status = _tag(text, id_tag), _tag(text, "status")
+    if not process or status not in ("completed", "failed", "killed", "stopped"):
+        return []
+    failed = None
+    if status in ("completed", "failed"):
+        failed = status == "failed" or _tag(text, "exit_code") not in ("", "0")
+    output = _tag(text, text_tag)
+    if text_tag == "summary" and " failed with exit code " in output:  # does not say why
+        output = ""
+    return [process_end(process, output, failed)]
+
+
+def _tag(text: str, name: str) -> str:
+    return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
+
+
+def _queue_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
+    """What the user types while a turn runs. The client's own commands (`/compact`) are left out."""
+    operation, given = line.get("operation"), string(line.get("content"))
+    if operation not in ("enqueue", "remove", "dequeue", "popAll"):
+        return []
+    text = typed(given)
+    queue = Entry("queue", at)
+    queue.operation, queue.text = operation, "" if text.startswith("/") and len(text.split()) == 1 else text
+    return [queue, *_ended_process(given, "task-id", "summary")]
+
+
+def _plan(call: str, tool: str, given: dict[str, Any]) -> list[Entry]:
+    """What a call changes in the plan. The id of a new task is its number, counted from 1."""
+    if tool == "TodoWrite":
+        return plan_entries(call, given.get("todos"), "content")
+    if tool not in ("TaskCreate", "TaskUpdate"):
+        return []
+    identifier, status = ("", "pending") if tool == "TaskCreate" else (given.get("taskId"), given.get("status"))
+    plan = Entry("plan")
+    plan.call, plan.steps = call, [Step(str(identifier or ""), string(given.get("subject")), string(status))]
+    return [plan]
+
+
+def _bare_summary(text: str) -> str:
+    """A summary without Claude Code's sentences about how the session came to it and how to go on."""
+    if text.startswith(SUMMARY_BEGIN):
+        head, found, rest = text.partition("Summary:\n")
+        text = rest if found else head
+    for end in SUMMARY_ENDS:
+        text = text.partition(end)[0] or text
+    return text.strip()
+
+
+def _boundary(about: dict[str, Any]) -> Entry:
+    compaction = Entry("compaction")
+    compaction.tokens_before, compaction.tokens_after = whole(about.get("preTokens")), whole(about.get("postTokens"))
+    compaction.first_kept = string(table(about.get("preservedSegment")).get("headUuid"))
+    return compaction

@@ -1,0 +1,245 @@
+"""Codex (0.169): its row and its rollout, lines of `type` and `payload` one after another. Hot path.
+
+What was said appears two or three times: as `response_item` for the model, as `event_msg` for the screen, and after a
+compaction in the history that it leaves. Only the response items are read.
+"""
+
+from __future__ import annotations
+
+from clients.base import Client
+from clients.claude import Claude
+from clients.content import parse_timestamp, parsed, paths, rows, string, table, text_of, texts_in, typed, whole
+from clients.entries import (
+    COMMAND_KEYS,
+    Entry,
+    call_entry,
+    edit_entries,
+    plan_entries,
+    result_entry,
+    summary_entry,
+    usage_entry,
+    with_node,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINE_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+TEXT_KINDS = ("input_text", "output_text", "text")
+THOUGHT_KINDS = ("summary_text", "reasoning_text", "text")
+READING_TOOLS = ("read_file", "view_image")
+PATCHING_TOOLS = ("apply_patch", "applypatch")
+PATCH_BEGIN = "*** Begin Patch"
+PATCH_END = "*** End Patch"
+PATCH_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+NOT_THE_USER = ("harness", "skills", "hook")  # provenance of a part of a user message
+# How the output of a tool begins that failed, and of one that was not run.
+FAULTS = (
+    "apply_patch verification failed", "exec_command failed", "write_stdin failed", "unsupported call",
+    "failed to parse function arguments",
+)  # fmt: skip
+NOT_RUN = ("aborted by user", "exec command rejected by user", "patch rejected by user", "rejected by user")
+EXIT_CODES = ("Process exited with code ", "Exit code: ")
+SUMMARY_BEGIN = "Another language model started to solve this problem"
+MAX_HEAD_CHARS = 600  # of the sentences in front of a summary
+RUNNING = "Process running with session ID "
+
+
+class Codex(Client):
+    """Its hooks have the form of Claude Code's (0.169.0)."""
+
+    name = "codex"
+    title = "Codex"
+    home_variable = "CODEX_HOME"
+    home_folder = ".codex"
+    settings_file = "hooks.json"
+    hook_timeout = 5  # seconds
+    edit_tools = "apply_patch|Edit|Write"  # the last two are aliases of the first
+    transcripts = "sessions/rollout-*.jsonl"
+    events = {name: kind for name, kind in Claude.events.items() if kind != "summary"}
+    session_file = "rollout"
+    said_marks = (b'"response_item"', b'"compacted"')
+    context_marks = (b"token_count", b'"compacted"', b"model_context_window")
+    has_window = True
+    has_entries = True
+    window = 272_000
+    session_variable = "CODEX_THREAD_ID"
+    login_shell = True
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line has a payload and a type of Codex."""
+        return isinstance(line.get("payload"), dict) and line.get("type") in LINE_TYPES
+
+    def written_files(self, tool: str, given: object) -> list[str]:
+        """The files of a patch, handed to `apply_patch` as a tool or in a shell command: each once, in order."""
+        text = "\n".join(texts_in(given))
+        if PATCH_BEGIN not in text or not (tool in PATCHING_TOOLS or any(name in text for name in PATCHING_TOOLS)):
+            return []
+        found: dict[str, None] = {}
+        inside = False
+        for line in text.split("\n"):
+            if not inside:
+                inside = PATCH_BEGIN in line
+            elif line.startswith(PATCH_END):
+                inside = False
+            elif line.startswith(PATCH_FILES) and (path := line.partition(": ")[2].strip()):
+                found[path] = None
+        return list(found)
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line; empty for repetitions and for what is only for the screen."""
+        kind, payload, at = line.get("type"), table(line.get("payload")), parse_timestamp(line.get("timestamp"))
+        found: list[Entry] = []
+        if kind == "response_item":
+            found = self._item_entries(line, payload, at)
+        elif kind == "event_msg":
+            found = _event_entries(payload, at)
+        elif kind == "compacted":
+            found = _compaction_entries(payload, at)
+        elif kind in ("session_meta", "turn_context"):
+            found = [Entry("node")]
+            found[0].folder, found[0].model = string(payload.get("cwd")), string(payload.get("model"))
+            if kind == "session_meta":
+                found[0].session = string(payload.get("id")) or string(payload.get("session_id"))
+        return with_node(found, at, payload.get("id") if kind == "response_item" else "") if found else []
+
+    def _item_entries(self, line: dict[str, Any], payload: dict[str, Any], at: int | None) -> list[Entry]:
+        kind, given = payload.get("type"), payload.get("content")
+        if kind in OUTPUTS:
+            return [_result(payload)]
+        if kind in CALLS:
+            return self._call_entries(payload, at)
+        entry = Entry("answer", at)
+        if kind == "reasoning":
+            texts = (text_of(payload.get(name), THOUGHT_KINDS) for name in ("summary", "content"))
+            thought = next(filter(None, texts), "")
+            entry.content = [{"type": "thinking", "thinking": thought}]
+            return [entry] if thought else []
+        if kind != "message":
+            return []
+        if payload.get("role") == "user":
+            entry.kind, entry.text = "prompt", typed(_by_user(payload, given), ("input_text", "text"))
+        # an answer that is a summary is for the model itself
+        elif payload.get("role") == "assistant" and not table(line.get("metadata")).get("compaction_output"):
+            entry.text = text_of(given, ("output_text", "text")).strip()
+        entry.content = given
+        return [entry] if entry.text else []
+
+    def _call_entries(self, payload: dict[str, Any], at: int | None) -> list[Entry]:
+        tool, given = string(payload.get("name")) or "local_shell", _given(payload)
+        fields = table(given)
+        command = "" if tool in PATCHING_TOOLS else _command(fields)
+        call = call_entry(_call_id(payload), tool, given, self.written_files(tool, given), command)
+        call.at, call.content = at, given
+        if tool in READING_TOOLS:
+            call.read_files = paths(given, "file_path", "path")
+        if tool == "write_stdin":
+            call.process = str(fields.get("session_id") or "")
+        return [call, *(plan_entries(call.call, fields.get("plan"), "step") if tool == "update_plan" else [])]
+
+
+def _event_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
+    kind, info = payload.get("type"), table(payload.get("info"))
+    window = whole(payload.get("model_context_window")) or whole(info.get("model_context_window"))
+    if kind == "patch_apply_end" and payload.get("success") is True:
+        from clients import edits
+
+        return edit_entries(payload.get("call_id"), edits.of_changes(payload.get("changes")))
+    if kind in ("task_complete", "turn_aborted"):
+        return [Entry("turn_end", at)]
+    if kind == "thread_rolled_back" and (turns := whole(payload.get("num_turns"))):
+        entry = Entry("rollback", at)
+        entry.turns = turns
+        return [entry]
+    usage = info.get("last_token_usage") if kind == "token_count" else None
+    entry = usage_entry(usage, ("total_tokens",), window=window)
+    return [entry] if entry.tokens or window else []
+
+
+def _compaction_entries(payload: dict[str, Any], at: int | None) -> list[Entry]:
+    """A compaction, and what it leaves in the context: a message with the summary, and the history around it."""
+    compaction = Entry("compaction", at)
+    message = string(payload.get("message"))
+    history = rows(payload.get("replacement_history"))
+    compaction.summary = _bare_summary(message)
+    compaction.content = [_seen(row) for row in history] or message
+    fields = (row.get(name) for row in history for name in ("content", "text", "arguments", "input", "output"))
+    texts = [text for text in (message, *(text_of(field, TEXT_KINDS) for field in fields)) if text]
+    if not texts:
+        return [compaction]
+    summary = summary_entry("\n".join(texts), at)
+    summary.content = None  # it is the compaction's
+    return [compaction, summary]
+
+
+def _bare_summary(text: str) -> str:
+    """A summary without the sentences by which Codex hands it to the model."""
+    head, found, rest = text.partition(":\n")
+    return rest.strip() if found and text.startswith(SUMMARY_BEGIN) and len(head) < MAX_HEAD_CHARS else text.strip()
+
+
+def _seen(row: dict[str, Any]) -> list[Any]:
+    """What the model sees of a response item."""
+    return [row.get(name) for name in ("content", "arguments", "input", "output", "action")]
+
+
+def _call_id(payload: dict[str, Any]) -> str:
+    """The id of a tool call, also in its output."""
+    return string(payload.get("call_id")) or string(payload.get("id"))
+
+
+def _given(payload: dict[str, Any]) -> object:
+    """The input of a tool: an object, also if it is written as JSON in a string, or plain text."""
+    if payload.get("type") == "local_shell_call":
+        return payload.get("action")
+    return _object_in(payload.get("arguments") if "arguments" in payload else payload.get("input"), "{")
+
+
+def _object_in(value: object, begin: str) -> object:
+    """The JSON object in a string that begins like one; else the value as it is."""
+    found = parsed(value) if isinstance(value, str) and value.lstrip().startswith(begin) else None
+    return value if found is None else found
+
+
+def _command(given: dict[str, Any]) -> str:
+    for value in (given.get(key) for key in reversed(COMMAND_KEYS)):
+        if isinstance(value, list):
+            words = [string(word) for word in value]
+            # ["bash", "-lc", "…"]: the script is the command
+            return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _by_user(payload: dict[str, Any], given: object) -> object:
+    """The parts of a message without those that the client marks as its own."""
+    metadata = table(payload.get("internal_chat_message_metadata_passthrough")).get("content_item_metadata")
+    if not isinstance(given, list) or not isinstance(metadata, list) or len(metadata) != len(given):
+        return given
+    sources = [table(table(part).get("provenance")).get("type") for part in metadata]
+    return [part for part, source in zip(given, sources, strict=True) if source not in NOT_THE_USER]
+
+
+def _result(payload: dict[str, Any]) -> Entry:
+    """The output of a tool, whether it failed, and the process that goes on. Versions differ in the form."""
+    raw = payload.get("output")
+    output, failed, process = _object_in(raw, '{"output"'), False, ""
+    if isinstance(output, dict):
+        failed = output.get("success") is False or whole(table(output.get("metadata")).get("exit_code")) > 0
+        output = output.get("output", output.get("content"))
+    text = text_of(output, TEXT_KINDS)
+    head, has_body, body = f"{text}\n".partition("\nOutput:\n")
+    if has_body:  # before the output, Codex reports the chunk, the wall time and the status
+        text = body.rstrip()
+        for line in head.split("\n"):
+            failed = failed or any(line.startswith(mark) and line[len(mark) :].strip() != "0" for mark in EXIT_CODES)
+            process = line[len(RUNNING) :].strip() if line.startswith(RUNNING) else process
+    else:
+        failed = failed or text.startswith(FAULTS)
+    result = result_entry(_call_id(payload), text, failed, raw)
+    result.process, result.unrun = process, text.startswith(NOT_RUN)
+    return result

@@ -1,0 +1,179 @@
+"""Entries: the one form into which the transcripts of all clients are read. Hot path.
+
+A client's `entries(line)` turns one line of its transcript into entries. The first is the line's node in the session's
+tree (`id`, `parent`); the others are what the line also holds: tool calls, their results, edits, plans, usage. The
+archive, the context usage, the compaction tools and `lost` all read this form.
+"""
+
+from __future__ import annotations
+
+from clients.content import paths, rows, string, table, whole, without_ours
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Literal
+
+    Kind = Literal[
+        "prompt", "answer", "call", "result", "edit", "process_end", "turn_end", "plan", "queue", "usage",
+        "compaction", "summary", "history", "rollback", "shell", "note", "branch_summary", "node",
+    ]  # fmt: skip
+    """prompt, answer: what the user and the agent said; an answer's text is empty if it only calls tools.
+    process_end: a process in the background has ended. queue: what the user types while a turn runs.
+    history: the client has written its whole history again. rollback: the user took turns back.
+    shell: a command that the user ran. note: a message of an extension. node: a line without content."""
+
+MAX_HUNKS = 60  # of one edit
+COMMAND_KEYS = ("command", "cmd")
+PATH_KEYS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
+
+
+class Entry:
+    """One entry of a session. Empty, None, zero or False means that the client does not say."""
+
+    __slots__ = (
+        "at", "call", "command", "content", "failed", "files", "first_kept", "first_line", "folder", "given", "group",
+        "hunks", "id", "is_meta", "is_side", "is_stop", "kind", "model", "operation", "parent", "process", "read_files",
+        "session", "stable_id", "steps", "summary", "text", "tokens", "tokens_after", "tokens_before", "tokens_used",
+        "tool", "turns", "unrun", "whole", "window",
+    )  # fmt: skip
+
+    def __init__(self, kind: Kind, at: int | None = None) -> None:
+        self.kind = kind
+        self.at = at  # ms since the epoch
+        self.id = ""  # of the node in the session's tree
+        self.parent = ""  # id of the node before it on its branch
+        self.stable_id = ""  # of a prompt or answer, unique over all sessions
+        self.group = ""  # nodes of one answer share it
+        self.session = ""  # the session that the line names
+        self.folder = ""  # the folder that the session works in
+        self.is_side: bool | None = None  # said by a subagent, or not
+        self.is_meta = False  # not for the model, or put there by the client
+        self.text = ""  # what was typed, said, returned or summarised
+        self.content: Any = None  # what the model sees of it, as the client wrote it
+        # of a call
+        self.call = ""  # also of its result, edits and plan: the client's id of the call
+        self.tool = ""
+        self.command = ""
+        self.given: Any = None  # the input of the tool
+        self.files: list[str] = []  # written or edited; of a summary: listed as such
+        self.read_files: list[str] = []
+        self.whole = False  # of a call: it writes whole files; of a plan: the steps are all that there are
+        self.first_line = 0  # with which the output shows the file, if it shows lines without their numbers
+        # of a call: the background process that it asks for; of a result: the one that goes on; of a process_end
+        self.process = ""
+        # of a result
+        self.failed: bool | None = False  # None: a process was stopped, so that its outcome is unknown
+        self.unrun = False  # the call was rejected or interrupted, so that nothing came of it
+        self.hunks: list[Hunk] = []  # of an edit
+        self.steps: list[Step] = []  # of a plan
+        self.operation = ""  # of a queue: enqueue, remove (handed to the model), dequeue (follows), popAll (taken back)
+        # of usage
+        self.tokens = 0  # of the context: input, cache read and cache write
+        self.tokens_used = 0  # the same with the answer itself
+        self.window = 0  # tokens; the model's context window
+        self.model = ""
+        # of a compaction
+        self.tokens_before = 0
+        self.tokens_after = 0
+        self.summary = ""  # also of a summary: what the model wrote, without the client's words around it
+        self.first_kept = ""  # id of the oldest entry that the client kept as it was
+        self.turns = 0  # of a rollback
+        self.is_stop = False  # of a turn_end: the agent ended it by itself, whether with an answer or not
+
+    @property
+    def target(self) -> str:
+        """The file that a call works on, as the client names it; "" if it names none."""
+        named = self.files or self.read_files or paths(self.given, *PATH_KEYS)
+        return named[0] if named else ""
+
+
+class Hunk:
+    """Neighbouring lines that an edit changed."""
+
+    __slots__ = ("file", "signs", "start", "text")
+
+    def __init__(self, file: str, start: int, lines: list[tuple[str, str]]) -> None:
+        self.file = file
+        self.start = start  # number of the first line after the edit
+        self.signs = "".join([sign for sign, _ in lines])  # of each line: "+", "-" or " "
+        self.text = "\n".join([text for sign, text in lines if sign != "-"])  # the lines as they are after the edit
+
+
+class Step:
+    """A step of a plan; an empty field is unchanged. An empty id adds a step."""
+
+    __slots__ = ("id", "status", "text")
+
+    def __init__(self, identifier: str, text: str, status: str) -> None:
+        self.id = identifier
+        self.text = text
+        self.status = status  # pending, in_progress, completed, or the client's own word
+
+
+def with_node(entries: list[Entry], at: int | None, identifier: object = "", parent: object = "") -> list[Entry]:
+    """The entries of a line, the first as its node in the tree; without entries a node without content."""
+    entries = entries or [Entry("node", at)]
+    head = entries[0]
+    head.at, head.id, head.parent = at, string(identifier), string(parent)
+    return entries
+
+
+def call_entry(call: object, tool: object, given: object, files: list[str], command: object = "") -> Entry:
+    """A tool call; `files` are those that it writes. A shell of an MCP server counts as a command."""
+    entry = Entry("call")
+    entry.call, entry.tool, entry.given, entry.files = string(call), string(tool), given, files
+    if not command and entry.tool.startswith("mcp__"):
+        commands = (string(table(given).get(key)) for key in COMMAND_KEYS)
+        command = next((text for text in commands if " " in text), "")
+    entry.command = string(command)
+    return entry
+
+
+def result_entry(call: object, text: str, failed: bool, content: object = None) -> Entry:
+    """What a call returned."""
+    entry = Entry("result")
+    entry.call, entry.text, entry.failed = string(call), without_ours(text), failed
+    entry.content = text if content is None else content
+    return entry
+
+
+def process_end(process: str, text: str, failed: bool | None) -> Entry:
+    """That a background process has ended; `failed` is None if it was stopped."""
+    entry = Entry("process_end")
+    entry.process, entry.text, entry.failed = process, text, failed
+    return entry
+
+
+def summary_entry(text: str, at: int | None) -> Entry:
+    """What a client keeps in place of the messages before a compaction."""
+    entry = Entry("summary", at)
+    entry.text = entry.content = text
+    return entry
+
+
+def usage_entry(used: object, names: Iterable[str], model: object = "", window: int = 0) -> Entry:
+    """How full the context was, by the sum of the named numbers."""
+    entry = Entry("usage")
+    entry.tokens = entry.tokens_used = sum(whole(table(used).get(name)) for name in names)
+    entry.model, entry.window = string(model), window
+    return entry
+
+
+def edit_entries(call: object, hunks: list[Hunk]) -> list[Entry]:
+    """What a call changed in files; nothing if it changed no line."""
+    if not hunks:
+        return []
+    entry = Entry("edit")
+    entry.call, entry.hunks = string(call), hunks[:MAX_HUNKS]
+    return [entry]
+
+
+def plan_entries(call: object, steps: object, *text_keys: str) -> list[Entry]:
+    """A plan that a call was given as a list of steps; nothing if it is none."""
+    entry = Entry("plan")
+    entry.call, entry.whole = string(call), True
+    for number, row in enumerate(rows(steps), 1):
+        if text := next((string(row.get(key)) for key in text_keys if row.get(key)), ""):
+            entry.steps.append(Step(str(number), text, string(row.get("status"))))
+    return [entry] if entry.steps or steps == [] else []

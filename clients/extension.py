@@ -1,0 +1,108 @@
+"""Clients in which our own extension runs (pi, OpenCode): it sends the payloads and delivers the texts. Hot path."""
+
+from __future__ import annotations
+
+from clients.base import Client, text_field
+from clients.content import given_text, parse_timestamp, rows
+from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from clients.event import HookEvent, Kind, Text
+
+# Kinds of texts that are not for the model (`session.compaction.client_compaction`).
+NOTICE = "compaction-notice"  # the extension shows it to the user
+CANCEL = "compaction-cancelled"  # why the client should leave the compaction out
+SUMMARY = "compaction-summary"  # the extension should ask for a summary of ours: how long it may wait, in ms
+FIELDS = {NOTICE: "notice", CANCEL: "cancel", SUMMARY: "summary"}
+MAX_ENTRIES = 400  # messages in a payload
+MAX_TEXTS = 32  # texts in a list
+MAX_INPUT_CHARS = 4_000  # of a tool's input
+
+
+class ExtensionClient(Client):
+    """A client whose extension sends a payload of ours, takes each text as a message, and shows notices."""
+
+    extension = True
+    empty_answer = '{"messages": []}'
+    events: Mapping[str, Kind] = {
+        "session_start": "start",
+        "prompt": "prompt",
+        "tool": "tool",
+        "turn_end": "turn",
+        "before_compaction": "before_compaction",
+        "before_branch": "before_branch",
+        "after_compaction": "after_compaction",
+        "session_end": "end",
+    }
+
+    def read(self, payload: dict[str, Any], name: str) -> HookEvent:
+        """Read a payload of our extension."""
+        event = self.event(payload, name)
+        prompt = text_field(payload, "prompt")
+        event["messages"] = [*_texts(payload, "messages"), *((prompt,) if prompt else ())]
+        event["files"] = _texts(payload, "files")
+        event["percent"] = _number(payload.get("percent"))
+        event["tokens"] = _number(payload.get("tokens"))
+        event["window"] = _number(payload.get("window"))
+        event["said"] = _number(payload.get("said"))
+        event["instructions"] = text_field(payload, "instructions")
+        for message in rows(payload.get("entries"))[-MAX_ENTRIES:]:
+            event["items"] += _message_entries(message, self.name)
+        return event
+
+    def answer(self, event: HookEvent, texts: Sequence[Text]) -> str:  # noqa: ARG002  # it is the same at any event
+        """One line of JSON: messages for the model, and fields for the extension itself."""
+        from core import json_text
+
+        fields = {
+            FIELDS[text["customType"]]: text["content"] for text in reversed(texts) if text["customType"] in FIELDS
+        }
+        messages = [{**text, "display": False} for text in texts if text["customType"] not in FIELDS]
+        return json_text.dumps({"messages": messages, **fields})
+
+
+def _message_entries(message: dict[str, Any], agent: str) -> list[Entry]:
+    """A message with the tools that it called; the agent's name makes its id unique over all clients."""
+    role = message.get("role")
+    if role not in ("user", "assistant"):
+        return []
+    identifier = text_field(message, "id")[:200]
+    said = Entry("prompt" if role == "user" else "answer", parse_timestamp(message.get("at")))
+    said.text = text_field(message, "text").strip()
+    said.stable_id = f"{agent}:{identifier}" if identifier else ""
+    calls, others = [], []
+    for number, tool in enumerate(rows(message.get("tools"))):
+        files, given = _texts(tool, "files"), given_text(tool.get("given"))
+        if len(given) > MAX_INPUT_CHARS:
+            given = f"{given[: MAX_INPUT_CHARS // 2]}\n{given[-MAX_INPUT_CHARS // 2 :]}"
+        call = call_entry(f"{identifier}/{number}", text_field(tool, "name"), given, files, text_field(tool, "command"))
+        if target := text_field(tool, "target"):
+            call.read_files = [] if files else [target]
+        call.at = said.at
+        calls.append(call)
+        outcome = text_field(tool, "outcome")
+        if tool.get("done", bool(outcome)) is True:
+            others.append(result_entry(call.call, outcome, tool.get("failed") is True))
+        if diff := text_field(tool, "diff"):
+            from clients import edits
+
+            others += edit_entries(call.call, edits.of_unified(text_field(tool, "target") or call.target, diff))
+        others += plan_entries(call.call, tool.get("plan"), "text")
+    return [said, *calls, *others]
+
+
+def _texts(payload: dict[str, Any], key: str) -> list[str]:
+    """A list of strings; the last ones of a long list."""
+    given = payload.get(key)
+    given = given[-MAX_TEXTS:] if isinstance(given, list) else []
+    return [text for value in given if (text := text_field({key: value}, key))]
+
+
+def _number(value: Any) -> Any:
+    """A number that is not negative, else None."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < 1e12 else None

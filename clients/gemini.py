@@ -1,0 +1,131 @@
+"""Gemini CLI (0.61): its row and its chat file. Hot path.
+
+A message is written again under the same id when its tools have run. A compression and a resumption write the whole
+history again in a `$set` line; its messages are on lines of their own before, so that line yields only the history.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clients.base import Client
+from clients.content import parse_timestamp, paths, rows, string, table, text_of, typed, whole, without_ours
+from clients.entries import Entry, call_entry, edit_entries, plan_entries, result_entry, usage_entry, with_node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WRITING_TOOLS = ("write_file", "replace")
+EXIT_CODE = "Exit Code: "
+
+
+class Gemini(Client):
+    """It has no event after a compression, and its chat file records none (0.61.0)."""
+
+    name = "gemini"
+    title = "Gemini CLI"
+    home_variable = "GEMINI_CLI_HOME"
+    home_folder = ".gemini"
+    settings_file = "settings.json"
+    hook_timeout = 5000  # milliseconds
+    transcripts = "tmp/*.jsonl"
+    events = {
+        "SessionStart": "start",
+        "BeforeAgent": "prompt",
+        "AfterTool": "tool",
+        "AfterAgent": "turn",
+        "SessionEnd": "end",
+    }
+    session_file = "chat file"
+    said_marks = (b'"user"', b'"gemini"')
+    context_marks = (b'"tokens"', b"<state_snapshot>")
+    silent = True
+    window = 1_048_576
+
+    def home(self) -> str:
+        """Its configuration folder, which is below the home that the variable names."""
+        return os.path.join(os.environ.get(self.home_variable) or os.path.expanduser("~"), self.home_folder)
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line is a `$set`, an answer of Gemini, or the head of a chat."""
+        kind = line.get("type")
+        return "$set" in line or kind == "gemini" or (kind is None and "projectHash" in line and "sessionId" in line)
+
+    def written_files(self, tool: str, given: object) -> list[str]:
+        """The file that a tool call writes."""
+        return paths(given, "file_path", "absolute_path") if tool in WRITING_TOOLS else []
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line; the client's notices are nodes without content."""
+        kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
+        found: list[Entry] = []
+        history = rows(table(line.get("$set")).get("messages"))
+        if kind == "gemini":
+            found = self._answer_entries(line, at)
+        elif kind == "user":
+            found = [Entry("prompt")]
+            found[0].text, found[0].content = typed(line.get("content"), ("text", None)), line.get("content")
+        elif history:
+            found = [Entry("history")]
+            found[0].content = [row.get("content") for row in history]
+            own = _snapshot_id(history)
+        found = with_node(found, at, own)
+        if kind in ("user", "gemini") and own:
+            found[0].stable_id = f"gemini:{own}"
+        if kind is None and "projectHash" in line:
+            found[0].session = string(line.get("sessionId"))
+        return found
+
+    def _answer_entries(self, line: dict[str, Any], at: int | None) -> list[Entry]:
+        answer = Entry("answer")
+        answer.content = given = line.get("content")
+        if isinstance(given, list):
+            given = [{**part, "type": "text"} for part in rows(given) if not part.get("thought")]
+        answer.text = text_of(given)
+        calls: list[Entry] = []
+        others: list[Entry] = []
+        for row in rows(line.get("toolCalls")):
+            tool, wanted = string(row.get("name")), row.get("args")
+            command = table(wanted).get("command") if tool == "run_shell_command" else ""
+            call = call_entry(row.get("id"), tool, wanted, self.written_files(tool, wanted), command)
+            call.at, call.content = at, wanted
+            if tool == "read_file":
+                call.first_line = whole(table(wanted).get("offset")) + 1  # its offset counts from 0
+            calls.append(call)
+            others += _result_entries(row)
+            if diff := string(table(row.get("resultDisplay")).get("fileDiff")):
+                from clients import edits
+
+                others += edit_entries(call.call, edits.of_unified(call.target, diff))
+            if tool == "write_todos":
+                others += plan_entries(call.call, table(wanted).get("todos"), "description")
+        usage = usage_entry(line.get("tokens"), ("input",), line.get("model"))
+        return [answer, *calls, *others, *([usage] if usage.tokens else [])]
+
+
+def _snapshot_id(history: list[dict[str, Any]]) -> str:
+    """The id of the summary in a history that was compressed, else ""."""
+    for row in history:
+        if any(string(part.get("text")).startswith("<state_snapshot>") for part in rows(row.get("content"))):
+            return string(row.get("id"))
+    return ""
+
+
+def _result_entries(row: dict[str, Any]) -> list[Entry]:
+    """What a call returned, nothing if the user did not let it run. The text says how a command ended."""
+    result = row.get("result")
+    results = rows(result if isinstance(result, list) else [result])
+    answers = [table(table(part.get("functionResponse")).get("response")) for part in results]
+    if not answers or row.get("status") == "cancelled":
+        return []
+    texts = [string(answer.get("output")) or string(answer.get("error")) for answer in answers]
+    text = without_ours("\n".join(text for text in texts if text).strip())
+    text = text.removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip()
+    failed = row.get("status") == "error" or any("error" in answer for answer in answers)
+    if row.get("name") == "run_shell_command" and not failed:
+        codes = [line[len(EXIT_CODE) :].strip() for line in text.split("\n") if line.startswith(EXIT_CODE)]
+        failed = bool(codes) and codes[-1] not in ("0", "(none)")
+    entry = result_entry(row.get("id"), text, failed)
+    entry.content = None  # the next message holds it again
+    return [entry]

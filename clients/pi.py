@@ -1,0 +1,242 @@
+"""pi, in which our extension runs: its row, its session file (versions 2 and 3) and its settings. Hot path.
+
+A session file is a header, then a tree of entries that name their parent. What the compaction tools make of it follows
+pi 0.73.1 to the token (`tests/e2e/test_compaction_like_pi.py`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from clients.content import parse_timestamp, parsed, paths, rows, string, table, text_of, typed, whole
+from clients.entries import (
+    Entry,
+    call_entry,
+    edit_entries,
+    plan_entries,
+    result_entry,
+    summary_entry,
+    usage_entry,
+    with_node,
+)
+from clients.extension import ExtensionClient
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clients.event import CompactionSettings
+
+SETTINGS_FILE = "settings.json"
+MAX_SETTINGS_BYTES = 65_536
+MAX_TOKENS = 100_000_000  # in the settings: a larger number is a mistake
+USAGE_KEYS = ("input", "cacheRead", "cacheWrite")
+
+
+class Pi(ExtensionClient):
+    """Its settings say when it compacts."""
+
+    name = "pi"
+    title = "pi"
+    home_variable = "PI_CODING_AGENT_DIR"
+    home_folder = ".pi/agent"
+    project_folder = ".pi"
+    settings_file = "extensions/joelclaw.ts"
+    transcripts = "sessions/*.jsonl"
+    session_file = "session file"
+    said_marks = (b'"message"', b'"compaction"')
+    context_marks = (b'"usage"', b'"compaction"')
+    has_entries = True
+    is_tree = True
+    own_rules = True
+    takes_summary = True
+
+    def wrote(self, line: dict[str, Any]) -> bool:
+        """Whether a line is a header or a message of pi."""
+        if line.get("type") == "session":
+            return "id" in line and "cwd" in line
+        return line.get("type") == "message" and "parentId" in line and isinstance(line.get("message"), dict)
+
+    def written_files(self, tool: str, given: object) -> list[str]:
+        """The file that a tool call writes."""
+        return paths(given, "path", "file_path") if tool in ("edit", "write") else []
+
+    def entries(self, line: dict[str, Any]) -> list[Entry]:
+        """The entries of a line. What extensions wrote and commands that the user ran are not archived."""
+        kind, own, at = line.get("type"), string(line.get("id")), parse_timestamp(line.get("timestamp"))
+        found: list[Entry] = []
+        if kind == "session":
+            found = with_node([], at)
+            found[0].session, found[0].folder = own, string(line.get("cwd"))
+            return found
+        if kind == "message":
+            # An id of 8 digits is unique in its session. With its time it is unique over all sessions, and still the
+            # same in a fork, which copies entries.
+            stable_id = f"pi:{at if at is not None else ''}:{own}" if own else ""
+            message = table(line.get("message"))
+            found = self._message_entries(message, parse_timestamp(message.get("timestamp")) or at, stable_id)
+        elif kind == "compaction":
+            found = _compaction_entries(line, at)
+        elif kind == "custom_message":
+            found = [Entry("note")]
+            found[0].content = line.get("content")
+        elif kind == "branch_summary":
+            found = [_listing_files(Entry("branch_summary"), line)]
+            found[0].text = found[0].content = string(line.get("summary"))
+        said_at = found[0].at if found else None
+        return with_node(found, said_at or at, own, line.get("parentId"))
+
+    def _message_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
+        role, given = message.get("role"), message.get("content")
+        if role == "assistant":
+            return self._answer_entries(message, at, stable_id)
+        if role == "user":
+            entry = Entry("prompt", at)
+            entry.text, entry.content, entry.stable_id = typed(given), given, stable_id
+            return [entry]
+        if role == "toolResult":
+            return _result_entries(message)
+        if role in ("custom", "hookMessage"):  # its name before version 3
+            entry = Entry("note", at)
+            entry.content = given
+            return [entry]
+        return [_shell(message)] if role == "bashExecution" else []
+
+    def _answer_entries(self, message: dict[str, Any], at: int | None, stable_id: str) -> list[Entry]:
+        given, model = message.get("content"), string(message.get("model"))
+        answer = Entry("answer", at)
+        answer.text, answer.content, answer.stable_id, answer.model = text_of(given), given, stable_id, model
+        found = [answer]
+        written: list[Entry] = []
+        for part in rows(given):
+            if part.get("type") != "toolCall":
+                continue
+            tool, wanted = string(part.get("name")), part.get("arguments")
+            command = table(wanted).get("command") if tool == "bash" else ""
+            call = call_entry(part.get("id"), tool, wanted, self.written_files(tool, wanted), command)
+            call.at, call.whole = at, tool == "write"
+            if tool == "read":
+                call.first_line, call.read_files = whole(table(wanted).get("offset")) or 1, paths(wanted, "path")
+            found.append(call)
+            if tool == "write":  # its result does not show the lines
+                from clients import edits
+
+                hunks = edits.of_content(call.target, string(table(wanted).get("content")))
+                written += edit_entries(call.call, hunks)
+        found += written
+        stop = message.get("stopReason")
+        if stop in ("stop", "aborted"):
+            found.append(Entry("turn_end", at))
+        used = table(message.get("usage"))
+        usage = usage_entry(used, USAGE_KEYS, model)
+        usage.tokens_used = whole(used.get("totalTokens")) or usage.tokens + whole(used.get("output"))
+        # the usage of an unfinished answer says nothing, or only a part
+        return [*found, usage] if usage.tokens_used and stop not in ("aborted", "error") else found
+
+    def compaction(self, folder: str) -> CompactionSettings:
+        """What the user's `settings.json` says about compactions, and over it the project's.
+
+        The project's file belongs to a repository: it is read within the project and ignored if it is faulty. It may
+        set numbers and switch compactions off, but not on again against the user.
+        """
+        if not folder or "\0" in folder:
+            return super().compaction(folder)
+        from core import project
+
+        try:
+            with open(os.path.join(self.home(), SETTINGS_FILE), "rb") as handle:
+                own = _compaction_table(handle.read(MAX_SETTINGS_BYTES + 1))
+        except (OSError, ValueError):  # pi ignores such a file, too
+            own = {}
+        root = project.real_root(folder)
+        path = os.path.join(folder, self.project_folder, SETTINGS_FILE)
+        shared: dict[str, Any] = {}
+        dropped: tuple[tuple[str, str], ...] = ()
+        try:
+            shared = _compaction_table(project.read_file(path, root, MAX_SETTINGS_BYTES))
+        except project.UnusableFile as fault:
+            dropped = ((path, fault.reason),)
+        except ValueError:
+            dropped = ((path, "is not a JSON object"),)
+        return {
+            "reserve": _token_setting("reserveTokens", shared, own),
+            "keep": _token_setting("keepRecentTokens", shared, own),
+            "enabled": own.get("enabled") is not False and shared.get("enabled") is not False,
+            "dropped": dropped,
+        }
+
+
+def _result_entries(message: dict[str, Any]) -> list[Entry]:
+    """What a call returned, what it edited, and the plan that an extension keeps in its details."""
+    call, text, failed = message.get("toolCallId"), text_of(message.get("content")), message.get("isError") is True
+    details = table(message.get("details"))
+    result = result_entry(call, text, failed, message.get("content"))
+    result.unrun = failed and text.endswith(("Command aborted", "Operation aborted"))
+    steps = [
+        {**step, "status": step.get("status") or ("completed" if step.get("done") is True else "pending")}
+        for step in rows(details.get("todos"))
+    ]
+    found = [result]
+    if diff := string(details.get("diff")):
+        from clients import edits
+
+        found += edit_entries(call, edits.of_numbered("", diff))
+    return [*found, *plan_entries(call, steps, "text", "content")]
+
+
+def _shell(message: dict[str, Any]) -> Entry:
+    """A command that the user ran, with its text as the model sees it."""
+    shell = Entry("shell")
+    shell.command, output = string(message.get("command")), string(message.get("output"))
+    shell.is_meta = message.get("excludeFromContext") is True
+    shell.content = output
+    text = f"Ran `{shell.command}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    code, path = message.get("exitCode"), string(message.get("fullOutputPath"))
+    if message.get("cancelled"):
+        text += "\n\n(command cancelled)"
+    elif code:
+        text += f"\n\nCommand exited with code {code}"
+    shell.text = f"{text}\n\n[Output truncated. Full output: {path}]" if message.get("truncated") and path else text
+    return shell
+
+
+def _compaction_entries(line: dict[str, Any], at: int | None) -> list[Entry]:
+    compaction = _listing_files(Entry("compaction", at), line)
+    compaction.summary = compaction.content = string(line.get("summary"))
+    compaction.first_kept = string(line.get("firstKeptEntryId"))
+    compaction.tokens_before = whole(line.get("tokensBefore"))
+    if not compaction.summary:
+        return [compaction]
+    summary = summary_entry(compaction.summary, at)
+    summary.content = None  # it is the compaction's
+    return [compaction, summary]
+
+
+def _listing_files(entry: Entry, line: dict[str, Any]) -> Entry:
+    """The entry with the files that its summary lists; the list of another extension has a form of its own."""
+    details = table(line.get("details"))
+    if not line.get("fromHook") or details.get("by") == "joelclaw":  # `fromHook` is pi's name for extensions
+        entry.read_files, entry.files = _texts(details.get("readFiles")), _texts(details.get("modifiedFiles"))
+    return entry
+
+
+def _texts(value: object) -> list[str]:
+    return list(dict.fromkeys(text for text in value if isinstance(text, str))) if isinstance(value, list) else []
+
+
+def _compaction_table(data: bytes | None) -> dict[str, Any]:
+    """The table `compaction` of a settings file, empty without one. Raises ValueError if it is no JSON object."""
+    if data is None or not data.strip():
+        return {}
+    value = parsed(data)
+    if value is None:
+        raise ValueError(SETTINGS_FILE)
+    return table(value.get("compaction"))
+
+
+def _token_setting(name: str, shared: dict[str, Any], own: dict[str, Any]) -> int | None:
+    """A number of tokens from the project's file, else from the user's; anything else is ignored."""
+    for value in (shared.get(name), own.get(name)):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS:
+            return int(value)
+    return None

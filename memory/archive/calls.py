@@ -1,0 +1,388 @@
+"""The tool calls, names, plan and compactions in a stretch of a transcript, collected and then stored. Hot path.
+
+Texts are collected and redacted while nothing is locked, and stored in the transaction of the stretch. Reading a
+transcript again changes nothing. A name is stored with the line in which its session first had it.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+from clients.content import given_text
+from core import TYPE_CHECKING, ids
+from core.names import is_file, names_in_order
+from core.project import relative, worktree_of
+from core.redaction import prints_secret
+from core.shell_command import place_in, place_of, tells, told
+from core.store import calls as stored_calls
+from core.store import places_and_names, sessions
+from memory.archive.places import SessionPlaces, shown_lines
+from memory.archive.texts import both_ends, file_path, one_line, passage_of, plain, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import apsw
+
+    from clients.entries import Entry, Hunk
+    from core.records import Call, Name, Session
+
+MAX_TOOL_CHARS = 100
+MAX_FILE_CHARS = 1000
+MAX_COMMAND_CHARS = 1000
+MAX_STEP_CHARS = 200  # of a step of the plan
+MAX_STEPS = 60
+MAX_READ_CHARS = 400_000  # of an input or output: of a longer one the head and the tail are read
+MAX_PLAIN_CHARS = 30  # an identifier of this length is no secret, so it is not redacted
+MAX_PROCESS_CHARS = 40
+MAX_CARRIED = 60  # facts about calls that outlive a stretch
+RUNNING = "running"  # outcome of a call that goes on in the background and was not seen to end
+STOPPED = "stopped"  # of one that was stopped there
+# Keys of the carry; a call or process follows the last three.
+LAST_CALL = "last"
+RUNS = "runs "
+ASKS = "asks "
+PRINTS = "prints "
+
+
+class CallDraft:
+    """A tool call before it is stored, or what came of one that is stored already. Its texts are redacted."""
+
+    def __init__(self, key: str, folders: Sequence[str], prompt: int = 0, at: int | None = None) -> None:
+        self.key = key
+        self.folders = folders  # paths that hold no names
+        self.prompt = prompt  # prompts before it in its stretch
+        self.at = at
+        self.is_late = True  # it was called in an earlier stretch, as far as is known
+        self.tool = self.file = self.command = self.given = self.returned = self.outcome = self.error = ""
+        self.given_names: list[tuple[str, bool]] = []
+        self.returned_names: list[tuple[str, bool]] = []
+        self.first_line = 0
+        self.printing = ("", "")  # the command that runs and the path that is read, if they may print a secret
+        self.hunks: list[Hunk] = []
+
+    def begin(self, call: Entry) -> None:
+        """Note what is called."""
+        self.is_late = False
+        is_plain = call.tool.isidentifier() and len(call.tool) <= MAX_PLAIN_CHARS
+        self.tool = (call.tool if is_plain else start(call.tool, MAX_TOOL_CHARS)) or "tool"
+        target = call.target
+        if call.files or is_file(target):
+            self.file = file_path(target, MAX_FILE_CHARS)
+        self.first_line = call.first_line
+        self.command = start(call.command.strip(), MAX_COMMAND_CHARS)
+        if prints_secret(call.command, target):
+            self.printing = (call.command[:MAX_READ_CHARS], target)
+        self.given = both_ends(given_text(call.given), MAX_READ_CHARS)[0]
+        self.given_names = self._names(self.given)
+        self.key = self.key or call_key(f"{self.tool}\0{self.at}\0{self.given}")
+
+    def finish(self, text: str, outcome: str, process: str) -> bool:
+        """Note what it returned and the process that goes on; returns whether parts of the text were left out."""
+        self.returned, is_cut = both_ends(text, MAX_READ_CHARS, *self.printing, whole=False)
+        self.returned_names = self._names(self.returned)
+        self.come_to(outcome, self.returned)
+        self.error = start(process, MAX_PROCESS_CHARS) if process.isalnum() else self.error
+        return is_cut
+
+    def come_to(self, outcome: str, text: str) -> None:
+        """Note the outcome, and for a failure the reason, from a redacted text."""
+        self.outcome, self.error = outcome, ""
+        if outcome == "failed":
+            from memory.archive.error_cause import error_line
+
+            self.error = error_line(text.replace(f"{self.folders[0]}/", "") if self.folders else text)
+        elif outcome == "ok" and (self.is_late or self.command) and ("fail" in text.lower() or "# " in text):
+            from memory.archive.error_cause import verdict_line
+
+            self.error = verdict_line(text)
+
+    def edit(self, hunks: Sequence[Hunk]) -> None:
+        """Note what it changed in files."""
+        for hunk in hunks:
+            hunk.file, hunk.text = file_path(hunk.file, MAX_FILE_CHARS), plain(hunk.text)
+        self.hunks = list(hunks)
+
+    def _names(self, text: str) -> list[tuple[str, bool]]:
+        for folder in self.folders:
+            text = text.replace(folder, "")
+        return names_in_order(text)
+
+
+class SessionCalls:
+    """Collects the entries of a stretch in order, then stores what they say.
+
+    `carry` is what the stretch before left: the key of the last call, of calls whose process goes on, and the processes
+    that calls ask for. It is changed.
+    """
+
+    def __init__(self, carry: dict[str, str], folder: str) -> None:
+        self.is_cut = False  # parts of an output were left out
+        self._carry = carry
+        self._last_before = carry.get(LAST_CALL, "")
+        self._latest = self._ended = 0  # times of the last message and of the last end of a turn
+        self._has_answered = True  # after its last call; the end of a turn without an answer is none
+        self._events: list[tuple[CallDraft | Entry, int]] = []  # with the prompts before each
+        self._drafts: dict[str, CallDraft] = {}
+        self._folders = [folder] if len(folder) > 1 else []  # and parents that would count as a name
+        while len(folder) > 1:
+            folder = folder.rpartition("/")[0]
+            if folder and names_in_order(folder.rpartition("/")[2]):
+                self._folders.append(folder)
+
+    def add(self, entry: Entry, prompts: int) -> None:
+        """Add an entry; `prompts` is the number of prompts before it in this stretch."""
+        kind = entry.kind
+        if kind in ("prompt", "answer") and entry.text:
+            self._has_answered = kind == "answer"
+            self._latest = max(self._latest, entry.at or 0)
+        elif kind == "call":
+            self._has_answered = False
+            self._latest = max(self._latest, entry.at or 0)
+            self._begin(entry, prompts)
+        elif kind == "result" and not entry.unrun:
+            self._has_answered = False
+            draft = self._draft(call_key(entry.call))
+            if not draft.outcome:
+                self._finish(draft, entry)
+        elif kind == "edit":
+            self._draft(call_key(entry.call)).edit(entry.hunks)
+        elif kind == "process_end":
+            self._end(call_key(entry.process), entry.text, entry.failed)
+        elif kind == "turn_end":
+            if self._has_answered or not entry.is_stop:
+                self._ended = entry.at or 0
+        elif kind in ("plan", "compaction") or (kind == "summary" and entry.text):
+            self._events.append((entry, prompts))
+
+    def _begin(self, call: Entry, prompts: int) -> None:
+        draft = CallDraft(call_key(call.call), self._folders, prompts, call.at)
+        draft.begin(call)
+        known = self._drafts.get(draft.key)
+        if known is not None and not known.is_late:  # a result in front of its call belongs to another call
+            return
+        self._drafts[draft.key] = draft
+        self._events.append((draft, prompts))
+        self._carry[LAST_CALL] = draft.key
+        if any(draft.printing):
+            self._remember(PRINTS + draft.key, f"{draft.command}\n{file_path(call.target, MAX_FILE_CHARS)}")
+        if call.process:
+            self._remember(ASKS + draft.key, call_key(call.process))
+
+    def _draft(self, key: str) -> CallDraft:
+        """The draft of a call, or a new one for a call that is stored already."""
+        draft = self._drafts.get(key)
+        if draft is None:
+            draft = self._drafts[key] = CallDraft(key, self._folders)
+            self._events.append((draft, 0))
+        return draft
+
+    def _finish(self, draft: CallDraft, result: Entry) -> None:
+        """Note a result. What a call returns that asks for a process belongs to the call that began the process."""
+        process, asked = call_key(result.process), self._carry.pop(ASKS + draft.key, "")
+        failed, shown_process = bool(result.failed), result.process
+        printed = self._carry.pop(PRINTS + draft.key, "") or (self._carry.get(PRINTS + asked, "") if asked else "")
+        if printed and (draft.is_late or asked):
+            draft.printing = (printed.rpartition("\n")[0], printed.rpartition("\n")[2])
+        if asked and RUNS + asked in self._carry:
+            if not process:
+                self._end(asked, result.text, failed)
+            failed = False
+        if asked:
+            process = shown_process = ""
+        outcome = RUNNING if process else "failed" if failed else "ok"
+        self.is_cut |= draft.finish(result.text, outcome, shown_process)
+        if process:
+            self._remember(RUNS + process, draft.key)
+            if printed:
+                self._remember(PRINTS + process, printed)
+
+    def _end(self, process: str, text: str, failed: bool | None) -> None:
+        """Note the end of a background process in the call that began it; `failed` is None if it was stopped."""
+        if key := self._carry.get(RUNS + process, ""):
+            if text or not failed:  # else its output may still be asked for
+                del self._carry[RUNS + process]
+            outcome = STOPPED if failed is None else "failed" if failed else "ok"
+            draft = self._draft(key)
+            reason = both_ends(text, MAX_READ_CHARS, *draft.printing, whole=False)[0] if failed else ""
+            draft.come_to(outcome, reason)
+
+    def _remember(self, name: str, value: str) -> None:
+        self._carry[name] = value
+        if len(self._carry) > MAX_CARRIED:
+            del self._carry[next(key for key in self._carry if key != LAST_CALL)]
+
+    def store(self, db: apsw.Connection, session: Session, *, prompts: int, is_first: bool, now: int) -> int:
+        """Store everything, inside the caller's transaction; returns the number of new calls.
+
+        Args:
+            session: what is known of it if it is not stored yet.
+            prompts: new prompts in this stretch.
+            is_first: the stretch is the first of its transcript.
+            now: ms since the epoch.
+        """
+        identifier = session["id"]
+        if not (self._events or prompts or self._ended) or sessions.is_forgotten(db, identifier):
+            return 0
+        known = sessions.by_id(db, identifier)
+        if known is not None:
+            known["project"] = session["project"] or known["project"]
+            known["folder"] = session["folder"] or known["folder"]
+            session = known
+        if is_first:
+            session["prompts"], session["plan"] = 0, []
+            session.pop("plan_at", None)
+        before, number = session["calls"], 0
+        if self._last_before and (last := stored_calls.by_key(db, identifier, self._last_before)) is not None:
+            number = last["number"]
+        places = SessionPlaces(db, identifier, session["folder"])
+        names = _Names(db, session, [event for event, _ in self._events if isinstance(event, CallDraft)])
+        for event, prompts_before in self._events:
+            if isinstance(event, CallDraft):
+                stored = _store_call(db, session, names, places, event)
+                number = number if event.is_late else stored
+            elif event.kind == "plan":
+                draft = self._drafts.get(call_key(event.call))
+                if draft is None or draft.outcome != "failed":
+                    session["plan"] = _changed_plan(session["plan"], event)
+                    session["plan_at"] = [number, session["prompts"] + prompts_before]
+            else:
+                text = start(event.text, sessions.SUMMARY_CHARS)
+                sessions.save_compaction(db, identifier, number, event.at or 0, text)
+        places_and_names.save_names(db, identifier, names.changed.values())
+        places.save()
+        session["prompts"] += prompts
+        session["ended_at"] = max(session.get("ended_at", 0), self._ended)
+        # a transcript may be read long after it was written
+        session["updated_at"] = max(session["updated_at"], self._latest) or now
+        sessions.save(db, session)
+        return session["calls"] - before
+
+
+def call_key(call: str) -> str:
+    """A call's id as it is stored: a hash, since an id may have any length and look like a secret."""
+    return ids.fingerprint(call)[:16] if call else ""
+
+
+def _store_call(db: apsw.Connection, session: Session, names: _Names, places: SessionPlaces, draft: CallDraft) -> int:
+    """Store a new call, or the outcome of a stored one; returns its number, 0 for an unknown one."""
+    call = stored_calls.by_key(db, session["id"], draft.key)
+    if call is None and draft.is_late:
+        return 0
+    if call is not None and call["outcome"] == stored_calls.FORGOTTEN:
+        return call["number"]
+    is_news = call is None or _is_news(call, draft)
+    _note_places(places, session, draft, call, with_output=is_news)
+    if call is not None and not is_news:
+        return call["number"]
+    folder = session["folder"]
+    if call is None:
+        number, file = session["calls"] + 1, relative(draft.file, folder)
+        place = relative(place_of(file, draft.command), folder)
+        passage = names.use(draft.given, draft.given_names, number, place, written=True)
+        call = {
+            "session": session["id"], "number": number, "key": draft.key, "prompt": session["prompts"] + draft.prompt,
+            "at": draft.at, "tool": draft.tool, "file": file, "command": draft.command, "outcome": "",
+            "error": "", "passage": passage,
+        }  # fmt: skip
+        session["calls"] = number
+    else:
+        place = relative(place_of(call["file"], call["command"]), folder)
+    # the outcome of a pipe is unknown, ""
+    failed = bool(draft.outcome) and told(call["command"], draft.outcome) in ("failed", "")
+    if draft.outcome == "ok" and draft.error:  # a failed test run in front of a pipe, by its output
+        draft.error = "" if tells(call["command"]) else draft.error
+    returned = names.use(draft.returned, draft.returned_names, call["number"], place, failed=failed)
+    passage = "\n".join(part for part in (call["passage"], returned) if part)
+    stored_calls.save(db, {**call, "outcome": draft.outcome, "error": draft.error, "passage": passage})
+    return call["number"]
+
+
+def _note_places(
+    places: SessionPlaces, session: Session, draft: CallDraft, call: Call | None, *, with_output: bool
+) -> None:
+    """Record what a call edited and, with its output, the lines that it showed."""
+    file, command = (call["file"], call["command"]) if draft.is_late and call else (draft.file, draft.command)
+    number = call["number"] if call else session["calls"] + 1
+    if draft.hunks and draft.outcome != "failed":
+        for hunk in draft.hunks:
+            hunk.file = hunk.file or file
+        if draft.hunks[0].file.startswith("/"):
+            session["worktree"] = worktree_of(draft.hunks[0].file, session["folder"])
+        places.note_edit(number, draft.hunks)
+    if draft.returned and with_output:
+        places.note_shown(number, shown_lines(draft.returned, file=file, first=draft.first_line, command=command))
+
+
+def _is_news(call: Call, draft: CallDraft) -> bool:
+    """Whether more is known of a call than is stored."""
+    if call["outcome"] == "failed":
+        return draft.outcome == "failed" and bool(draft.error) and not call["error"]
+    return draft.outcome not in ("", call["outcome"]) and call["outcome"] in ("", RUNNING)
+
+
+class _Names:
+    """The names that a stretch uses, as the session knows them so far."""
+
+    def __init__(self, db: apsw.Connection, session: Session, drafts: Iterable[CallDraft]) -> None:
+        self._folder = session["folder"]
+        self.changed: dict[str, Name] = {}
+        wanted = {name for draft in drafts for name, _ in (*draft.given_names, *draft.returned_names)}
+        self._known = places_and_names.known_names(db, session["id"], wanted)
+
+    def use(
+        self, text: str, names: Sequence[tuple[str, bool]], number: int, place: str, *, written: bool = False,
+        failed: bool = False,
+    ) -> str:  # fmt: skip
+        """Count a use of each name in call `number`; returns the lines with a name that the session did not have yet.
+
+        Args:
+            names: the names in the text, in order, and whether each is an identifier.
+            place: the file or program that the call works on.
+            written: the text is the input of the call, not its output.
+            failed: the call failed, so that its error lines are returned, too.
+        """
+        weight = places_and_names.INPUT_WEIGHT if written else places_and_names.OUTPUT_WEIGHT
+        new: list[tuple[int, str]] = []
+        at = 0
+        for name, is_identifier in names:
+            known = self._known.get(name)
+            if known is None:
+                at = max(at, text.find(name, at))
+                new.append((at, name))
+                where = (relative(place_in(text, at), self._folder) or place) if is_identifier else ""
+                self._known[name] = self.changed[name] = {
+                    "name": name, "first": number, "last": number, "calls": 1,
+                    "weight": weight if is_identifier else 0.0, "place": where, "written": number if written else 0,
+                }  # fmt: skip
+            elif is_identifier:  # another name is stored only for the line that had it first
+                self._count(known, number, weight, place, written=written)
+        return passage_of(text, new, failed=failed) if new or failed else ""
+
+    def _count(self, name: Name, number: int, weight: float, place: str, *, written: bool) -> None:
+        faded = name["weight"] * exp((name["last"] - number) / places_and_names.FADING_CALLS)
+        name["calls"] += name["last"] != number
+        name["last"] = max(number, name["last"])
+        name["weight"] = round(faded + weight, 4)
+        if written:
+            name["written"] = max(number, name["written"])
+        if is_file(place) or not is_file(name["place"]):  # a file says more than a program
+            name["place"] = place
+        self.changed[name["name"]] = name
+
+
+def _changed_plan(before: list[list[str]], change: Entry) -> list[list[str]]:
+    """The plan after a change: rows of id, text, status."""
+    steps = [
+        [step.id, one_line(step.text, MAX_STEP_CHARS), one_line(step.status, MAX_STEP_CHARS)] for step in change.steps
+    ]
+    if change.whole:
+        return steps[:MAX_STEPS]
+    after = [list(row) for row in before]
+    for identifier, text, status in steps:
+        if not identifier:
+            after.append([str(1 + max((int(row[0]) for row in after if row[0].isdigit()), default=0)), text, status])
+        for row in after:
+            if row[0] == identifier:
+                row[1:] = [text or row[1], status or row[2]]
+    return [row for row in after if row[2] != "deleted"][-MAX_STEPS:]

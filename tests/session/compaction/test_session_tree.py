@@ -1,0 +1,227 @@
+"""A transcript as the tree of its nodes: the active branch, and the messages of its nodes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session.compaction import session_tree
+from session.compaction.messages import Message, messages_of, units
+from session.compaction.session_tree import (
+    Compaction,
+    FileOperations,
+    Node,
+    Problems,
+    Transcript,
+    lines,
+    parsed,
+    path_to,
+)
+
+
+class Session:
+    """Reads lines that were written to a file."""
+
+    def __init__(self, folder: Path, client: str) -> None:
+        self._path = folder / "session.jsonl"
+        self._client = client
+
+    def read(self, *given: dict[str, Any]) -> Transcript:
+        self._path.write_text("".join(json.dumps(line) + "\n" for line in given))
+        return session_tree.read(str(self._path), self._client)
+
+    def branch(self, *given: dict[str, Any]) -> list[Node]:
+        return list(self.read(*given).nodes)
+
+    def messages(self, *given: dict[str, Any]) -> list[Message]:
+        transcript = self.read(*given)
+        return list(messages_of(transcript, transcript.nodes))
+
+
+@pytest.fixture
+def codex(tmp_path: Path) -> Session:
+    return Session(tmp_path, "codex")
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Session:
+    return Session(tmp_path, "claude")
+
+
+def of_codex(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"type": "response_item", "payload": {"type": kind, **payload}}
+
+
+def codex_said(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return of_codex("message", role=role, content=[{"type": kind, "text": text}])
+
+
+def rolled_back(turns: int) -> dict[str, Any]:
+    return {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
+
+
+def test_codex_a_file_that_was_read(codex: Session) -> None:
+    [node] = codex.branch(of_codex("function_call", name="read_file", arguments='{"path": "a.py"}'))
+    assert node.files == FileOperations(read=("a.py",))
+
+
+@pytest.mark.parametrize(
+    ("count", "ids"),
+    [
+        (1, ["line-1", "line-2", "line-3", "line-4", "line-7"]),
+        (2, ["line-1", "line-2", "line-7"]),
+        (3, ["line-7"]),
+        (4, [f"line-{number}" for number in range(1, 8)]),  # there are not so many turns
+        (0, [f"line-{number}" for number in range(1, 7)]),
+    ],
+)
+def test_codex_turns_that_were_taken_back(codex: Session, count: int, ids: list[str]) -> None:
+    turns = [line for name in "abc" for line in (codex_said("user", name), codex_said("assistant", name))]
+    assert [node.id for node in codex.branch(*turns, rolled_back(count))] == ids
+
+
+def test_codex_nothing_from_before_a_compaction_is_taken_back(codex: Session) -> None:
+    turn = (codex_said("user", "a"), codex_said("assistant", "a"))
+    assert len(codex.branch(*turn, {"type": "compacted", "payload": {"message": "s"}}, rolled_back(1))) == 4
+
+
+BEGIN = "Another language model started to solve this problem and told this"
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (f"{BEGIN}:\n the summary ", "the summary"),
+        (" the summary ", "the summary"),
+        (f"{BEGIN} so", f"{BEGIN} so"),
+        (BEGIN + "x" * 600 + ":\nb", BEGIN + "x" * 600 + ":\nb"),
+    ],
+)
+def test_codex_the_summary_of_a_compaction(codex: Session, text: str, summary: str) -> None:
+    [node] = codex.branch({"type": "compacted", "payload": {"message": text}})
+    assert (node.kind, node.role, node.compaction) == ("compaction", "compaction_summary", Compaction(summary))
+
+
+def of_claude(kind: str, uuid: str, parent: str = "", content: Any = "x", **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
+
+
+def test_claude_what_the_user_says_and_what_tools_return(claude: Session) -> None:
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": True},
+        {"type": "text", "text": "b"},
+    ]
+    given = (of_claude("user", "u1"), of_claude("user", "u2", "u1", results))
+    user, tool = claude.branch(*given)
+    assert (user.role, user.can_cut, user.starts_turn, user.answers) == ("user", True, True, ())
+    assert (tool.role, tool.can_cut, tool.starts_turn, tool.answers) == ("tool_result", False, False, ("t1",))
+    assert [(one.role, one.text, one.call, one.failed) for one in claude.messages(*given)[1:]] == [
+        ("tool_result", "no", "t1", True),
+        ("user", "b", "", False),
+    ]
+    shown = [{"type": "image"}, {"type": "document"}, {"type": "text", "text": "c"}]
+    returned = {"type": "tool_result", "tool_use_id": "t2", "content": shown}
+    found = claude.messages(of_claude("user", "u3", "", [returned, *shown]))
+    assert [[block.kind for block in message.blocks] for message in found] == [["text", "image"]] * 2
+    queued = {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and now"}}
+    assert [message.text for message in claude.messages(queued)] == ["and now"]
+    for other in ({"type": "file"}, {"type": "queued_command", "prompt": "x", "commandMode": "bash"}):
+        assert claude.branch({**queued, "attachment": other})[0].kind == "other"
+
+
+def test_claude_a_boundary_and_its_summary_are_one(claude: Session) -> None:
+    about = {"preservedSegment": {"headUuid": "u1"}, "preTokens": 9}
+    boundary = {
+        "type": "system", "subtype": "compact_boundary", "uuid": "b", "logicalParentUuid": "u1",
+        "compactMetadata": about,
+    }  # fmt: skip
+    summary = of_claude("user", "s", "b", "the summary", isCompactSummary=True)
+    found = claude.branch(of_claude("user", "u1"), boundary, summary)
+    assert [(node.id, node.kind, node.role) for node in found] == [
+        ("u1", "message", "user"),
+        ("b", "compaction", "compaction_summary"),
+        ("s", "other", None),
+    ]
+    assert [node.compaction for node in found] == [None, Compaction("the summary", "u1", 9), None]
+    alone = claude.branch(of_claude("user", "u1"), {**summary, "parentUuid": "u1"})
+    assert (alone[1].kind, alone[1].compaction) == ("compaction", Compaction("the summary"))
+    begin = "This session is being continued from a previous conversation that ran out.\n\nSummary:\n1. the tide"
+    end = "\nPlease continue the conversation from where we left it off without asking."
+    around = of_claude("user", "s", "u1", begin + end, isCompactSummary=True)
+    assert claude.branch(of_claude("user", "u1"), around)[1].compaction == Compaction("1. the tide")
+    twice = claude.branch(boundary, summary, {**summary, "uuid": "s2", "parentUuid": "s"})
+    assert [node.kind for node in twice] == ["compaction", "other", "compaction"]
+
+
+def test_claude_parallel_calls_are_on_the_branch(claude: Session) -> None:
+    def call(uuid: str, parent: str, name: str) -> dict[str, Any]:
+        block = {"type": "tool_use", "id": name, "name": "X"}
+        return of_claude("assistant", uuid, parent, [block], message={"id": "m"})
+
+    def result(uuid: str, parent: str, name: str) -> dict[str, Any]:
+        return of_claude("user", uuid, parent, [{"type": "tool_result", "tool_use_id": name, "content": "ok"}])
+
+    given = [
+        of_claude("user", "u"), call("a1", "u", "t1"), call("a2", "a1", "t2"), result("r1", "a1", "t1"),
+        result("r2", "a2", "t2"), result("r1b", "a1", "t1"), of_claude("user", "stray", "u"),
+        of_claude("user", "end", "r2"),
+    ]  # fmt: skip
+    assert [node.id for node in claude.branch(*given)] == ["u", "a1", "a2", "r1", "r2", "end"]
+
+
+def read(data: bytes) -> tuple[list[Any], tuple[str, ...]]:
+    problems = Problems()
+    return [(*line, value) for line, value in lines(io.BytesIO(data), problems)], problems.first()
+
+
+def test_every_line_has_its_number_its_offset_and_its_size() -> None:
+    assert read(b'{"a":1}\n\n \n{"b":2}\r\n{"c":3}') == (
+        [(1, 0, 8, {"a": 1}), (4, 11, 9, {"b": 2}), (5, 20, 7, {"c": 3})], (),
+    )  # fmt: skip
+    assert read(b'\xef\xbb\xbf{"a":1}\n{"b":2}\n')[0] == [(1, 3, 8, {"a": 1}), (2, 11, 8, {"b": 2})]
+
+
+def test_a_line_without_an_object_and_a_line_that_was_cut_off_are_problems() -> None:
+    assert read(b'[1]\nhm\n{"a":') == (
+        [(1, 0, 4, None), (2, 4, 3, None), (3, 7, 5, None)],
+        ("line 1 is not a JSON object", "line 2 is not a JSON object", "line 3 is cut off"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'{"a":"\\ud800x"}', {"a": "?x"}),
+        (b'{"a":["\xff"],"\\udfff":{"b":1}}', {"a": ["\ufffd"], "?": {"b": 1}}),
+        (b'{"a":NaN}', None),
+        (b"7", 7),
+        (b"\xff", None),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, None),
+    ],
+)
+def test_half_a_pair_and_bytes_that_are_no_utf_8_are_mended(data: bytes, value: Any) -> None:
+    assert parsed(data) == value
+
+
+def test_a_branch_begins_at_a_missing_parent_or_a_circle() -> None:
+    problems = Problems()
+    parents = {"a": "", "b": "a", "c": "gone", "d": "e", "e": "d"}
+    tree = {name: Node(name, parent, "message", 1, 0, 0) for name, parent in parents.items()}
+    assert [node.id for node in path_to("b", tree, problems)] == ["a", "b"]
+    assert (path_to("x", tree, problems), problems.first()) == ([], ())
+    assert [node.id for node in path_to("c", tree, problems)] == ["c"]
+    assert [node.id for node in path_to("d", tree, problems)] == ["e", "d"]
+    assert problems.first() == (
+        "gone, the parent of c, is not in the file; the branch begins there",
+        "the parents of d form a circle; the branch begins at e",
+    )
+
+
+def test_lengths_are_those_of_javascript() -> None:
+    assert [units(text) for text in ("", "abc", "日本", "😀", "\ud800")] == [0, 3, 2, 2, 1]
