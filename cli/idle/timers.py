@@ -10,7 +10,7 @@ from cli.stdout import is_terminal, write_out
 from core import TYPE_CHECKING, config
 from core.errors import usage
 from core.output import shown_line
-from session.idle import timers
+from session import idle_timers
 from session.state import role_name
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _CODE = "IDLE_INVALID_ARGS"
 _RUN = "compact sessions as they come due, until Ctrl-C"
 _WHY_NOT = {
-    timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
-    timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
-    timers.UNKNOWN: "No timer: its context usage is not known; give --percent, or --tokens and --window.",
-    timers.BELOW: "No timer: its context is not full enough.",
+    idle_timers.OFF: "No timer: give --minutes, or set compaction.idle_trigger_minutes.",
+    idle_timers.SWITCHED_OFF: "No timer: the session is off (joelclaw on).",
+    idle_timers.UNKNOWN: "No timer: its context usage is not known; give --percent, or --tokens and --window.",
+    idle_timers.BELOW: "No timer: its context is not full enough.",
 }
 
 
@@ -32,10 +32,10 @@ def schedule(options: dict[str, Any]) -> Answer:
     percent, tokens, window = (options[name] for name in ("percent", "tokens", "window"))
     if percent is None and (tokens is None) != (window is None):
         raise usage(_CODE, "--tokens and --window go together", "give --tokens and --window, or --percent")
-    result = timers.schedule(
+    result = idle_timers.schedule(
         session_id,
         config.load(),
-        timers.ratio(percent, tokens if percent is None else None, window),
+        idle_timers.ratio(percent, tokens if percent is None else None, window),
         minutes=options["minutes"] or 0,
         agent=role_name(options["agent"] or ""),
         cwd=os.path.abspath(options["cwd"]) if options["cwd"] else "",
@@ -47,7 +47,7 @@ def schedule(options: dict[str, Any]) -> Answer:
 
 def cancel(options: dict[str, Any]) -> Answer:
     """`joelclaw idle cancel`: without a timer, or without such a session, it only says so."""
-    return Answer(timers.cancel(session_of(options["session"], _CODE)))
+    return Answer(idle_timers.cancel(session_of(options["session"], _CODE)))
 
 
 def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
@@ -58,15 +58,15 @@ def list_(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler t
 
 def due(options: dict[str, Any]) -> Answer:  # noqa: ARG001  # every handler takes its options
     """`joelclaw idle due`: those that have come due, a running turn or not."""
-    found = [one for one in _listed() if one["standing"] != timers.WAITING]
+    found = [one for one in _listed() if one["standing"] != idle_timers.WAITING]
     actions = [step("joelclaw idle run --once", "compact them now")] if found else []
     return Answer({"count": len(found), "timers": found}, actions)
 
 
 def _listed() -> list[dict[str, Any]]:
-    from session.idle import run as running
+    from session import idle_run
 
-    return running.listed()
+    return idle_run.timers()
 
 
 def run(options: dict[str, Any]) -> Answer:
@@ -74,13 +74,13 @@ def run(options: dict[str, Any]) -> Answer:
     if options["once"] and options["until_empty"]:
         raise usage(_CODE, "--once and --until-empty cannot be used together", "give one of them")
     from core.process.command import Interrupts
-    from session.idle import run as running
+    from session import idle_run
 
     with Interrupts() as interrupts:
         ways = {"once": options["once"], "until_empty": options["until_empty"]}
-        done = running.run(config.load(), interrupts, tell if is_terminal() else lambda _what, _about: None, **ways)
+        done = idle_run.run(config.load(), interrupts, tell if is_terminal() else lambda _what, _about: None, **ways)
     actions = [step("joelclaw otel search compaction.idle.failed", "what went wrong")] if done["failed"] else []
-    return Answer({**done, "timersLeft": len(running.listed())}, actions)
+    return Answer({**done, "timersLeft": len(idle_run.timers())}, actions)
 
 
 def tell(what: str, about: dict[str, Any]) -> None:

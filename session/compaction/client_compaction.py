@@ -56,9 +56,9 @@ def summary(event: HookEvent, session: Session) -> list[Text]:
 
 def announce(agent: str, config: Config) -> list[Text]:
     """Announce a compaction that is not `idle run`'s; returns the text that the agent's extension shows."""
-    from session.idle import timers
+    from session import idle_timers
 
-    if not config.get_bool("compaction.notify_on_start") or os.environ.get(timers.RUNNING):
+    if not config.get_bool("compaction.notify_on_start") or os.environ.get(idle_timers.RUNNING):
         return []
     if clients.row(agent).extension:
         from clients.extension import NOTICE
@@ -92,13 +92,13 @@ def notify(config: Config) -> dict[str, Any]:
     from core.process.command import Command, Ended
     from otel import log
     from otel.event import new_event
-    from session.idle import timers
+    from session import idle_timers
 
     command, said = config.get_str("notify.command"), _notice(config)
     if not command.strip():
         return {"delivered": False, "reason": "no-command"}
     try:
-        words = timers.words(command, {"text": said})
+        words = idle_timers.split_command(command, {"text": said})
     except ValueError as error:
         ended = Ended(None, f"notify.command: {error}".encode(), "not-started")
     else:

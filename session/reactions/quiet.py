@@ -41,13 +41,11 @@ def idle(event: HookEvent, session: Session) -> Reaction:
     """Set the timer of idle compaction, unless the turn is one of the compaction command itself."""
     if os.environ.get(IDLE_RUN):
         return Reaction()
-    from session.idle import timers
+    from session import idle_timers
 
     usage, state = session.usage, session.state
-    used = timers.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
-    timers.set_timer(
-        state, used, session.config, session.now, agent=session.agent, cwd=event["cwd"], transcript=event["transcript"]
-    )
+    used = idle_timers.ratio(usage["percent"], usage["tokens"], usage["window"]) if usage is not None else None
+    idle_timers.set_timer(state, used, session.config, cwd=event["cwd"], transcript=event["transcript"])
     return Reaction()
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from conftest import NOW_MS
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clients
 from core.config import Config
-from session.idle import timers
-from session.idle.run import told
+from session import idle_timers
+from session.idle_run import transcript_facts
 from session.record import _record_compaction
 from session.state import SessionState
 
@@ -31,21 +32,21 @@ def least(share: float) -> Config:
 
 def scheduled() -> SessionState:
     state = blank()
-    timers.set_timer(state, 0.8, least(LEAST), NOW_MS, minutes=10, cwd="/p")
+    idle_timers.set_timer(state, 0.8, least(LEAST), minutes=10, cwd="/p")
     return state
 
 
-def status(state: SessionState, now: int, busy: bool = False) -> str:
-    return timers.status(state, now, busy=busy)
+def status(state: SessionState, now: int, in_progress: bool = False) -> str:
+    return idle_timers.status(state, now, in_progress=in_progress)
 
 
 # The boundary table of OpenClaw #21117, and the cases of its tests.
 
 
 def test_tokens_beat_a_percentage_that_may_be_rounded() -> None:
-    assert timers.ratio(70.0, 139_990, 200_000) == 0.69995
-    assert timers.ratio(70.0, 139_990, None) == 0.7
-    assert timers.ratio(None, 5, 0) is None
+    assert idle_timers.ratio(70.0, 139_990, 200_000) == 0.69995
+    assert idle_timers.ratio(70.0, 139_990, None) == 0.7
+    assert idle_timers.ratio(None, 5, 0) is None
 
 
 @pytest.mark.parametrize("field", ["last_message_at", "last_compaction_at"])
@@ -59,9 +60,9 @@ def test_a_message_or_a_compaction_that_nobody_reported_makes_it_void(field: str
 
 def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
     values = {"session": "a b; rm -rf ~", "cwd": "/p q", "transcript": "", "agent": "{session}"}
-    found = timers.words("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
+    found = idle_timers.split_command("run --id={session} '{cwd}' \"{other}\" {transcript}", values)
     assert found == ["run", "--id=a b; rm -rf ~", "/p q", "{other}", ""]
-    assert timers.words(clients.row("claude").compact_command, {"session": "x"}) == [
+    assert idle_timers.split_command(clients.row("claude").compact_command, {"session": "x"}) == [
         "claude",
         "-p",
         "/compact",
@@ -69,12 +70,18 @@ def test_the_words_of_a_command_are_not_read_by_a_shell() -> None:
         "x",
     ]
     with pytest.raises(ValueError, match="quotation"):
-        timers.words("run 'x", {})
+        idle_timers.split_command("run 'x", {})
 
 
 steps = st.sampled_from(["schedule", "below", "prompt", "turn", "compaction", "begin", "finish", "wait"])
 
 
+@pytest.fixture(autouse=True)
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOELCLAW_NOW_MS", str(NOW_MS))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, max_size=40))
 def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(happened: list[str]) -> None:
     state, now = blank(), NOW_MS
@@ -82,13 +89,14 @@ def test_whatever_happens_it_is_due_only_after_silence_and_never_twice_at_once(h
     silent_since: int | None = None
     for step in happened:
         now += 20_000
+        os.environ["JOELCLAW_NOW_MS"] = str(now)
         if step == "schedule":
             state.turn_began_at = None
-            timers.set_timer(state, 0.9, least(LEAST), now, minutes=1)
+            idle_timers.set_timer(state, 0.9, least(LEAST), minutes=1)
             silent_since = now
         elif step == "below":
             state.turn_began_at = None
-            timers.set_timer(state, 0.1, least(LEAST), now, minutes=1)
+            idle_timers.set_timer(state, 0.1, least(LEAST), minutes=1)
             silent_since = None
         elif step == "prompt":
             state.idle_timer, state.turn_began_at, silent_since = None, now, None
@@ -132,11 +140,11 @@ def test_the_folder_in_which_a_session_began(tmp_path: Path) -> None:
     folder.mkdir()
     path = tmp_path / "session.jsonl"
     gone = header(tmp_path / "gone")
-    assert told(write(path, "no JSON", [1], header(folder)), "pi")[0] == str(folder)
-    assert told(write(path, gone, header(folder)), "pi")[0] == str(folder)
-    assert told(write(path, gone), "pi")[0] == ""
+    assert transcript_facts(write(path, "no JSON", [1], header(folder)), "pi")[0] == str(folder)
+    assert transcript_facts(write(path, gone, header(folder)), "pi")[0] == str(folder)
+    assert transcript_facts(write(path, gone), "pi")[0] == ""
     for agent, name in (("opencode", str(path)), ("nobody", str(path)), ("pi", str(tmp_path)), ("pi", "/no/where")):
-        assert told(name, agent) == ("", None)
+        assert transcript_facts(name, agent) == ("", None)
 
 
 def test_how_many_compactions_a_transcript_holds(tmp_path: Path) -> None:
@@ -149,6 +157,6 @@ def test_how_many_compactions_a_transcript_holds(tmp_path: Path) -> None:
         ([quoted], 0),
         (["no JSON compaction", COMPACTION, COMPACTION], 2),
     ):
-        assert told(write(path, header("/"), *more, *lines), "pi")[1] == count
+        assert transcript_facts(write(path, header("/"), *more, *lines), "pi")[1] == count
     for agent in ("opencode", "gemini"):
-        assert told(str(path), agent)[1] is None
+        assert transcript_facts(str(path), agent)[1] is None

@@ -16,7 +16,7 @@ import pytest
 from conftest import JOELCLAW, NOW_MS, PATIENCE_S, Run, clean_environment
 from terminal import on_terminal, without_style
 
-from session.idle import run as idle_run
+from session import idle_run
 
 MINUTE = 60_000
 DUE = {"JOELCLAW_NOW_MS": str(NOW_MS + 10 * MINUTE)}
@@ -142,8 +142,8 @@ def test_a_command_that_fails_is_noted_and_the_next_session_is_compacted(idle: I
         ("", "s", "", "no known command"),
         ("/no/such/command {session}", "s", "pi", "No such file"),
         ("run 'x", "s", "pi", "quotation"),
-        ("true {session}", "-s", "pi", "is not an id"),
-        ("true {session}", "x" * 300, "pi", "is not an id"),
+        ("true {session}", "-s", "pi", "cannot take the id"),
+        ("true {session}", "x" * 300, "pi", "cannot take the id"),
     ],
 )
 def test_what_cannot_be_run_is_an_event(idle: Idle, template: str, session: str, agent: str, says: str) -> None:
@@ -177,7 +177,7 @@ def test_two_at_once_compact_a_session_once(idle: Idle) -> None:
 def test_a_command_that_hangs_is_ended_with_all_it_started(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
     idle.command(f"trap '' TERM; sleep 300 & echo $! >> {idle.log}; echo $$ >> {idle.log}; wait; sleep 300")
     idle.schedule()
-    monkeypatch.setattr(idle_run, "_TIMEOUT_S", 5)
+    monkeypatch.setattr(idle_run, "COMPACTION_SECONDS", 5)
     result = idle.once()
     assert "too long" in result["sessions"][0]["error"]
     assert len(idle.lines()) == 2

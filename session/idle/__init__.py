@@ -1,1 +1,0 @@
-"""Compacting sessions while nobody talks to them."""

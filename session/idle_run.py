@@ -1,0 +1,264 @@
+"""`idle list` and `idle run`: lists the timers of idle compaction, and compacts the sessions whose timers are due."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import clients
+from clients.content import parsed
+from core import clock, files, switches
+from core.config import Config
+from core.errors import Failure
+from core.process.command import Command, Ended, Interrupts
+from otel import log
+from otel.event import new_event
+from session import idle_timers
+from session.compaction import client_compaction
+from session.session import COMPONENT
+from session.state import Damaged, SessionState, TooNew
+from session.state_file import (
+    SUFFIX,
+    load_state,
+    parse_state_file,
+    read_state,
+    state_failure,
+    state_lock,
+    state_path,
+    states_folder,
+    work_lock,
+    write_state,
+)
+
+RETRY_MS = 60_000  # how long a session is left alone after a try, in case its state could not be written
+COMPACTION_SECONDS = 600  # longest run of the client: it asks a model for a summary of a long session
+POLL_SECONDS = 0.5
+KEPT_RESULTS = 100
+
+Report = Callable[[str, dict[str, Any]], None]
+"""Called when a compaction has started or finished."""
+
+
+def timers(*, enabled_only: bool = False) -> list[dict[str, Any]]:
+    """The timers, the one that is due first first. With `enabled_only`, without sessions that are switched off."""
+    now, folder = clock.now_ms(), states_folder()
+    known = switches.load()[0] if enabled_only and files.has_switches() else None
+    try:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+    except OSError as error:
+        raise state_failure(error) from None
+    rows = []
+    for name in names:
+        state = _state_with_timer(os.path.join(folder, name)) if name.endswith(SUFFIX) else None
+        timer = state.idle_timer if state else None
+        if state is None or timer is None:
+            continue
+        session = state.session_id
+        standing = idle_timers.status(state, now, in_progress=_is_locked(session))
+        is_off = enabled_only and not clients.row(state.agent).compaction(timer["cwd"])["enabled"]
+        is_off = is_off or (known is not None and switches.silence_in_force(known, session, state.cwd) is not None)
+        if standing != idle_timers.NONE and not is_off:
+            rows.append(
+                {
+                    "sessionId": session,
+                    "agent": state.agent,
+                    "percent": round(timer["ratio"] * 100, 2),
+                    "standing": standing,
+                    "dueInSeconds": max(0, -(-(timer["dueAt"] - now) // 1000)),
+                    "cwd": timer["cwd"],
+                    "scheduledAt": timer["scheduledAt"],
+                    "dueAt": timer["dueAt"],
+                }
+            )
+    return sorted(rows, key=lambda row: (row["dueAt"], row["sessionId"]))
+
+
+def run(config: Config, interrupts: Interrupts, report: Report, *, once: bool, until_empty: bool) -> dict[str, Any]:
+    """Wait for timers and compact what is due, until interrupted. Returns counts and the last 100 results."""
+    results: list[dict[str, Any]] = []
+    counts = {"completed": 0, "failed": 0, "skipped": 0}
+    retry_at: dict[str, int] = {}
+    while not interrupts.came():
+        now, rows = clock.now_ms(), timers(enabled_only=True)
+        for row in rows:
+            session, standing = row["sessionId"], row["standing"]
+            if interrupts.came():
+                break
+            result = None
+            if standing == idle_timers.DUE and retry_at.get(session, 0) <= now:
+                result = compact(session, config, interrupts, report)
+                retry_at[session] = now + RETRY_MS * (result is not None)
+            elif once and standing in (idle_timers.TURN_RUNNING, idle_timers.IN_PROGRESS):
+                result = {"sessionId": session, "agent": row["agent"], "outcome": "skipped", "reason": standing}
+            if result is not None:
+                counts[result["outcome"]] += 1
+                results = [*results, result][-KEPT_RESULTS:]
+        if once or (until_empty and not rows):
+            break
+        interrupts.wait(POLL_SECONDS)
+    return {**counts, "stopped": interrupts.came(), "sessions": results}
+
+
+def compact(session_id: str, config: Config, interrupts: Interrupts, report: Report) -> dict[str, Any] | None:
+    """Compact one session; None if its timer is no longer due. Faults become events."""
+    try:
+        with files.FileLock(work_lock(session_id, "idle"), 0.1) as lock:  # a listing may hold it for a moment
+            return _compact(session_id, lock, config, interrupts, report)
+    except files.LockTimeout:
+        return None
+    except Exception as fault:
+        error = _error_text(fault)
+        _record("failed", SessionState(session_id, "interactive", 0), {}, error=error)
+        return {"sessionId": session_id, "agent": "", "outcome": "failed", "error": error}
+
+
+def transcript_facts(path: str, agent: str) -> tuple[str, int | None]:
+    """What a transcript says: the folder in which its session began, and how many compactions it had.
+
+    The folder is "" if it is unknown or gone, the count None if the client's transcript does not tell it.
+    """
+    client = clients.row(agent)
+    if not client.session_file or client.silent or not os.path.isfile(path):
+        return "", None
+    folder, compactions = "", 0
+    with suppress(OSError), open(path, "rb") as file:
+        for number, line in enumerate(file):
+            # The first lines say where the session began; of the others, only marked ones can be a compaction.
+            if number >= 100 and not any(mark in line for mark in client.context_marks):
+                continue
+            for entry in client.entries(parsed(line.decode("utf-8", "replace")) or {}):
+                if entry.folder and not folder and os.path.isdir(entry.folder):
+                    folder = entry.folder
+                compactions += entry.kind == "compaction"
+    return folder, compactions
+
+
+def _state_with_timer(path: str) -> SessionState | None:
+    try:
+        with open(path, "rb") as file:
+            if b'"idleTimer": null' in file.read():
+                return None  # parsing every state twice a second would cost too much
+        value = parse_state_file(path)
+        session = value.get("sessionId") if isinstance(value, dict) else None
+        if not isinstance(session, str) or state_path(session) != path:
+            return None
+        return SessionState.from_json(value, session)
+    except (OSError, Damaged, TooNew):
+        return None
+
+
+def _is_locked(session_id: str) -> bool:
+    """Whether a process compacts the session: an `idle run`, or the command that a killed one left behind."""
+    path = work_lock(session_id, "idle")
+    if not os.path.exists(path):
+        return False
+    try:
+        with files.FileLock(path, 0):
+            return False
+    except files.LockTimeout:
+        return True
+
+
+def _compact(
+    session_id: str, lock: files.FileLock, config: Config, interrupts: Interrupts, report: Report
+) -> dict[str, Any] | None:
+    began = time.monotonic()
+    state = read_state(session_id)
+    timer = state.idle_timer if state is not None else None
+    if state is None or timer is None:
+        return None
+    if idle_timers.status(state, clock.now_ms(), in_progress=False) != idle_timers.DUE:
+        return None  # a message or a compaction came first
+    scheduled_at, transcript = timer["scheduledAt"], timer["transcript"]
+    result: dict[str, Any] = {"sessionId": session_id, "agent": state.agent, "outcome": "completed"}
+    about = {"ratio": timer["ratio"], "scheduledAt": scheduled_at}
+    ended: Ended | None = None
+    try:
+        began_in, compactions = transcript_facts(transcript, state.agent)
+        # Claude Code finds a session by the folder where it began, not by the one that its hooks report.
+        folder = began_in or timer["cwd"] or state.cwd
+        words = _command(state, folder, transcript, config)
+        _record("started", state, {**about, "command": words[0]})
+        report("started", {**result, "command": words, "cwd": folder})
+        if config.get_bool("compaction.notify_on_start"):
+            client_compaction.start_notify_command(config)
+        environment = {**os.environ, idle_timers.RUNNING: "1"}
+        command = Command(words, seconds=COMPACTION_SECONDS, cwd=folder, environment=environment, lock=lock)
+        ended = command.run(interrupts)
+        error = "" if ended.status == 0 and not ended.reason else ended.explain()
+        after = read_state(session_id)
+        is_reported = after is not None and (after.last_compaction_at or 0) > scheduled_at
+        # Claude Code exits with 0 even if there was nothing to compact, or no model to do it.
+        must_show = not error and compactions is not None and not is_reported
+        if must_show and transcript_facts(transcript, state.agent)[1] == compactions:
+            error = f"the command succeeded, but the session is not compacted; {ended.explain()}"
+    except Exception as fault:  # the next session is compacted all the same
+        error = _error_text(fault)
+    outcome = {
+        "exitStatus": ended.status if ended is not None else None,
+        "messageMeanwhile": _finish(session_id, scheduled_at, again=ended is not None and ended.reason == "stopped"),
+    }
+    result |= {**outcome, "ms": round((time.monotonic() - began) * 1000)}
+    if error:
+        result |= {"outcome": "failed", "error": error}
+    _record(result["outcome"], state, {**about, **outcome}, error=error, duration_ms=result["ms"])
+    report("finished", result)
+    return result
+
+
+def _finish(session_id: str, scheduled_at: int, *, again: bool) -> bool:
+    """Remove the timer unless it shall run `again`. Returns whether a message came meanwhile."""
+    try:
+        with state_lock(session_id):
+            state, _ = load_state(session_id)
+            timer = state.idle_timer if state is not None else None
+            if state is not None and timer is not None and timer["scheduledAt"] == scheduled_at and not again:
+                state.idle_timer = None
+                write_state(state)
+    except (Failure, OSError):
+        return False
+    times = (state.last_message_at, state.turn_began_at) if state is not None else ()
+    return any(at is not None and at > scheduled_at for at in times)
+
+
+def _command(state: SessionState, folder: str, transcript: str, config: Config) -> list[str]:
+    """The command that compacts a session. Raises Failure: IDLE_NO_COMMAND, IDLE_NO_ID, IDLE_NO_FOLDER."""
+    session_id, agent = state.session_id, state.agent
+    template = config.get_str("idle.command").strip() or clients.row(agent).compact_command
+    if not template:
+        message = f"there is no known command to compact a session of {agent or 'an unknown client'}"
+        raise Failure("IDLE_NO_COMMAND", message, "set idle.command")
+    if session_id.startswith(("-", "hash-")):
+        raise Failure("IDLE_NO_ID", f"a command cannot take the id {session_id[:80]!r}", "set no timer for it")
+    if not folder or not os.path.isdir(folder):
+        message = f"{folder[:200]!r}, where the session ran, no longer exists"
+        raise Failure("IDLE_NO_FOLDER", message, "restore it: the session is compacted there")
+    values = {"session": session_id, "cwd": folder, "transcript": transcript, "agent": agent}
+    try:
+        return idle_timers.split_command(template, values)
+    except ValueError as error:
+        raise Failure("CONFIG_INVALID", f"idle.command: {error}", "correct idle.command") from None
+
+
+def _error_text(fault: Exception) -> str:
+    return f"{fault.code}: {fault.message}" if isinstance(fault, Failure) else f"{type(fault).__name__}: {fault}"
+
+
+def _record(
+    what: str, state: SessionState, about: dict[str, Any], *, error: str = "", duration_ms: float | None = None
+) -> None:
+    event = new_event(
+        state.compaction_event(f"compaction.idle.{what}"),
+        source=state.role,
+        component=COMPONENT,
+        level="error" if error else "info",
+        success=not error,
+        error=error or None,
+        metadata={"agent": state.agent, **about, **state.compaction_metadata},
+        duration_ms=duration_ms,
+        session=state.session_id,
+        role=state.role,
+        now=clock.now_ms(),
+    )
+    log.store_spooled([event])  # the user may be following the log
