@@ -26,8 +26,7 @@ from core.quoting import as_code, clip, enclose, one_line
 from core.store.sqlite import apsw
 from core.words import clean
 from recall.hit import written
-from session import own_command
-from session.lost import report
+from session import lost, own_command
 
 if TYPE_CHECKING:
     from mcp import types
@@ -180,7 +179,7 @@ def _called(name: str, arguments: dict[str, Any]) -> Sequence[str]:
         raise usage(CODE, f"{name} takes no {unknown[:80]!r}", f"give it {', '.join(tool.takes) or 'nothing'}")
     command = commands.named(tool.path)
     if command is None:
-        return report.standing(config.load(), os.getcwd(), session_around())
+        return lost.state_of_work(config.load(), os.getcwd(), session_around())
     options = {**command.defaults(), **_given(name, tool, command, arguments)}
     if name == "remember":
         options |= {"source": "mcp", "session": session_around()}

@@ -16,8 +16,7 @@ from core.store import sessions as stored_sessions
 from memory.archive import transcript_files
 from recall import engine, hit
 from recall.query import Query
-from session import past_runs
-from session.lost import report
+from session import lost, past_runs
 from session.notes import requests
 
 _BYTES_A_SECOND = 5_000_000  # archived by two cores that were busy: 74 MB took 13 to 18 s
@@ -86,7 +85,9 @@ def questions() -> list[Any]:
         if words and past_runs.ways(db, words, 1):
             asked.append(step(f"joelclaw how {quoted(words)}", "how it was run here"))
             break
-    if (session := stored_sessions.last_compacted(db)) and any(report.of(db, session, report.KINDS)["lost"].values()):
+    if (session := stored_sessions.last_compacted(db)) and any(
+        lost.of_session(db, session, lost.KINDS)["lost"].values()
+    ):
         asked.append(step(f"joelclaw lost {quoted(ids.shown(session['id']))}", "what its last compaction dropped"))
     return asked
 

@@ -7,8 +7,7 @@ from cli.parameter import session_around, session_named
 from core import files, ids, project
 from core.quoting import clip
 from core.store import sessions, sqlite
-from session import own_command
-from session.lost import report
+from session import lost, own_command
 from session.state import stored_id
 
 SHOWN = {"files": 8, "names": 40, "commands": 6, "errors": 5, "words": 6}
@@ -28,7 +27,7 @@ def run(options: dict[str, Any]) -> Answer:
         known = sessions.by_id(db, stored_id(around))
         given = known["id"] if known else ""
     here = "" if given else project.name_of(files.current_folder())
-    result = report.of_session(db, given, options["kind"] or report.KINDS, project=here)
+    result = lost.of_project(db, given, options["kind"] or lost.KINDS, project=here)
     limit, found = _MOST if options["all"] else options["limit"], result["lost"]
     actions = []
     for kind, what in (("words", "your latest request that the summary left out"), ("names", "the name used most")):
@@ -56,7 +55,7 @@ def text_of(result: dict[str, Any], *, in_rows: bool = False) -> str:
     for kind, part in result["lost"].items():
         entries = part["entries"]
         if entries:
-            told = report.by_file(entries) if kind == "names" else [_line(kind, entry) for entry in entries]
+            told = lost.by_file(entries) if kind == "names" else [_line(kind, entry) for entry in entries]
             rows = told[: _ROWS[kind]] if in_rows else told
             more = f", {part['count']} in all" if in_rows else f", {len(entries)} of {part['count']}"
             is_cut = part["count"] > len(entries) or len(told) > len(rows)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import on_terminal, without_style
 
-from session.lost.work import by_name
+from session.lost import recall_command
 
 CODEX = "0199d1b2-7c3e-7a11-b2c3-00000000c0de"
 AT = "2026-09-20T10:00:00.000Z"
@@ -364,7 +364,7 @@ def test_secrets_stay_out(run: Run, tmp_path: Path) -> None:
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=40))
 def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, session: str) -> None:
-    printed = by_name(name, session)
+    printed = recall_command(name, session)
     words = shlex.split(printed)
     assert [*words[1:2], *words[3:]] == ["recall", "--session", session, "--limit", "3"]
     assert len(words[2]) <= 80
@@ -390,7 +390,7 @@ def test_a_printed_command_is_one_line_and_names_what_it_asks_for(name: str, ses
 )
 def test_a_printed_query(name: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("session.own_command.word", lambda _="": "joelclaw")
-    assert by_name(name, "s 1") == f"joelclaw recall {query} --session 's 1' --limit 3"
+    assert recall_command(name, "s 1") == f"joelclaw recall {query} --session 's 1' --limit 3"
 
 
 def test_what_to_do_next(run: Run, archived: Path) -> None:

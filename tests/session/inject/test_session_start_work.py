@@ -12,7 +12,7 @@ from conftest import Run
 
 from core import clock
 from core.config import Config
-from session.lost import report
+from session import lost
 from session.notes.requests import last_request
 from session.reactions import startup
 
@@ -133,7 +133,7 @@ def test_who_asks_where_the_work_stands_is_told_the_same(
     monkeypatch.setenv("JOELCLAW_NOW_MS", str(BEGAN_MS + HOUR))
     run("memory", "archive", str(worked(tmp_path, "before")), str(talked(tmp_path, "talk", ASKED)))
     for session, head in (("", "session before of claude, "), ("talk", "session talk of claude, ")):
-        lines = report.standing(Config({}), CWD, session)
+        lines = lost.state_of_work(Config({}), CWD, session)
         assert lines[0].startswith(head)
         assert lines[1:3] == [f'**Task of the last session** (29 min ago): "{ASKED}" (turn ended)', FAILING]
 

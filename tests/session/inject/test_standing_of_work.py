@@ -11,7 +11,7 @@ from conftest import Run
 from core import clock
 from core.config import Config
 from core.errors import Failure
-from session.lost import report
+from session import lost
 
 RULE = "never raise the lease above a minute, billing depends on it"
 
@@ -31,14 +31,14 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
     made.call("c2", "Bash", command="make test")
     made.outcome("c2", "TypeError: expireLease() missing 1 required argument", failed=True)
     run("memory", "archive", str(made.path))
-    head, *lines = report.standing(Config({}), CWD, SESSION)
+    head, *lines = lost.state_of_work(Config({}), CWD, SESSION)
     assert head == f"session {SESSION} of claude, project gateway, 2 tool calls, 0 compactions"
     assert any(line.startswith("**Failing:** `make test`: TypeError") for line in lines)
     assert not any("Dropped" in line for line in lines)
     made.write(made.entry("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"}))
     made.write(made.entry("user", "The gateway is to retry a lost lease.", isCompactSummary=True))
     run("memory", "archive", str(made.path))
-    head, *lines = report.standing(Config({}), CWD, "")
+    head, *lines = lost.state_of_work(Config({}), CWD, "")
     assert head.endswith("2 tool calls, 1 compactions")
     told = lines[lines.index("**Dropped by the last compaction; recall brings it back:**") + 1 :]
     assert told[0] == f"- words: {RULE}"
@@ -48,7 +48,7 @@ def test_the_session_and_what_its_compaction_dropped(run: Run, tmp_path: Path) -
 
 def test_what_cannot_be_told_is_a_failure(run: Run, home: Path) -> None:
     with pytest.raises(Failure) as refused:
-        report.standing(Config({}), "/w/p", "")
+        lost.state_of_work(Config({}), "/w/p", "")
     assert (refused.value.code, refused.value.message) == (
         "SESSION_NOT_FOUND",
         "no session of the project p is archived yet",
@@ -56,5 +56,5 @@ def test_what_cannot_be_told_is_a_failure(run: Run, home: Path) -> None:
     home.mkdir(exist_ok=True)
     (home / "store.db").write_bytes(b"no database at all, " * 400)
     with pytest.raises(Failure) as refused:
-        report.standing(Config({}), "/w/p", "")
+        lost.state_of_work(Config({}), "/w/p", "")
     assert refused.value.code.startswith("STORE_")

@@ -1,0 +1,406 @@
+"""What the last compaction of a session dropped: files, names, commands, errors and the user's words.
+
+An entry is what `joelclaw lost` prints. `promptsBefore` and `callsBefore` count prompts and calls between its last use
+and the compaction, `again` says that it was used again since, and `get` is the command that brings it back.
+"""
+
+import os
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from math import exp
+from typing import Any
+
+import apsw
+
+from core import clock, shell_command, worktree
+from core.config import Config
+from core.errors import Failure
+from core.names import ENDINGS, names_in
+from core.project import OUTSIDE, folder_of, name_of, relative
+from core.project import names_of as project_names
+from core.quoting import clip, one_line
+from core.records import Call, Name, Place, Session
+from core.shell_command import place_of
+from core.store import calls as stored_calls
+from core.store import places_and_names, progress, sessions
+from core.store.places_and_names import FADING_CALLS
+from core.store.sqlite import as_failure
+from session import own_command
+from session.notes import command_runs, requests
+from session.reactions import startup
+from session.session import SessionStore
+
+Entry = dict[str, Any]
+
+KINDS = ("files", "names", "commands", "errors", "words")
+EDIT_WEIGHT = 3.0  # of an edit in the order of the files; a read weighs 1
+CHECK_WEIGHT = 4.0  # of a test, build or linter in the order of the commands; any other weighs 1
+MAX_CALLS = 5_000  # of a session that are looked at, as many messages
+MAX_COMMAND_CHARS = 200  # a longer command is a script for a single look
+MAX_ERROR_CHARS = 200
+MAX_TEXT_CHARS = 300  # of the user's words
+MAX_QUERY_CHARS = 80
+KEY_CHARS = 60  # letters and digits by which a text is recognised in a summary
+LOOK_UP_S = 2.0  # to look names up in the working tree
+ALL_TIME = 1 << 62
+ARCHIVE_ALL = "joelclaw memory archive --all"
+SHOWN_NAMES = 24  # in what is told about the state of the work
+SHOWN_TEXTS = 3
+
+
+def of_project(db: apsw.Connection | None, given: str, kinds: Sequence[str], *, project: str) -> dict[str, Any]:
+    """What the last compaction dropped from the `given` session, else from the one that was compacted last.
+
+    Raises SESSION_NOT_FOUND, NO_COMPACTION and CALLS_NOT_ARCHIVED.
+    """
+    if db is None:
+        raise _nothing_archived()
+    if given:
+        return of_session(db, _named_session(db, given), kinds)
+    ours = sessions.last_compacted(db, project_names(project, sessions.projects(db))) if project else None
+    session = ours or sessions.last_compacted(db)
+    if session is None:
+        latest = sessions.latest(db, 1)
+        raise _no_compaction(db, latest[0]["id"]) if latest else _nothing_archived()
+    return of_session(db, session, kinds, chosen="project" if ours else "last")
+
+
+def of_session(db: apsw.Connection, session: Session, kinds: Sequence[str], *, chosen: str = "given") -> dict[str, Any]:
+    """The same for this session; `lost` holds the entries of each kind, the most useful first."""
+    identifier = session["id"]
+    compactions = sessions.compactions(db, identifier)
+    if not compactions:
+        raise _no_compaction(db, identifier)
+    last = compactions[-1]
+    work = _Work(db, session, last)
+    readers: dict[str, Callable[[], list[Entry]]] = {
+        "files": work.files,
+        "names": work.names,
+        "commands": work.commands,
+        "errors": work.errors,
+        "words": work.words,
+    }
+    return {
+        "session": identifier, "chosen": chosen, "client": session["client"], "project": session["project"],
+        "folder": session["folder"],
+        "compaction": {
+            "number": len(compactions),
+            "at": clock.iso(last["at"] or None),
+            "callsBefore": last["call"],
+            "callsSince": max(0, session["calls"] - last["call"]),
+            "promptsBefore": work.prompts,
+            "summaryKnown": bool(last["summary"]),
+            "summaryChars": len(last["summary"]),
+        },
+        "lost": {kind: readers[kind]() for kind in KINDS if kind in kinds},
+    }  # fmt: skip
+
+
+def state_of_work(config: Config, folder: str, session: str) -> list[str]:
+    """How far the work in a folder has come: its last session (or the named one), and what a compaction dropped."""
+    project, now = name_of(folder), clock.now_ms()
+    store = SessionStore(config, now)
+    found: list[Session] = store.attempt(
+        "work", lambda db: sessions.last_of_project(db, project, folder_of(folder), first=session), []
+    )
+    db = store.reading()
+    if store.faults:
+        fault = store.faults[0]
+        raise Failure(fault["code"], fault["message"], "look at `joelclaw status`: it says how to repair the store")
+    if not found or db is None:
+        message = f"no session of the project {project or 'of this folder'} is archived yet"
+        fix = f"a session is archived at the end of its first turn; older ones: {ARCHIVE_ALL}"
+        raise Failure("SESSION_NOT_FOUND", message, fix)
+    # a session that only talked has nothing to report, unless it is the named one
+    about = next((known for known in found if known["calls"] or known["id"] == session), found[0])
+    try:
+        compactions = len(sessions.compactions(db, about["id"]))
+        left = startup.lines_left(db, found, found[0]["folder"], now)
+        dropped = of_session(db, about, ("words", "errors", "names"))["lost"] if compactions else {}
+    except apsw.Error as error:
+        raise as_failure(error) from None
+    head = f"session {about['id']} of {about['client']}, project {about['project']}, {about['calls']} tool calls"
+    rows = [("words", entry["text"]) for entry in dropped.get("words", [])[:SHOWN_TEXTS]]
+    rows += [("errors", entry["error"]) for entry in dropped.get("errors", [])[:SHOWN_TEXTS]]
+    rows += [("names", line) for line in by_file(dropped.get("names", [])[:SHOWN_NAMES])]
+    lines = [f"- {kind}: {clip(one_line(text), 800)}" for kind, text in rows]
+    if lines:
+        lines.insert(0, "**Dropped by the last compaction; recall brings it back:**")
+    return [f"{one_line(head)}, {compactions} compactions", *left, *lines]
+
+
+def by_file(names: Sequence[Entry]) -> list[str]:
+    """`file: name:line name:line`, one line for each file, in the order of their first names."""
+    found: dict[str, list[str]] = {}
+    for entry in names:
+        file, _, line = entry["place"].rpartition(":")
+        found.setdefault(file, []).append(f"{entry['name']}:{line}")
+    return [f"{file}: {' '.join(entries)}" for file, entries in found.items()]
+
+
+def recall_command(text: str, session: str) -> str:
+    """The command that recalls a name, a path, a command or an error in a session; a shell runs it as it is."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    while len(line) > MAX_QUERY_CHARS and " " not in line and "/" in line:  # the end of a path says more
+        line = line.partition("/")[2]
+    line = line[:MAX_QUERY_CHARS].lstrip("- ").rstrip()
+    # a shell acts on these between double quotes
+    query = shlex.quote(line) if not line or not set('"$`\\!').isdisjoint(line) else f'"{line}"'
+    return f"{own_command.word()} recall {query} --session {shlex.quote(session)} --limit 3"
+
+
+class _Summary:
+    """What the client kept in place of everything before the compaction."""
+
+    def __init__(self, text: str, files: set[str]) -> None:
+        identifiers, others = names_in(text)
+        counted = Counter(file.rpartition("/")[2] for file in files)
+        self._names = identifiers | others
+        self._shared = {base for base, count in counted.items() if count > 1}  # base names of several files
+        self._text = text
+        self._line = " ".join(text.split())
+        self._letters = "".join(filter(str.isalnum, text.lower()))
+
+    def has_name(self, name: str) -> bool:
+        return name in self._names
+
+    def has_file(self, path: str) -> bool:
+        """Whether it names a file, together with its folder if several files have that base name."""
+        folder, _, base = path.rpartition("/")
+        if base in self._shared and folder:
+            return f"{folder.rpartition('/')[2]}/{base}" in self._text
+        return base in self._names or base in self._text
+
+    def has_line(self, text: str) -> bool:
+        """Whether it holds a command or an error word for word."""
+        return " ".join(text.split()) in self._line
+
+    def has_text(self, text: str) -> bool:
+        """Whether it holds the beginning of a text, letter by letter."""
+        return _key_of(text) in self._letters
+
+
+class _Work:
+    """The calls, names, places and prompts of a session, divided by its last compaction."""
+
+    def __init__(self, db: apsw.Connection, session: Session, compaction: dict[str, Any]) -> None:
+        self._session = session["id"]
+        self._folder = session["folder"]
+        self._last = compaction["call"]
+        calls = stored_calls.of_session(db, self._session, last=MAX_CALLS)
+        self._before = [call for call in calls if call["number"] <= self._last]
+        self._after = [call for call in calls if call["number"] > self._last]
+        # Prompts before the compaction; if the client gives no time, up to the prompt of the last call.
+        turns = sessions.last_turns(db, self._session, MAX_CALLS, until=compaction["at"] or ALL_TIME)
+        self._prompts = [
+            (identifier, text[len("user:") :].strip()) for identifier, text, _ in turns if text.startswith("user:")
+        ]
+        if self._before and not compaction["at"]:
+            self._prompts = self._prompts[: self._before[-1]["prompt"]]
+        self.prompts = max(len(self._prompts), self._before[-1]["prompt"] if self._before else 0)
+        self._summary = _Summary(compaction["summary"], {call["file"] for call in self._before})
+        self._names: list[Name] = places_and_names.names(db, self._session, every=True)
+        self._places: list[Place] = places_and_names.places(db, self._session)
+
+    def files(self) -> list[Entry]:
+        """Files, by their weight: edits count more than reads, and both fade with the calls after them."""
+        again = {file for call in self._after for file, _ in self._touched(call)}
+        uses: dict[str, list[int]] = {}
+        last: dict[str, Call] = {}
+        weights: dict[str, float] = {}
+        for call in self._before:
+            for file, edited in self._touched(call):
+                uses.setdefault(file, [0, 0])[edited] += 1
+                last[file] = call
+                weight = self._faded(EDIT_WEIGHT if edited else 1.0, call["number"])
+                weights[file] = weights.get(file, 0.0) + weight
+        found = [
+            {
+                "file": file, "reads": uses[file][False], "edits": uses[file][True], **self._age(call),
+                "again": file in again, "get": recall_command(file, self._session),
+            }
+            for file, call in last.items()
+            if not self._summary.has_file(file)
+        ]  # fmt: skip
+        return sorted(found, key=lambda entry: (entry["again"], -weights[entry["file"]]))
+
+    def names(self) -> list[Entry]:
+        """Names with a known place, by their fading weight; those that came back since are at the end."""
+        rows = {row["name"]: row for row in self._names if row["first"] <= self._last}
+        missing = [
+            place
+            for place in self._places
+            if place["name"] in rows
+            and not self._summary.has_name(place["name"])
+            and not place["file"].startswith(OUTSIDE)
+        ]
+        best: dict[str, Place] = {}
+        for place in sorted(self._current(missing), key=lambda place: (place["defines"], place["number"])):
+            best[place["name"]] = place
+        prompts = {call["number"]: call["prompt"] for call in self._before}
+        ranked: list[tuple[bool, float, str, Entry]] = []
+        for name, place in best.items():
+            row = rows[name]
+            again, last = row["last"] > self._last, min(row["last"], self._last)
+            entry = {
+                "name": name, "place": f"{place['file']}:{place['line']}", "uses": row["calls"],
+                "promptsBefore": max(0, self.prompts - prompts.get(last, 0)), "callsBefore": self._last - last,
+                "again": again, "get": recall_command(name, self._session),
+            }  # fmt: skip
+            ranked.append((again, -self._faded(row["weight"], row["last"]), name, entry))
+        return [entry for *_, entry in sorted(ranked, key=lambda row: row[:3])]
+
+    def _current(self, places: Sequence[Place]) -> Iterator[Place]:
+        """The places as the files are now, file by file."""
+        until = time.monotonic() + LOOK_UP_S
+        by_file: dict[str, list[Place]] = {}
+        for place in places:
+            by_file.setdefault(place["file"], []).append(place)
+        for inside in by_file.values():
+            yield from worktree.current_places(self._folder, inside, until)
+
+    def commands(self) -> list[Entry]:
+        """Commands as they ran last, by how often and how recently; without those that only look or run once."""
+        again = {_without_filters(call["command"]) for call in self._after}
+        runs: dict[tuple[str, ...], list[Call]] = {}
+        weights: dict[tuple[str, ...], float] = {}
+        for call in self._before:
+            command = call["command"]
+            if len(command) > MAX_COMMAND_CHARS or "\n" in command or "<<" in command:
+                continue
+            programs = [step["program"] for step in shell_command.steps(command) if shell_command.does(step)]
+            if any(program not in ("git", "gh", own_command.NAME) for program in programs):
+                key = _without_filters(self._in_folder(command))
+                runs.setdefault(key, []).append(call)
+                weight = self._faded(CHECK_WEIGHT if command_runs.is_check(command) else 1.0, call["number"])
+                weights[key] = weights.get(key, 0.0) + weight
+        found = []
+        for key, calls in sorted(runs.items(), key=lambda run: -weights[run[0]]):
+            call = calls[-1]
+            command = self._in_folder(call["command"])
+            if self._summary.has_line(command):
+                continue
+            doing = [" ".join(step["words"]) for step in shell_command.steps(call["command"]) if not step["looks"]]
+            found.append({
+                "command": command, "outcome": shell_command.told(call["command"], call["outcome"]),
+                "error": _reason(call), "runs": len(calls), **self._age(call),
+                "again": key in again, "get": recall_command(doing[0], self._session),
+            })  # fmt: skip
+        return sorted(found, key=lambda entry: bool(entry["again"]))
+
+    def errors(self) -> list[Entry]:
+        """Failures whose subject no later command succeeded with, the latest first, each once."""
+        found: dict[str, Entry] = {}
+        done: set[str] = set()
+        for call in reversed([*self._before, *self._after]):
+            subjects = {
+                subject
+                for step in shell_command.steps(call["command"])
+                if not step["looks"]
+                for subject in command_runs.subjects_of(step)
+            }
+            if call["outcome"] != "failed":
+                done |= subjects
+            elif call["number"] <= self._last and subjects and done.isdisjoint(subjects):
+                error = _reason(call)
+                if error and not self._summary.has_line(error):
+                    shape = "".join("0" if char.isdigit() else char for char in error)
+                    doing = " ".join(self._in_folder(call["command"]).split())[:MAX_ERROR_CHARS]
+                    get = recall_command(error, self._session)
+                    found.setdefault(shape, {"error": error, "doing": doing, **self._age(call), "get": get})
+        return list(found.values())
+
+    def words(self) -> list[Entry]:
+        """What the user said, the latest first, each once: topics and requests that the summary does not repeat."""
+        found: dict[str, Entry] = {}
+        for behind, (identifier, text) in enumerate(reversed(self._prompts)):
+            key = _key_of(text)
+            is_telling = requests.is_topic(text) or requests.is_request(text)
+            if is_telling and key not in found and not self._summary.has_text(text):
+                shown = clip(" ".join(text.split()), MAX_TEXT_CHARS)
+                get = f"{own_command.word()} memory show {shlex.quote(identifier)}"
+                found[key] = {"text": shown, "by": "prompt", "id": identifier, "promptsBefore": behind, "get": get}
+        return list(found.values())
+
+    def _age(self, call: Call) -> Entry:
+        before = max(0, self.prompts - call["prompt"])
+        return {"promptsBefore": before, "callsBefore": self._last - call["number"]}
+
+    def _touched(self, call: Call) -> Iterator[tuple[str, bool]]:
+        """The file that a call worked on and whether it wrote it; for a command the file that it names."""
+        tool = call["tool"].lower()
+        if call["file"]:
+            writes = any(word in tool for word in ("edit", "write", "patch", "replace", "create_file"))
+            yield call["file"], bool(call["command"]) or writes
+        elif call["command"] and call["outcome"] != "failed" and not call["command"].startswith("git "):
+            place = relative(place_of("", call["command"]), self._folder).removeprefix("./")
+            if place.rpartition(".")[2] in ENDINGS and "/" in place and not set(place) & set("*$:{}<>=\\"):
+                yield place, False
+
+    def _in_folder(self, command: str) -> str:
+        """A command as it is typed in the project's folder."""
+        for folder in (self._folder, shlex.quote(self._folder), f'"{self._folder}"'):
+            start = f"cd {folder} && "
+            if self._folder and command.startswith(start):
+                return command[len(start) :].lstrip()
+        return command
+
+    def _faded(self, weight: float, number: int) -> float:
+        return weight * exp(min(0, number - self._last) / FADING_CALLS)
+
+
+def _reason(call: Call) -> str:
+    """Why a call failed, "" if its error line says nothing about the work."""
+    line = " ".join(call["error"].split())
+    return line[:MAX_ERROR_CHARS] if call["outcome"] == "failed" and command_runs.is_failure(line) else ""
+
+
+def _key_of(text: str) -> str:
+    """The first letters and digits of a text, without anything between them."""
+    return "".join(filter(str.isalnum, text.lower()))[:KEY_CHARS]
+
+
+def _without_filters(command: str) -> tuple[str, ...]:
+    """The steps of a command line without filters of the step before: the same for `make` and `make | tail -3`."""
+    kept: list[str] = []
+    mark = ""
+    for step in shell_command.steps(command):
+        if not (mark == "|" and step["looks"]):
+            kept.append(" ".join(step["words"]))
+        mark = step["mark"]
+    return tuple(kept)
+
+
+def _named_session(db: apsw.Connection, given: str) -> Session:
+    """The session with this id, or the only one whose id begins with it."""
+    known = sessions.by_id(db, given)
+    if known is not None:
+        return known
+    whole = "" if sessions.is_forgotten(db, given) else sessions.whole_id(db, given, least=1)
+    forgotten = "" if whole else sessions.forgotten_beginning(db, given)
+    if forgotten:
+        message = f"session {forgotten} was forgotten: nothing of it is stored, now or later"
+        fix = "name another session; without ID it is the one that was compacted last: joelclaw lost"
+        raise Failure("SESSION_NOT_FOUND", message, fix)
+    if not whole:
+        fix = f"archive its transcript: joelclaw memory archive PATH, or {ARCHIVE_ALL}"
+        raise Failure("SESSION_NOT_FOUND", f"no session {given[:80]!r} is archived", fix)
+    known = sessions.by_id(db, whole)
+    if known is None:
+        paths = [path for path in progress.sources_naming(db, whole) if os.path.isfile(path)]
+        message = f"an older joelclaw archived only the messages of session {whole}, not its tool calls"
+        path = shlex.quote(paths[0]) if paths else "PATH"
+        raise Failure("CALLS_NOT_ARCHIVED", message, f"read its transcript again: joelclaw memory archive {path}")
+    return known
+
+
+def _nothing_archived() -> Failure:
+    return Failure("SESSION_NOT_FOUND", "no session is archived yet", f"archive your past sessions: {ARCHIVE_ALL}")
+
+
+def _no_compaction(db: apsw.Connection, session: str) -> Failure:
+    other = sessions.last_compacted(db)
+    fix = f"the last that was: joelclaw lost {shlex.quote(other['id'])}" if other else "ask again after a compaction"
+    return Failure("NO_COMPACTION", f"session {session} has not been compacted: nothing is lost", fix)
